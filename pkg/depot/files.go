@@ -1,0 +1,128 @@
+package depot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// sumSuffix asks for the checksum of the file before it.
+const sumSuffix = ".sha256"
+
+// fileServer is the /files/ door. The URL path, without its prefix, is the path
+// below root; os.Root keeps symbolic links from leading out of it.
+type fileServer struct {
+	root    *os.Root
+	digests *digests
+	log     *slog.Logger
+}
+
+func (s *fileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.Trim(r.URL.Path, "/")
+	if name == "" {
+		name = "."
+	}
+	err := s.serve(w, r, name)
+	if target, isSum := strings.CutSuffix(name, sumSuffix); isSum && errors.Is(err, fs.ErrNotExist) {
+		err = s.serveSum(w, r, target)
+	}
+	if err != nil {
+		s.fail(w, name, err)
+	}
+}
+
+// serve sends a file or lists a directory. It returns an error only while
+// nothing has been sent.
+func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) error {
+	f, info, err := openFile(s.root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info.IsDir() {
+		return list(w, f)
+	}
+	h := w.Header()
+	h.Set("ETag", stampOf(info).etag())
+	// Never let a browser run what somebody stored.
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+// serveSum answers in the format of sha256sum, which Ironic, Ansible and
+// "sha256sum -c" read.
+func (s *fileServer) serveSum(w http.ResponseWriter, _ *http.Request, name string) error {
+	sum, err := s.digests.Of(name)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = fmt.Fprintf(w, "%s  %s\n", sum, path.Base(name))
+	return nil
+}
+
+func (s *fileServer) fail(w http.ResponseWriter, name string, err error) {
+	var pathErr *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotRegular), errors.Is(err, syscall.ENOTDIR):
+		http.Error(w, "not in the depot: "+name, http.StatusNotFound)
+	case errors.As(err, &pathErr) && isEscape(err), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENAMETOOLONG):
+		http.Error(w, "no such path in the depot", http.StatusNotFound)
+	default:
+		s.log.Error("file cannot be served", "path", name, "error", err)
+		http.Error(w, "cannot read "+name+": see the depot's log", http.StatusInternalServerError)
+	}
+}
+
+// isEscape reports whether os.Root refused a path because it leads out of the
+// root; the os package exports no value for it.
+func isEscape(err error) bool { return strings.Contains(err.Error(), "path escapes from parent") }
+
+var errNotRegular = errors.New("neither a file nor a directory")
+
+// openFile opens a file or directory for reading. Pipes, sockets and devices
+// are refused, and opened without blocking so that they cannot hang us.
+func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// list writes one name a line, directories with a slash at the end.
+func list(w http.ResponseWriter, dir *os.File) error {
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		names = append(names, name+"\n")
+	}
+	slices.Sort(names)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, strings.Join(names, ""))
+	return nil
+}

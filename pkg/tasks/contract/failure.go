@@ -1,0 +1,59 @@
+package contract
+
+// Reason is why a task failed: one string from the task's exit through its result to the condition and the event.
+type Reason string
+
+const (
+	// ReasonHostsNotAvailable: no assignment exists any more, or other claimants were faster every time. Goes away when hosts appear.
+	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
+	// ReasonAddressMissing: a claimed host has no usable address in its hardware facts. A person must act.
+	ReasonAddressMissing Reason = "AddressMissing"
+	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. May go away.
+	ReasonHostUnreachable Reason = "HostUnreachable"
+	// ReasonSSHDenied: the host refuses the user or the key. A person must act.
+	ReasonSSHDenied Reason = "SSHDenied"
+	// ReasonHostKeyChanged: the host shows another SSH host key than at first contact. A person must act.
+	ReasonHostKeyChanged Reason = "HostKeyChanged"
+	// ReasonPlaybookFailed: an Ansible task failed for good. A person must act.
+	ReasonPlaybookFailed Reason = "PlaybookFailed"
+	// ReasonClusterUnhealthy: the playbook ended well, yet nodes or system pods are not Ready. May go away.
+	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
+	// ReasonAPIUnavailable: an API server (the bootstrap's or the new cluster's) does not answer. May go away.
+	ReasonAPIUnavailable Reason = "APIUnavailable"
+	// ReasonInvalidRequest: the request or the inventory contradicts itself. A person must act.
+	ReasonInvalidRequest Reason = "InvalidRequest"
+	// ReasonInternal: a bug or a missing right. A person must act.
+	ReasonInternal Reason = "InternalError"
+
+	// The following are found by the reconciler, not told by a task.
+
+	// ReasonTimeout: the run took longer than spec.timeouts allows.
+	ReasonTimeout Reason = "RunTimedOut"
+	// ReasonCancelled: a person or the controller cancelled the run.
+	ReasonCancelled Reason = "RunCancelled"
+	// ReasonImagePullFailed: a task's image cannot be pulled. May go away.
+	ReasonImagePullFailed Reason = "ImagePullFailed"
+	// ReasonOutOfMemory: a task's pod was killed for its memory. A person must act.
+	ReasonOutOfMemory Reason = "OutOfMemory"
+	// ReasonPodLost: the pod of a task was evicted or deleted. May go away.
+	ReasonPodLost Reason = "PodLost"
+	// ReasonRunFailed: none of the above; the message is Tekton's.
+	ReasonRunFailed Reason = "RunFailed"
+)
+
+// Transient reports whether the same attempt may succeed later without anybody's doing.
+func (r Reason) Transient() bool {
+	switch r {
+	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost:
+		return true
+	}
+	return false
+}
+
+// Failure is a task's last word, its result "failure" as JSON. All texts are cut so that it fits in MaxText bytes.
+type Failure struct {
+	Reason  Reason `json:"reason"`
+	Host    string `json:"host,omitempty"`    // node name
+	Step    string `json:"step,omitempty"`    // such as the name of the Ansible task
+	Message string `json:"message,omitempty"` // never a secret
+}
