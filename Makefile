@@ -1,0 +1,78 @@
+# BPA on one page: `make help` lists what there is. Everything below works on a bare Debian-like machine with Go, make and git, as root.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+export BPA_STATE ?= /var/lib/bpa
+export KUBECONFIG := $(BPA_STATE)/kubeconfig
+export PATH := $(BPA_STATE)/bin:$(PATH)
+
+machine := $(BPA_STATE)/bin/machine
+lab     := $(BPA_STATE)/bin/lab
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  State lives in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> makes demo run the real kubespray."
+
+##@ Use
+
+.PHONY: up base deploy down clean status demo bench
+up: base deploy ## Bring up the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
+base: tools
+	$(machine) up --project=false
+	$(lab) artifacts
+deploy: tools
+	$(machine) deploy
+down: ## Stop it and remove the cluster; builds and the depot's contents stay
+	@[ ! -x $(machine) ] || $(machine) down
+clean: ## Remove everything, caches included
+	@[ ! -x $(machine) ] || $(machine) clean
+status: ## What runs on the bootstrap machine
+	@$(machine) status
+demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
+	test/demo/demo.sh
+bench: up plugin ## Measure: a run against the same playbook by hand, the controller's memory, the renderer and the assignment
+	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
+
+##@ Build
+
+.PHONY: tools plugin
+tools: ## Build this project's commands for this machine into $BPA_STATE/bin
+	@mkdir -p $(BPA_STATE)/bin
+	go build -C bootstrap -o $(machine) ./cmd/machine
+	go build -o $(lab) ./test/lab/cmd/lab
+plugin: ## Build the kubectl plugin (kubectl bpa)
+	CGO_ENABLED=0 go build -trimpath -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
+
+##@ Test
+
+.PHONY: test unit integration e2e
+test: unit integration e2e ## Every test, on real parts: unit, integration (real API server), e2e (real clusters)
+unit: ## Tests without a cluster, in seconds
+	go test ./...
+	go test -C bootstrap ./...
+integration: tools ## Against a real kube-apiserver and etcd
+	$(machine) build apiserver
+	go test ./test/integration/... -tags integration -count=1 -timeout 10m
+e2e: up plugin ## User stories with failures, on lab machines
+	go test ./test/e2e/... -tags e2e -count=1 -v -timeout 50m
+
+##@ Keep
+
+.PHONY: generate verify fmt lint vuln
+generate: ## Regenerate code, CRD and manifests
+	hack/update-codegen.sh
+verify: ## Fail if generated code, formatting or modules are stale
+	hack/verify-codegen.sh
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run make fmt'; exit 1; }
+	go mod tidy -diff
+	go vet ./...
+fmt: ## Format
+	gofmt -w $$(git ls-files '*.go')
+lint: ## go vet and staticcheck
+	go vet ./... && go vet -C bootstrap ./...
+	go tool -modfile=hack/tools/go.mod staticcheck ./...
+vuln: ## govulncheck over the product
+	go tool -modfile=hack/tools/go.mod govulncheck ./...
