@@ -84,7 +84,7 @@ func (d *Depot) routes(log *slog.Logger) http.Handler {
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	mux.Handle("GET /files/", http.StripPrefix("/files/", &fileServer{
 		root:    d.files,
-		digests: &digests{files: d.files, cache: d.root, log: log},
+		digests: &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log},
 		log:     log,
 	}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// racyWindow is how old a file's last change must be before its digest is
+// defaultRacy is how old a file's last change must be before its digest is
 // kept: two changes within one tick of the file system's clock look alike.
-const racyWindow = 2 * time.Second
+const defaultRacy = 2 * time.Second
 
 // stamp tells two contents of one path apart without reading them. The change
 // time is in it because, unlike the modification time, nobody can set it.
@@ -50,6 +50,7 @@ type kept struct {
 // beside the files, never among them.
 type digests struct {
 	files, cache *os.Root
+	racy         time.Duration
 	log          *slog.Logger
 	flight       singleflight.Group
 }
@@ -80,7 +81,7 @@ func (d *digests) of(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("checksum %s: %w", name, err)
 	}
-	if now := stampOf(info); started.Sub(time.Unix(0, now.Changed)) > racyWindow {
+	if now := stampOf(info); started.Sub(time.Unix(0, now.Changed)) > d.racy {
 		d.keep(name, kept{stamp: now, SHA256: sum})
 	}
 	return sum, nil

@@ -31,8 +31,8 @@ func (s *fileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name = "."
 	}
 	err := s.serve(w, r, name)
-	if target, isSum := strings.CutSuffix(name, sumSuffix); isSum && errors.Is(err, fs.ErrNotExist) {
-		err = s.serveSum(w, r, target)
+	if target, isSum := strings.CutSuffix(name, sumSuffix); isSum && target != "" && errors.Is(err, fs.ErrNotExist) {
+		err = s.serveSum(w, target)
 	}
 	if err != nil {
 		s.fail(w, name, err)
@@ -61,7 +61,7 @@ func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) 
 
 // serveSum answers in the format of sha256sum, which Ironic, Ansible and
 // "sha256sum -c" read.
-func (s *fileServer) serveSum(w http.ResponseWriter, _ *http.Request, name string) error {
+func (s *fileServer) serveSum(w http.ResponseWriter, name string) error {
 	sum, err := s.digests.Of(name)
 	if err != nil {
 		return err
@@ -71,22 +71,28 @@ func (s *fileServer) serveSum(w http.ResponseWriter, _ *http.Request, name strin
 	return nil
 }
 
+// fail answers for a path that cannot be served. That a path is impossible, or
+// leads out of the files, is nobody's business but the asker's: not found.
 func (s *fileServer) fail(w http.ResponseWriter, name string, err error) {
-	var pathErr *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotRegular), errors.Is(err, syscall.ENOTDIR):
-		http.Error(w, "not in the depot: "+name, http.StatusNotFound)
-	case errors.As(err, &pathErr) && isEscape(err), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENAMETOOLONG):
-		http.Error(w, "no such path in the depot", http.StatusNotFound)
-	default:
-		s.log.Error("file cannot be served", "path", name, "error", err)
-		http.Error(w, "cannot read "+name+": see the depot's log", http.StatusInternalServerError)
+	if isAbsent(err) {
+		http.Error(w, fmt.Sprintf("not in the depot: %q", name), http.StatusNotFound)
+		return
 	}
+	s.log.Error("file cannot be served", "path", name, "error", err)
+	http.Error(w, fmt.Sprintf("cannot read %q: see the depot's log", name), http.StatusInternalServerError)
 }
 
-// isEscape reports whether os.Root refused a path because it leads out of the
-// root; the os package exports no value for it.
-func isEscape(err error) bool { return strings.Contains(err.Error(), "path escapes from parent") }
+func isAbsent(err error) bool {
+	for _, absent := range []error{
+		fs.ErrNotExist, errNotRegular, syscall.ENOTDIR, syscall.EINVAL, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ENXIO,
+	} {
+		if errors.Is(err, absent) {
+			return true
+		}
+	}
+	// os.Root's refusal to leave the root; the os package exports no value for it.
+	return strings.Contains(err.Error(), "path escapes from parent")
+}
 
 var errNotRegular = errors.New("neither a file nor a directory")
 

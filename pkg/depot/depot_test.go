@@ -1,0 +1,194 @@
+package depot_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot"
+)
+
+func TestMain(m *testing.M) {
+	depot.RedirectLog(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+// serve starts a depot in dir, on a loopback address.
+func serve(t *testing.T, dir string, opts ...depot.Option) *httptest.Server {
+	t.Helper()
+	opts = append([]depot.Option{depot.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	d, err := depot.New(dir, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(d)
+	t.Cleanup(func() {
+		server.Close()
+		if err := d.Close(); err != nil {
+			t.Errorf("close depot: %v", err)
+		}
+	})
+	return server
+}
+
+// put stores a file the way a person does: by copying it into files/.
+func put(t *testing.T, dir, name, content string) {
+	t.Helper()
+	full := filepath.Join(dir, "files", name)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type answer struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func ask(t *testing.T, method, url string, header ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, string(body), resp.Header}
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if got := ask(t, "GET", url+path); got.status != http.StatusOK {
+			t.Errorf("GET %s = %d %q, want 200", path, got.status, got.body)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "registry")); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, "GET", url+"/readyz"); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "registry") {
+		t.Errorf("GET /readyz without storage = %d %q, want 503 naming registry", got.status, got.body)
+	}
+	if got := ask(t, "GET", url+"/healthz"); got.status != http.StatusOK {
+		t.Errorf("GET /healthz without storage = %d, want 200: a restart would not help", got.status)
+	}
+}
+
+func TestNewSaysWhichRootFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "occupied")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := depot.New(file)
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("New(%s) = %v, want an error that names it", file, err)
+	}
+}
+
+func TestSlowButMovingDownloadOutlivesTheStallLimit(t *testing.T) {
+	dir := t.TempDir()
+	const size = 24 << 20 // more than both sockets buffer
+	put(t, dir, "image.raw", strings.Repeat("x", size))
+	const stall = 500 * time.Millisecond
+	resp, err := http.Get(serve(t, dir, depot.WithStall(stall)).URL + "/files/image.raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	// A paced reader: the transfer as a whole takes about three times the limit.
+	const pieces = 12
+	pace := time.NewTicker(3 * stall / pieces)
+	defer pace.Stop()
+	var got int64
+	for err == nil {
+		<-pace.C
+		var n int64
+		n, err = io.CopyN(io.Discard, resp.Body, size/pieces)
+		got += n
+	}
+	if err != io.EOF || got != size {
+		t.Errorf("slow download ended with %d of %d bytes: %v", got, int64(size), err)
+	}
+}
+
+func TestHangingDownloadIsCutOff(t *testing.T) {
+	dir := t.TempDir()
+	const size = 64 << 20
+	f, err := os.Create(filepath.Join(t.TempDir(), "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, "files", "big")); err != nil {
+		t.Fatal(err)
+	}
+
+	d, err := depot.New(dir, depot.WithStall(100*time.Millisecond), depot.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.ServeHTTP(w, r)
+		close(ended)
+	}))
+	defer server.Close()
+	resp, err := http.Get(server.URL + "/files/big")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	select { // nobody reads resp.Body
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the handler still waits for a peer that reads nothing")
+	}
+	if n, err := io.Copy(io.Discard, resp.Body); err == nil {
+		t.Errorf("a cut-off download looked complete after %d of %d bytes", n, int64(size))
+	}
+}
+
+func ExampleNew() {
+	dir, err := os.MkdirTemp("", "depot")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	d, err := depot.New(dir)
+	if err != nil {
+		panic(err)
+	}
+	defer d.Close()
+	rec := httptest.NewRecorder()
+	d.ServeHTTP(rec, httptest.NewRequest("GET", "/v2/", nil))
+	fmt.Println(rec.Code, rec.Header().Get("Docker-Distribution-API-Version"))
+	// Output: 200 registry/2.0
+}
