@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 export BPA_STATE ?= /var/lib/bpa
+# One set of build flags for tests, tools and images: everything is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS += -trimpath
 export KUBECONFIG := $(BPA_STATE)/kubeconfig
 export PATH := $(BPA_STATE)/bin:$(PATH)
 

@@ -1,0 +1,97 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+func oneMaster(s *site.Site, name string, more ...site.Option) *v1alpha1.Provisioning {
+	return s.Provisioning(name, append([]site.Option{site.Master("master-1", v1alpha1.Master{CPU: 8, Memory: "16Gi"})}, more...)...)
+}
+
+// TestSSHDown: a node whose sshd is down is named, and the next attempt, by itself, succeeds once it is back.
+func TestSSHDown(t *testing.T) {
+	s := site.New(t, "e2e-sshdown", 1, 0)
+	s.On("host-1", "systemctl stop ssh.service ssh.socket")
+	s.Apply(oneMaster(s, "edge-3"))
+
+	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.Failure != nil
+	})
+	f := failed.Status.Failure
+	if f.Reason != "HostUnreachable" || f.Host != "master-1" || f.NextAttempt == nil {
+		t.Errorf("failure %+v: want HostUnreachable of master-1 and a next attempt", f)
+	}
+	s.On("host-1", "systemctl start ssh.service")
+	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-3 to be Ready", installLimit, site.Ready)
+}
+
+// TestPlaybookFails: the failing Ansible task, its host and its message are in the condition, nothing is tried again by itself, and a
+// mended spec starts the next attempt.
+func TestPlaybookFails(t *testing.T) {
+	s := site.New(t, "e2e-playbook", 1, 0)
+	p := s.Apply(oneMaster(s, "edge-4", site.Var("lab_fail_task", json.RawMessage(`"kubeadm init"`))))
+
+	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", installLimit, site.NotReady("PlaybookFailed"))
+	message := failed.Status.GetCondition("Ready").GetMessage()
+	for _, want := range []string{"kubeadm init", "master-1", "kubespray"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("message %q does not tell of %q", message, want)
+		}
+	}
+	if failed.Status.Failure == nil || failed.Status.Failure.NextAttempt != nil {
+		t.Errorf("failure %+v: want none planned, a person must act", failed.Status.Failure)
+	}
+
+	s.Change(p, func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "lab_fail_task") })
+	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-4 to be Ready", installLimit, site.Ready)
+	checkCluster(t, s, ready, 1)
+}
+
+// TestDeleteInTheMiddle: the run is cancelled, its pods are gone before a host is given back, and the same Provisioning can be applied
+// again. A second Provisioning that wants the same host waits and then gets it or nothing, never shares it.
+func TestDeleteInTheMiddle(t *testing.T) {
+	s := site.New(t, "e2e-delete", 1, 0)
+	p := s.Apply(oneMaster(s, "edge-5"))
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to run", installLimit, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.Progress != nil && p.Status.Progress.Task == "kubespray" && p.Status.Progress.Percent > 15
+	})
+	rival := s.Apply(oneMaster(s, "rival"))
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the rival to wait", time.Minute, func(p *v1alpha1.Provisioning) bool {
+		return p.Name == rival.Name && site.NotReady("HostsNotAvailable")(p)
+	})
+	if held := s.Holders(); held["host-1"] != "edge-5" {
+		t.Errorf("hosts held: %v, want host-1 by edge-5", held)
+	}
+	for _, gone := range []*v1alpha1.Provisioning{rival, p} {
+		if err := s.Delete(context.Background(), gone); err != nil {
+			t.Fatal(err)
+		}
+		site.AwaitGone(s, &v1alpha1.ProvisioningList{}, gone, 3*time.Minute)
+	}
+	if held := s.Holders(); len(held) != 0 {
+		t.Errorf("hosts still held: %v", held)
+	}
+	for _, run := range s.Runs() {
+		if run.Status.CompletionTime == nil {
+			t.Errorf("run %s goes on without its Provisioning", run.Name)
+		}
+	}
+
+	s.Lab("reset")
+	s.Apply(oneMaster(s, "edge-5"))
+	site.Await(s, &tekton.PipelineRunList{}, "the second life's run to succeed", installLimit, func(r *tekton.PipelineRun) bool {
+		return r.DeletionTimestamp == nil && r.IsSuccessful()
+	})
+	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to be Ready", time.Minute, site.Ready)
+}

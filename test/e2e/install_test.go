@@ -1,0 +1,124 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+// installLimit bounds one installation on lab machines; they share two cores with everything else.
+const installLimit = 12 * time.Minute
+
+// TestInstall is the README's way: one node pinned by MAC, two found by what they need, the controller killed in the middle, a pod on
+// the new cluster, then everything given back.
+func TestInstall(t *testing.T) {
+	s := site.New(t, "e2e-install", 3, 2)
+	p := s.Apply(s.Provisioning("edge-1",
+		site.Master("master-1", v1alpha1.Master{MACAddress: strings.ToUpper(s.MAC("host-2"))}),
+		site.Worker("worker-1", v1alpha1.Worker{CPU: 8, Memory: "16Gi"}),
+		site.Worker("worker-2", v1alpha1.Worker{CPU: 8, Memory: "16Gi"})))
+
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to run", installLimit, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.Progress != nil && p.Status.Progress.Task == "kubespray" && p.Status.Progress.Percent > 15
+	})
+	before := onlyRun(t, s)
+	killController(t, s)
+
+	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-1 to be Ready", installLimit, site.Ready)
+	if after := onlyRun(t, s); after.UID != before.UID {
+		t.Errorf("the killed controller's run was %s, now it is %s: work was done twice", before.Name, after.Name)
+	}
+	if len(ready.Status.Nodes) != 3 || ready.Status.Nodes[0].Host != "host-2" {
+		t.Errorf("nodes %+v: want three, master-1 on the pinned host-2", ready.Status.Nodes)
+	}
+	for _, n := range ready.Status.Nodes {
+		if strings.HasPrefix(n.Host, "misfit") {
+			t.Errorf("%s runs on %s, which does not fit", n.Name, n.Host)
+		}
+	}
+	checkCluster(t, s, ready, 3)
+	checkNoSecretShown(t, s, "edge-1")
+
+	if err := s.Delete(context.Background(), p); err != nil {
+		t.Fatal(err)
+	}
+	site.AwaitGone(s, &v1alpha1.ProvisioningList{}, p, time.Minute)
+	if held := s.Holders(); len(held) != 0 {
+		t.Errorf("after deletion hosts are still held: %v", held)
+	}
+}
+
+func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {
+	t.Helper()
+	runs := s.Runs()
+	if len(runs) != 1 {
+		t.Fatalf("%d runs, want one", len(runs))
+	}
+	return runs[0]
+}
+
+// killController ends the controller's process without a warning and waits until another one is ready.
+func killController(t *testing.T, s *site.Site) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	match := client.MatchingLabels{"app.kubernetes.io/name": "bpa-controller"}
+	if err := s.List(context.Background(), pods, client.InNamespace("bpa-system"), match); err != nil || len(pods.Items) == 0 {
+		t.Fatalf("no controller to kill: %v", err)
+	}
+	for i := range pods.Items {
+		if err := s.Delete(context.Background(), &pods.Items[i], client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := s.TryKubectl("", "--namespace", "bpa-system", "rollout", "status", "deployment/bpa-controller", "--timeout=90s"); err != nil {
+		t.Fatalf("no controller came back: %v\n%s", err, out)
+	}
+}
+
+// checkCluster uses the new cluster as its owner would, with nothing but the Secret: all nodes Ready, and a pod that runs.
+func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes int) {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := site.Kubectl(kubeconfig, "", "get", "nodes", "--no-headers")
+	if err != nil || strings.Count(out, " Ready ") != nodes {
+		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)
+	}
+	for _, args := range [][]string{
+		{"run", "hello", "--image=pause:3.10.1", "--restart=Never"},
+		{"wait", "pod/hello", "--for=condition=Ready", "--timeout=90s"},
+	} {
+		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {
+			t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// checkNoSecretShown looks for key material and kubeadm tokens in everything that the right "view" lets people read.
+func checkNoSecretShown(t *testing.T, s *site.Site, name string) {
+	t.Helper()
+	shown := s.Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
+	logs := s.Kubectl("logs", "--selector", "bpa.akraino.org/cluster="+name, "--all-containers", "--tail=-1", "--prefix")
+	for where, text := range map[string]string{"objects": shown, "logs": logs} {
+		if len(text) < 1000 {
+			t.Errorf("only %d bytes of %s to look at", len(text), where)
+		}
+		for _, m := range append(secretPattern.FindAllString(text, 3), privateKey(text)...) {
+			t.Errorf("%s show a secret: %.60q", where, m)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// Option shapes a Provisioning.
+type Option func(*v1alpha1.Provisioning)
+
+// Provisioning makes one for this site with the variables that lab machines need.
+func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
+	s.T.Helper()
+	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	for key, value := range Vars(s.T) {
+		Var(key, value)(p)
+	}
+	for _, o := range options {
+		o(p)
+	}
+	return p
+}
+
+// Master asks for a control plane node.
+func Master(name string, m v1alpha1.Master) Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{name: m})
+	}
+}
+
+// Worker asks for a worker node.
+func Worker(name string, w v1alpha1.Worker) Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{name: w})
+	}
+}
+
+// Var sets a kubespray variable.
+func Var(key string, value json.RawMessage) Option {
+	return func(p *v1alpha1.Provisioning) {
+		if p.Spec.Kubespray.Vars == nil {
+			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{}
+		}
+		p.Spec.Kubespray.Vars[key] = apiextensionsv1.JSON{Raw: value}
+	}
+}
+
+// Apply creates a Provisioning; it goes through the webhooks as anybody's would.
+func (s *Site) Apply(p *v1alpha1.Provisioning) *v1alpha1.Provisioning {
+	s.T.Helper()
+	if err := s.Create(context.Background(), p); err != nil {
+		s.T.Fatalf("apply %s: %v", p.Name, err)
+	}
+	return p
+}
+
+// Change updates a Provisioning's spec or metadata as a person with kubectl edit would.
+func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioning)) {
+	s.T.Helper()
+	now := &v1alpha1.Provisioning{}
+	if err := s.Get(context.Background(), client.ObjectKeyFromObject(p), now); err != nil {
+		s.T.Fatal(err)
+	}
+	before := now.DeepCopy()
+	change(now)
+	if err := s.Patch(context.Background(), now, client.MergeFrom(before)); err != nil {
+		s.T.Fatal(err)
+	}
+}

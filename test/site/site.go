@@ -1,0 +1,224 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// Site is one namespace with lab hosts.
+type Site struct {
+	client.WithWatch
+	T         testing.TB
+	Namespace string
+	lab       string
+}
+
+// New connects to the bootstrap cluster and makes a namespace with so many hosts that fit (8 CPUs, 16Gi or more) and so many that do
+// not. The lab is taken down when the test ends.
+func New(t testing.TB, namespace string, hosts, misfits int) *Site {
+	t.Helper()
+	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
+	s.Lab("up", "--nodes", strconv.Itoa(hosts), "--misfits", strconv.Itoa(misfits))
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.Dump()
+		}
+		s.Lab("down")
+	})
+	return s
+}
+
+// State is the folder of the bootstrap machine.
+func State() string {
+	if dir := os.Getenv("BPA_STATE"); dir != "" {
+		return dir
+	}
+	return "/var/lib/bpa"
+}
+
+// Connect makes a client for the bootstrap cluster with every kind that the tests use.
+func Connect(t testing.TB) client.WithWatch {
+	t.Helper()
+	path := filepath.Join(State(), "kubeconfig")
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatalf("no bootstrap cluster (%v): run make up", err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, metal3.AddToScheme, tekton.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Lab runs the lab command in this site's namespace and returns what it printed.
+func (s *Site) Lab(args ...string) string {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	args = append([]string{args[0], "--namespace", s.Namespace}, args[1:]...)
+	out, err := exec.CommandContext(ctx, s.lab, args...).CombinedOutput()
+	if err != nil {
+		s.T.Fatalf("lab %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// On runs a command on a lab host, as root over the lab's own way in (not SSH, which a test may have stopped).
+func (s *Site) On(host, command string) string {
+	s.T.Helper()
+	return s.Kubectl("exec", host, "-c", "node", "--", "sh", "-c", command)
+}
+
+// Kubectl runs kubectl against the bootstrap cluster in this site's namespace.
+func (s *Site) Kubectl(args ...string) string {
+	s.T.Helper()
+	out, err := s.TryKubectl("", args...)
+	if err != nil {
+		s.T.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TryKubectl is Kubectl with an input and an error that the test expects.
+func (s *Site) TryKubectl(stdin string, args ...string) (string, error) {
+	return Kubectl(filepath.Join(State(), "kubeconfig"), stdin, append([]string{"--namespace", s.Namespace}, args...)...)
+}
+
+// Kubectl runs kubectl with a kubeconfig and an input; it takes at most two minutes.
+func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(State(), "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// Vars are the kubespray variables that lab machines need (test/lab/vars.yaml), as JSON values by name.
+func Vars(t testing.TB) map[string]json.RawMessage {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(Root(t), "test", "lab", "vars.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]json.RawMessage{}
+	if err := yaml.Unmarshal(raw, &vars); err != nil {
+		t.Fatal(err)
+	}
+	return vars
+}
+
+// Root is the top of the source tree.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil && dir != "/" {
+		if _, err := os.Stat(filepath.Join(dir, ".ko.yaml")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatalf("not inside the source tree: %v", err)
+	return ""
+}
+
+// Dump prints the site for a person who must find out why a test failed.
+func (s *Site) Dump() {
+	for _, args := range [][]string{
+		{"get", "provisionings", "-o", "yaml"},
+		{"get", "pipelineruns,taskruns,pods,baremetalhosts", "-o", "wide"},
+		{"get", "events", "--sort-by=.lastTimestamp"},
+		{"logs", "--namespace", "bpa-system", "deployment/bpa-controller", "--tail=60"},
+	} {
+		out, err := s.TryKubectl("", args...)
+		s.T.Logf("$ kubectl %s (%v)\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// MAC is the address of a lab host's first NIC, from its hardware facts.
+func (s *Site) MAC(host string) string {
+	s.T.Helper()
+	bmh := &metal3.BareMetalHost{}
+	if err := s.Get(context.Background(), client.ObjectKey{Namespace: s.Namespace, Name: host}, bmh); err != nil {
+		s.T.Fatal(err)
+	}
+	if bmh.Status.HardwareDetails == nil || len(bmh.Status.HardwareDetails.NIC) == 0 {
+		s.T.Fatalf("host %s has no NIC in its facts", host)
+	}
+	return bmh.Status.HardwareDetails.NIC[0].MAC
+}
+
+// Holders tells who holds each host of the site: host name to Provisioning name, only the held ones.
+func (s *Site) Holders() map[string]string {
+	s.T.Helper()
+	hosts := &metal3.BareMetalHostList{}
+	if err := s.List(context.Background(), hosts, client.InNamespace(s.Namespace)); err != nil {
+		s.T.Fatal(err)
+	}
+	held := map[string]string{}
+	for _, h := range hosts.Items {
+		if r := h.Spec.ConsumerRef; r != nil && r.Kind == "Provisioning" {
+			held[h.Name] = r.Name
+		}
+	}
+	return held
+}
+
+// Secret reads one key of a Secret.
+func (s *Site) Secret(name, key string) []byte {
+	s.T.Helper()
+	secret := &corev1.Secret{}
+	if err := s.Get(context.Background(), client.ObjectKey{Namespace: s.Namespace, Name: name}, secret); err != nil {
+		s.T.Fatal(err)
+	}
+	if len(secret.Data[key]) == 0 {
+		s.T.Fatalf("secret %s has no key %s", name, key)
+	}
+	return secret.Data[key]
+}
+
+// Runs lists the PipelineRuns of the site.
+func (s *Site) Runs() []tekton.PipelineRun {
+	s.T.Helper()
+	runs := &tekton.PipelineRunList{}
+	if err := s.List(context.Background(), runs, client.InNamespace(s.Namespace)); err != nil {
+		s.T.Fatal(err)
+	}
+	return runs.Items
+}
+
+// describe is a Provisioning's status in a few words, for a failed wait.
+func describe(p *v1alpha1.Provisioning) string {
+	ready := p.Status.GetCondition("Ready")
+	raw, _ := json.Marshal(map[string]any{"ready": ready, "progress": p.Status.Progress, "failure": p.Status.Failure, "run": p.Status.Run})
+	return fmt.Sprintf("%s/%s: %s", p.Namespace, p.Name, raw)
+}
