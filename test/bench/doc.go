@@ -1,0 +1,2 @@
+// Package bench measures what the README claims, as ratios within one run, on real parts: `make bench`.
+package bench
