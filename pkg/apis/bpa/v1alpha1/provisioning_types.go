@@ -73,8 +73,8 @@ type ProvisioningSpec struct {
 // Master is what a control plane node needs: a certain host by its MAC address, or any host with at least these resources.
 type Master struct {
 	// MACAddress is any MAC address of the wanted host, with colons or dashes, upper or lower case.
-	// +kubebuilder:validation:XValidation:rule="self != ''",message="is empty: give a MAC address such as 00:c6:14:04:61:b2, or leave mac-address out and say what the host must have (cpu, memory)"
-	MACAddress string `json:"mac-address,omitempty"`
+	// Written but empty is an error, so that a template with a missing value does not turn into "any host".
+	MACAddress *MAC `json:"mac-address,omitempty"`
 	// CPU is the least number of CPU threads that the host must have.
 	CPU int32 `json:"cpu,omitempty"`
 	// Memory is the least memory that the host must have, as a quantity such as 16Gi.
@@ -84,7 +84,7 @@ type Master struct {
 // Worker is what a worker node needs.
 type Worker struct {
 	// MACAddress is any MAC address of the wanted host. It may be empty if the worker has a master's name.
-	MACAddress string `json:"mac-address,omitempty"`
+	MACAddress *MAC `json:"mac-address,omitempty"`
 	// CPU is the least number of CPU threads that the host must have.
 	CPU int32 `json:"cpu,omitempty"`
 	// Memory is the least memory that the host must have, as a quantity such as 64Gi.
