@@ -1,0 +1,61 @@
+package v1alpha1
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+)
+
+// What a Provisioning gets that does not say otherwise.
+const (
+	// DefaultKubernetesVersion is what the depot is filled with.
+	DefaultKubernetesVersion = "1.35.4"
+	// DefaultPodSubnet and DefaultServiceSubnet are kubespray's own.
+	DefaultPodSubnet     = "10.233.64.0/18"
+	DefaultServiceSubnet = "10.233.0.0/18"
+	DefaultNetworkPlugin = "flannel"
+	DefaultSSHUser       = "root"
+	DefaultSSHPort       = 22
+	DefaultSSHSecret     = "ssh-key"
+	// DefaultInstallTimeout bounds one attempt to install.
+	DefaultInstallTimeout = 2 * time.Hour
+)
+
+var _ apis.Defaultable = (*Provisioning)(nil)
+
+// SetDefaults fills in what was left out and brings what has two spellings to one. Doing it twice changes nothing.
+func (p *Provisioning) SetDefaults(ctx context.Context) {
+	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[LabelCluster] = p.Name
+	}
+	p.Spec.setDefaults()
+}
+
+func (s *ProvisioningSpec) setDefaults() {
+	s.Kubernetes.Version = strings.TrimPrefix(s.Kubernetes.Version, "v")
+	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
+
+	orDefault(&s.PodSubnet, DefaultPodSubnet)
+	orDefault(&s.Kubernetes.Version, DefaultKubernetesVersion)
+	orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnet)
+	orDefault(&s.Kubernetes.NetworkPlugin, DefaultNetworkPlugin)
+	orDefault(&s.SSH.User, DefaultSSHUser)
+	orDefault(&s.SSH.Port, DefaultSSHPort)
+	orDefault(&s.SSH.SecretName, DefaultSSHSecret)
+	if s.Timeouts.Install == nil {
+		s.Timeouts.Install = &metav1.Duration{Duration: DefaultInstallTimeout}
+	}
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
