@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package cni pins the CNI plugins that lab nodes get; test/lab/artifacts builds them from here.
-package cni
+// The CNI plugins that lab nodes get; test/lab/artifacts builds them from here.
+package main
 
 import (
 	_ "github.com/containernetworking/plugins/plugins/ipam/host-local"
