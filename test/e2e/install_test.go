@@ -26,7 +26,7 @@ const installLimit = 12 * time.Minute
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
 	p := s.Apply(s.Provisioning("edge-1",
-		site.Master("master-1", v1alpha1.Master{MACAddress: strings.ToUpper(s.MAC("host-2"))}),
+		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{CPU: 8, Memory: "16Gi"}),
 		site.Worker("worker-2", v1alpha1.Worker{CPU: 8, Memory: "16Gi"})))
 

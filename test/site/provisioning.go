@@ -77,3 +77,9 @@ func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioni
 		s.T.Fatal(err)
 	}
 }
+
+// MAC is a MAC address as a spec holds it.
+func MAC(address string) *v1alpha1.MAC {
+	m := v1alpha1.MAC(address)
+	return &m
+}
