@@ -14,18 +14,27 @@ var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 // ParseMAC brings an address with colons or dashes, in upper or lower case, to lower case with colons. It refuses
 // addresses that no single card can have: all zeros, and group addresses (multicast and broadcast).
 func ParseMAC(text string) (MAC, error) {
-	mac := strings.ToLower(text)
-	if !strings.Contains(mac, ":") {
-		mac = strings.ReplaceAll(mac, "-", ":")
+	mac, what, advice := parseMAC(text)
+	if what != "" {
+		return "", fmt.Errorf("%s: %s", what, advice)
 	}
-	if !macPattern.MatchString(mac) {
-		return "", fmt.Errorf("%q is no MAC address: write six pairs of hexadecimal digits, such as 00:c6:14:04:61:b2", text)
+	return mac, nil
+}
+
+// parseMAC gives the address, or what is wrong and what to do.
+func parseMAC(text string) (mac MAC, what, advice string) {
+	const readIt = "read the card's address in the BareMetalHost or on the machine's label"
+	address := strings.ToLower(text)
+	if !strings.Contains(address, ":") {
+		address = strings.ReplaceAll(address, "-", ":")
 	}
-	if mac == "00:00:00:00:00:00" {
-		return "", fmt.Errorf("%q is no address of a card: read the card's address from the BareMetalHost or the machine's label", text)
+	switch {
+	case !macPattern.MatchString(address):
+		return "", fmt.Sprintf("%q is no MAC address", text), "write six pairs of hexadecimal digits, such as 00:c6:14:04:61:b2"
+	case address == "00:00:00:00:00:00":
+		return "", fmt.Sprintf("%q is no card's MAC address", text), readIt
+	case strings.IndexByte("13579bdf", address[1]) >= 0:
+		return "", fmt.Sprintf("%q is a group's MAC address, since its first byte is odd", text), readIt
 	}
-	if strings.ContainsRune("13579bdf", rune(mac[1])) {
-		return "", fmt.Errorf("%q is a group address (its first byte is odd), which no card has: read the card's address from the BareMetalHost or the machine's label", text)
-	}
-	return MAC(mac), nil
+	return MAC(address), "", ""
 }

@@ -27,7 +27,7 @@ const (
 var _ apis.Defaultable = (*Provisioning)(nil)
 
 // SetDefaults fills in what was left out and brings what has two spellings to one. Doing it twice changes nothing.
-func (p *Provisioning) SetDefaults(ctx context.Context) {
+func (p *Provisioning) SetDefaults(context.Context) {
 	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
 		if p.Labels == nil {
 			p.Labels = map[string]string{}
@@ -38,7 +38,7 @@ func (p *Provisioning) SetDefaults(ctx context.Context) {
 }
 
 func (s *ProvisioningSpec) setDefaults() {
-	s.Kubernetes.Version = strings.TrimPrefix(s.Kubernetes.Version, "v")
+	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
 	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
 
 	orDefault(&s.PodSubnet, DefaultPodSubnet)

@@ -1,0 +1,74 @@
+package v1alpha1
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestDefaults(t *testing.T) {
+	got := &Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	got.SetDefaults(context.Background())
+
+	want := &Provisioning{
+		ObjectMeta: metav1.ObjectMeta{Name: "edge-1", Labels: map[string]string{"cluster": "edge-1"}},
+		Spec: ProvisioningSpec{
+			PodSubnet:  "10.233.64.0/18",
+			Kubernetes: KubernetesSpec{Version: "1.35.4", ServiceSubnet: "10.233.0.0/18", NetworkPlugin: "flannel"},
+			SSH:        SSHSpec{User: "root", Port: 22, SecretName: "ssh-key"},
+			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: 2 * time.Hour}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsKeepWhatIsSaid(t *testing.T) {
+	want := &Provisioning{
+		ObjectMeta: metav1.ObjectMeta{Name: "edge-1", Labels: map[string]string{"cluster": ""}},
+		Spec: ProvisioningSpec{
+			PodSubnet:  "10.1.0.0/16",
+			Kubernetes: KubernetesSpec{Version: "1.34.0", ServiceSubnet: "10.2.0.0/16", NetworkPlugin: "calico"},
+			SSH:        SSHSpec{User: "icn", Port: 2222, SecretName: "key"},
+			Depot:      DepotSpec{URL: "http://depot"},
+			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: time.Minute}},
+		},
+	}
+	got := want.DeepCopy()
+	got.Spec.Kubernetes.Version = "v1.34.0"
+	got.Spec.Depot.URL = "http://depot//"
+	got.SetDefaults(context.Background())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever is written, defaulting it again changes nothing: the webhook may be called twice for one request.
+func TestDefaultsAreIdempotent(t *testing.T) {
+	texts := []string{"", "v", "vv1.35.4", "1.35.4", "http://depot//", "/", " v1", "10.0.0.0/8", "flannel"}
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		text := func() string { return texts[r.IntN(len(texts))] }
+		once := &Provisioning{Spec: ProvisioningSpec{
+			PodSubnet:  text(),
+			Kubernetes: KubernetesSpec{Version: text(), ServiceSubnet: text(), NetworkPlugin: text()},
+			SSH:        SSHSpec{User: text(), Port: int32(r.IntN(3)), SecretName: text()},
+			Depot:      DepotSpec{URL: text()},
+		}}
+		once.Name = text()
+		if r.IntN(2) == 0 {
+			once.Labels = map[string]string{"cluster": text()}
+		}
+		once.SetDefaults(context.Background())
+		twice := once.DeepCopy()
+		twice.SetDefaults(context.Background())
+		if diff := cmp.Diff(once, twice); diff != "" {
+			t.Fatalf("seed %d (-once +twice):\n%s", seed, diff)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package v1alpha1
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/apis"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
+	"knative.dev/pkg/kmeta"
+)
+
+var (
+	_ duckv1.KRShaped    = (*Provisioning)(nil)
+	_ kmeta.OwnerRefable = (*Provisioning)(nil)
+)
+
+// said is what a status says, without the times.
+func said(s *ProvisioningStatus) map[string]string {
+	out := map[string]string{}
+	for _, c := range s.Conditions {
+		out[string(c.Type)] = string(c.Status) + " " + c.Reason + " " + c.Message
+	}
+	return out
+}
+
+func TestEveryConditionExistsFromTheFirstVisit(t *testing.T) {
+	var s ProvisioningStatus
+	s.InitializeConditions()
+	want := map[string]string{
+		"Ready":            "Unknown Waiting ",
+		"HostsClaimed":     "Unknown Waiting ",
+		"ClusterInstalled": "Unknown Waiting ",
+		"KubeconfigReady":  "Unknown Waiting ",
+		"PluginsInstalled": "True NoPlugins spec.KUDPlugins asks for none",
+	}
+	if diff := cmp.Diff(want, said(&s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	before := s.DeepCopy()
+	s.InitializeConditions()
+	if diff := cmp.Diff(before, &s); diff != "" {
+		t.Errorf("initializing again changed something (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
+	type mark func(*ProvisioningStatus)
+	hosts := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkHostsClaimed(st, reason, message) }
+	}
+	cluster := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkClusterInstalled(st, reason, message) }
+	}
+	kubeconfig := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkKubeconfigReady(st, reason, message) }
+	}
+	for _, r := range []struct {
+		name  string
+		marks []mark
+		want  string
+	}{
+		{"first visit", nil, "Unknown Waiting "},
+		{"hosts claimed", []mark{hosts("True", "Claimed", "")}, "Unknown Waiting "},
+		{"running", []mark{hosts("True", "Claimed", ""), cluster("Unknown", "Running", "64% kubespray")}, "Unknown Running 64% kubespray"},
+		{"failed outweighs unknown before it", []mark{hosts("Unknown", "Looking", ""), cluster("False", "PlaybookFailed", "100%d of it")}, "False PlaybookFailed 100%d of it"},
+		{"earlier failure outweighs later", []mark{kubeconfig("False", "Expired", "old"), hosts("False", "HostsNotAvailable", "none")}, "False HostsNotAvailable none"},
+		{"all well", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", "")}, "True  "},
+		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
+		{"plugins do not matter", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""),
+			func(s *ProvisioningStatus) { s.MarkPlugins([]string{"multus"}) }}, "True  "},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			var s ProvisioningStatus
+			s.InitializeConditions()
+			for _, m := range r.marks {
+				m(&s)
+			}
+			if got := said(&s)["Ready"]; got != r.want {
+				t.Errorf("Ready is %q, want %q", got, r.want)
+			}
+			if s.IsReady() != (r.want == "True  ") {
+				t.Errorf("IsReady is %v", s.IsReady())
+			}
+		})
+	}
+}
+
+// Saying the same again writes nothing, not even a time: a steady world has no status updates.
+func TestMarkingTheSameAgainChangesNothing(t *testing.T) {
+	var s ProvisioningStatus
+	again := func() {
+		s.InitializeConditions()
+		s.MarkHostsClaimed(corev1.ConditionTrue, "Claimed", "3 hosts")
+		s.MarkClusterInstalled(corev1.ConditionUnknown, "Running", "64% kubespray")
+		s.MarkPlugins([]string{"multus", "nfd"})
+	}
+	again()
+	before := s.DeepCopy()
+	again()
+	if diff := cmp.Diff(before, &s); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPluginsAreNotSilentlyLeftOut(t *testing.T) {
+	var s ProvisioningStatus
+	s.InitializeConditions()
+	s.MarkPlugins([]string{"multus", "nfd"})
+	want := &apis.Condition{Type: ConditionPluginsInstalled, Status: corev1.ConditionFalse, Severity: apis.ConditionSeverityInfo,
+		Reason: ReasonPluginsNotSupported, Message: "this version of BPA does not install KUD plugins yet; not installed: multus, nfd"}
+	got := s.GetCondition(ConditionPluginsInstalled)
+	want.LastTransitionTime = got.LastTransitionTime
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

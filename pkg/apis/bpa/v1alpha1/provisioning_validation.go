@@ -1,0 +1,89 @@
+package v1alpha1
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"knative.dev/pkg/apis"
+)
+
+// MaxNameLength leaves room for what is made of a Provisioning's name: Secrets, runs, service accounts and label values (63 bytes at most).
+const MaxNameLength = 40
+
+var _ apis.Validatable = (*Provisioning)(nil)
+
+// Validate says what is wrong with the spec and what to do about it, all at once. Findings of level warning refuse nothing.
+//
+// An update that leaves spec and labels alone passes, whatever they hold: rules grow from version to version, and an object
+// that was accepted once must still be able to lose its finalizer.
+func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
+	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
+		return nil
+	}
+	old, _ := apis.GetBaseline(ctx).(*Provisioning)
+	if old != nil && equality.Semantic.DeepEqual(old.Spec, p.Spec) && equality.Semantic.DeepEqual(old.Labels, p.Labels) {
+		return nil
+	}
+	return p.validateMetadata().Also(p.Spec.validate().ViaField("spec"), p.warnOfChange(old))
+}
+
+func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
+	if p.Name != "" {
+		if len(p.Name) > MaxNameLength {
+			errs = errs.Also(problem("metadata.name",
+				fmt.Sprintf("use a name of at most %d characters: names of Secrets and runs are made of it", MaxNameLength),
+				"%d characters are too many", len(p.Name)))
+		} else if !isLabel(p.Name) {
+			errs = errs.Also(problem("metadata.name", labelRule, "%q is no DNS label", p.Name))
+		}
+	}
+	if cluster, ok := p.Labels[LabelCluster]; ok && !isLabel(cluster) {
+		errs = errs.Also(problem("metadata.labels.cluster", labelRule, "%q is no DNS label", cluster))
+	}
+	return errs
+}
+
+// warnOfChange says that a running cluster will not follow. Pausing is obeyed.
+func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
+	if old == nil || old.Status.InstalledDigest == "" {
+		return nil
+	}
+	before, after := old.Spec.DeepCopy(), p.Spec.DeepCopy()
+	before.Paused, after.Paused = false, false
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	return warning("spec", "this version of BPA does not act on changes of an installed cluster; to install it anew, delete the Provisioning and apply it again")
+}
+
+func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
+	return errs.Also(
+		s.validateNodes(),
+		s.validateSubnets(),
+		s.Kubernetes.validate().ViaField("kubernetes"),
+		s.Kubespray.validate().ViaField("kubespray"),
+		s.SSH.validate().ViaField("ssh"),
+		s.Depot.validate().ViaField("depot"),
+		s.Timeouts.validate().ViaField("timeouts"),
+		validatePlugins(s.KUDPlugins),
+	)
+}
+
+const labelRule = "use lower case letters, digits and dashes, at most 63, with a letter or digit at both ends"
+
+// isLabel reports whether text is a DNS label. A node name is one: it becomes a host name, an inventory name and a label value.
+func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
+
+// problem is one finding: where, what to do, and what is wrong.
+func problem(path, advice, format string, args ...any) *apis.FieldError {
+	return &apis.FieldError{Message: fmt.Sprintf(format, args...), Paths: []string{path}, Details: advice}
+}
+
+// warning is a finding that refuses nothing. It is one line, since a warning travels in an HTTP header.
+func warning(path, format string, args ...any) *apis.FieldError {
+	message := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+	return (&apis.FieldError{Message: message, Paths: []string{path}}).At(apis.WarningLevel)
+}

@@ -1,0 +1,184 @@
+package v1alpha1
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/apis"
+	"sigs.k8s.io/yaml"
+)
+
+const pinned = "- master-1: {mac-address: '00:c6:14:04:61:b2'}"
+
+// provisioning reads a spec as a person would write it, and defaults it as the webhook does.
+func provisioning(t *testing.T, spec string) *Provisioning {
+	t.Helper()
+	p := &Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
+		t.Fatalf("the test's own YAML: %v", err)
+	}
+	p.SetDefaults(context.Background())
+	return p
+}
+
+// findings are the errors and the warnings as kubectl shows them.
+func findings(ctx context.Context, p *Provisioning) (errs, warnings string) {
+	all := p.Validate(ctx)
+	if e := all.Filter(apis.ErrorLevel); e != nil {
+		errs = e.Error()
+	}
+	if w := all.Filter(apis.WarningLevel); w != nil {
+		warnings = w.Error()
+	}
+	return errs, warnings
+}
+
+type rule struct {
+	name, spec, want string
+}
+
+func checkRules(t *testing.T, rules []rule) {
+	t.Helper()
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			got, _ := findings(context.Background(), provisioning(t, r.spec))
+			if diff := cmp.Diff(r.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// manyMasters is the masters of a spec with n nodes.
+func manyMasters(n int) string {
+	var b strings.Builder
+	b.WriteString("masters:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "- m%d: {cpu: 1}\n", i)
+	}
+	return b.String()
+}
+
+func TestAccepted(t *testing.T) {
+	for name, spec := range map[string]string{
+		"pinned":                             "masters: [" + pinned[2:] + "]",
+		"found by what it needs":             "masters: [{m: {cpu: 8, memory: 16Gi}}]",
+		"memory in bytes":                    "masters: [{m: {memory: '17179869184'}}]",
+		"memory in decimals":                 "masters: [{m: {memory: 0.5Gi}}]",
+		"MAC with dashes":                    "masters: [{m: {mac-address: 00-C6-14-04-61-B2}}]",
+		"worker asks for hardware only":      "masters: [{m: {cpu: 1}}]\nworkers: [{w: {sriov: true}}]",
+		"master again, same MAC":             "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{m: {mac-address: '00-C6-14-04-61-B2'}}]",
+		"master again, empty MAC":            "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{m: {mac-address: ''}}]",
+		"master again, null":                 "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{m: null}]",
+		"master bare, worker says it":        "masters: [{m: {}}]\nworkers: [{m: {cpu: 4}}]",
+		"64 nodes in the default subnet":     manyMasters(64) + "PodSubnet: 10.233.64.0/18",
+		"smaller pieces, more nodes":         manyMasters(65) + "kubespray: {vars: {kube_network_node_prefix: 25}}",
+		"calico cuts its own pieces":         manyMasters(65) + "kubernetes: {networkPlugin: calico}",
+		"release candidate":                  "masters: [{m: {cpu: 1}}]\nkubernetes: {version: v1.36.0-rc.1}",
+		"variables of any shape":             "masters: [{m: {cpu: 1}}]\nkubespray: {vars: {a: 1, b: [x], c: {d: e}, f: null}}",
+		"depot with a path and a last slash": "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot.site-1.example:8443/edge/'}",
+		"depot by IPv6":                      "masters: [{m: {cpu: 1}}]\ndepot: {url: 'http://[fd00::1]:5000'}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := provisioning(t, spec)
+			if got, _ := findings(context.Background(), p); got != "" {
+				t.Errorf("refused: %s", got)
+			}
+			if _, err := p.Spec.Slots(); err != nil {
+				t.Errorf("Validate passed, yet there are no slots: %v", err)
+			}
+		})
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	for _, r := range []struct{ name, cluster, want string }{
+		{"edge-1", "c1", ""},
+		{strings.Repeat("a", 40), "c1", ""},
+		{strings.Repeat("a", 41), "c1", "41 characters are too many: metadata.name\n" +
+			"use a name of at most 40 characters: names of Secrets and runs are made of it"},
+		{"edge.1", "c1", `"edge.1" is no DNS label: metadata.name` + "\n" + labelRule},
+		{"edge-1", "C 1", `"C 1" is no DNS label: metadata.labels.cluster` + "\n" + labelRule},
+		{"edge-1", "", `"" is no DNS label: metadata.labels.cluster` + "\n" + labelRule},
+	} {
+		p := provisioning(t, "masters: [{m: {cpu: 1}}]")
+		p.Name, p.Labels = r.name, map[string]string{"cluster": r.cluster}
+		got, _ := findings(context.Background(), p)
+		if diff := cmp.Diff(r.want, got); diff != "" {
+			t.Errorf("name %q cluster %q (-want +got):\n%s", r.name, r.cluster, diff)
+		}
+	}
+}
+
+func TestEveryFindingAtOnce(t *testing.T) {
+	got, _ := findings(context.Background(), provisioning(t, "masters: [{m: {cpu: -1, memory: lots}}]\nssh: {port: 99999}"))
+	want := "\"lots\" is no quantity: spec.masters[0].m.memory\nwrite a quantity such as 16Gi, or leave it out\n" +
+		"-1 is negative: spec.masters[0].m.cpu\nwrite the least number of CPU threads, such as 4, or leave it out\n" +
+		"99999 is no port: spec.ssh.port\nwrite a number from 1 to 65535, or leave it out for 22"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, r := range []rule{
+		{"odd", manyMasters(3), ""},
+		{"even", manyMasters(2), "2 masters survive no more failures than 1 would, since etcd wants an odd number: add one or remove one: spec.masters"},
+		{"plugins", "masters: [{m: {cpu: 1}}]\nKUDPlugins: [multus]",
+			"plugins are not installed by this version of BPA; the condition PluginsInstalled says so too: spec.KUDPlugins"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			errs, got := findings(context.Background(), provisioning(t, r.spec))
+			if errs != "" {
+				t.Fatalf("a warning refused it: %s", errs)
+			}
+			if diff := cmp.Diff(r.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if strings.Contains(got, "\n") {
+				t.Errorf("a warning travels in a header and must be one line: %q", got)
+			}
+		})
+	}
+}
+
+func TestUpdates(t *testing.T) {
+	bad := provisioning(t, "masters: [{m: {cpu: -1}}]")
+	good := provisioning(t, "masters: [{m: {cpu: 1}}]")
+	installed := good.DeepCopy()
+	installed.Status.InstalledDigest = "sha256:1"
+	changed := provisioning(t, "masters: [{m: {cpu: 2}}]")
+	paused := good.DeepCopy()
+	paused.Spec.Paused = true
+	deleting := bad.DeepCopy()
+	deleting.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+
+	const negative = "-1 is negative: spec.masters[0].m.cpu\nwrite the least number of CPU threads, such as 4, or leave it out"
+	const ignored = "this version of BPA does not act on changes of an installed cluster; to install it anew, delete the Provisioning and apply it again: spec"
+	for _, r := range []struct {
+		name       string
+		ctx        context.Context
+		obj        *Provisioning
+		want, warn string
+	}{
+		{"spec turns bad", apis.WithinUpdate(context.Background(), good), bad, negative, ""},
+		{"spec was bad and stays", apis.WithinUpdate(context.Background(), bad.DeepCopy()), bad, "", ""},
+		{"bad one loses its finalizer", apis.WithinUpdate(context.Background(), good), deleting, "", ""},
+		{"status alone", apis.WithinSubResourceUpdate(context.Background(), good, "status"), bad, "", ""},
+		{"installed cluster changes", apis.WithinUpdate(context.Background(), installed), changed, "", ignored},
+		{"installed cluster is paused", apis.WithinUpdate(context.Background(), installed), paused, "", ""},
+		{"cluster changes before it is installed", apis.WithinUpdate(context.Background(), good), changed, "", ""},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			errs, warn := findings(r.ctx, r.obj)
+			if diff := cmp.Diff([]string{r.want, r.warn}, []string{errs, warn}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"knative.dev/pkg/apis"
+)
+
+// wish is a Master or a Worker as it was written, with its place in the spec.
+type wish struct {
+	path   string // such as masters[0].master-1
+	name   string
+	worker bool
+	Worker // a Master's fields are a part of a Worker's
+}
+
+// minMemory is what nobody means when writing a host's memory: a smaller number lacks its unit.
+var minMemory = resource.MustParse("1Mi")
+
+// nodeRules walks through the wishes, masters first, and remembers what was taken.
+type nodeRules struct {
+	errs    *apis.FieldError
+	masters map[string]wish
+	workers map[string]wish
+	macs    map[MAC]wish
+}
+
+func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
+	r := &nodeRules{masters: map[string]wish{}, workers: map[string]wish{}, macs: map[MAC]wish{}}
+	if len(s.Masters) == 0 {
+		r.problem("masters", `add a control plane node, such as "- master-1: {cpu: 4, memory: 8Gi}"`, "no masters")
+	}
+	for i, item := range s.Masters {
+		place := fmt.Sprintf("masters[%d]", i)
+		if name, ok := oneKey(r, place, item); ok {
+			m := item[name]
+			r.add(wish{place + "." + name, name, false, Worker{MACAddress: m.MACAddress, CPU: m.CPU, Memory: m.Memory}})
+		}
+	}
+	for i, item := range s.Workers {
+		place := fmt.Sprintf("workers[%d]", i)
+		if name, ok := oneKey(r, place, item); ok {
+			r.add(wish{place + "." + name, name, true, item[name]})
+		}
+	}
+	for _, name := range sortedKeys(r.masters) {
+		r.emptyMaster(r.masters[name])
+	}
+	if n := len(s.Masters); n > 0 && n%2 == 0 {
+		r.errs = r.errs.Also(warning("masters", "%d masters survive no more failures than %d would, since etcd wants an odd number: add one or remove one", n, n-1))
+	}
+	return r.errs
+}
+
+// oneKey gives the node's name: the only key of an item.
+func oneKey[N any](r *nodeRules, place string, item map[string]N) (string, bool) {
+	names := sortedKeys(item)
+	switch {
+	case len(names) == 0:
+		r.problem(place, `write the node's name and what it needs, such as "- node-1: {cpu: 4, memory: 8Gi}"`, "the item is empty")
+	case len(names) > 1:
+		r.problem(place, "begin each node with a dash of its own: an item has one key, the node's name", "%d nodes in one item (%s)", len(names), quoted(names))
+	case !isLabel(names[0]):
+		r.problem(place, labelRule, "node name %q is no DNS label", names[0])
+	default:
+		return names[0], true
+	}
+	return "", false
+}
+
+func (r *nodeRules) add(w wish) {
+	r.name(w)
+	mac, ok := r.mac(w)
+	if ok && mac != "" {
+		r.taken(w, mac)
+	}
+	r.resources(w)
+	if w.worker && w.saysNothing() && w.MACAddress == nil && !r.isMaster(w) {
+		r.problem(w.path, nothingAdvice, "nothing says which host worker %q may have", w.name)
+	}
+	if w.worker {
+		r.workers[w.name] = w
+	} else {
+		r.masters[w.name] = w
+	}
+}
+
+const nothingAdvice = "give a mac-address to pin the node to a host, or cpu and memory to let BPA find one"
+
+// emptyMaster asks that a master, or the worker of the same name, says something. An empty MAC address was refused before.
+func (r *nodeRules) emptyMaster(m wish) {
+	if w, ok := r.workers[m.name]; m.MACAddress == nil && m.saysNothing() && (!ok || w.saysNothing()) {
+		r.problem(m.path, nothingAdvice, "nothing says which host master %q may have", m.name)
+	}
+}
+
+func (w wish) saysNothing() bool {
+	pinned := w.MACAddress != nil && *w.MACAddress != ""
+	return !pinned && w.CPU == 0 && w.Memory == "" && !w.SRIOV && !w.QAT
+}
+
+func (r *nodeRules) isMaster(w wish) bool {
+	_, ok := r.masters[w.name]
+	return ok
+}
+
+func (r *nodeRules) name(w wish) {
+	seen := r.masters
+	if w.worker {
+		seen = r.workers
+	}
+	if first, ok := seen[w.name]; ok {
+		r.problem(w.path, "give every node a name of its own", "node name %q is already that of spec.%s", w.name, first.path)
+	}
+}
+
+// mac gives the canonical address, or none if none is given. Only a worker with a master's name may have an empty one.
+func (r *nodeRules) mac(w wish) (MAC, bool) {
+	if w.MACAddress == nil {
+		return "", true
+	}
+	path := w.path + ".mac-address"
+	if *w.MACAddress == "" {
+		if !w.worker || !r.isMaster(w) {
+			r.problem(path, "write an address such as 00:c6:14:04:61:b2, or leave mac-address out and say what the host must have (cpu, memory)", "the MAC address is empty")
+		}
+		return "", true
+	}
+	mac, what, advice := parseMAC(string(*w.MACAddress))
+	if what != "" {
+		r.problem(path, advice, "%s", what)
+	}
+	return mac, what == ""
+}
+
+// taken sees to it that an address pins one node only, and that a node in both roles has one address.
+func (r *nodeRules) taken(w wish, mac MAC) {
+	path := w.path + ".mac-address"
+	if master, ok := r.masters[w.name]; ok && w.worker && master.MACAddress != nil {
+		if other, err := ParseMAC(string(*master.MACAddress)); err == nil && other != mac {
+			r.problem(path, "a worker with a master's name is the same host: give it the same MAC address or none, or another name",
+				"%s is not the address of spec.%s (%s)", mac, master.path, other)
+		}
+	}
+	if first, ok := r.macs[mac]; !ok {
+		r.macs[mac] = w
+	} else if first.name != w.name || first.worker == w.worker {
+		r.problem(path, "one host is one node: give each node a host of its own; for a host in both roles use one name in masters and workers",
+			"%s is already the address of spec.%s", mac, first.path)
+	}
+}
+
+func (r *nodeRules) resources(w wish) {
+	if w.CPU < 0 {
+		r.problem(w.path+".cpu", "write the least number of CPU threads, such as 4, or leave it out", "%d is negative", w.CPU)
+	}
+	if w.Memory == "" {
+		return
+	}
+	const advice = "write a quantity such as 16Gi, or leave it out"
+	q, err := resource.ParseQuantity(w.Memory)
+	switch {
+	case err != nil:
+		r.problem(w.path+".memory", advice, "%q is no quantity", w.Memory)
+	case q.Sign() < 0:
+		r.problem(w.path+".memory", advice, "%q is negative", w.Memory)
+	case q.Cmp(minMemory) < 0:
+		r.problem(w.path+".memory", advice, "%q is less than 1Mi: is a unit missing?", w.Memory)
+	}
+}
+
+func (r *nodeRules) problem(path, advice, format string, args ...any) {
+	r.errs = r.errs.Also(problem(path, advice, format, args...))
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// quoted lists names so that nothing in them can break a line.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(out, ", ")
+}

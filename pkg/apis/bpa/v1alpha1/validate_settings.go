@@ -1,0 +1,101 @@
+package v1alpha1
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"knative.dev/pkg/apis"
+)
+
+var (
+	versionPattern  = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
+	userPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	pluginPattern   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+)
+
+// networkPlugins are the values of kubespray's kube_network_plugin; the schema has the same list.
+var networkPlugins = []string{"calico", "cilium", "cni", "custom_cni", "flannel", "kube-ovn", "kube-router", "macvlan", "none"}
+
+func (k *KubernetesSpec) validate() (errs *apis.FieldError) {
+	if k.Version != "" && !versionPattern.MatchString(k.Version) {
+		errs = errs.Also(problem("version", "write all three numbers, such as "+DefaultKubernetesVersion, "%q is no Kubernetes version", k.Version))
+	}
+	if k.NetworkPlugin == "" {
+		return errs
+	}
+	for _, known := range networkPlugins {
+		if k.NetworkPlugin == known {
+			return errs
+		}
+	}
+	return errs.Also(problem("networkPlugin", "use one of "+strings.Join(networkPlugins, ", "), "%q is no network plugin of kubespray", k.NetworkPlugin))
+}
+
+func (s *SSHSpec) validate() (errs *apis.FieldError) {
+	if s.User != "" && !userPattern.MatchString(s.User) {
+		errs = errs.Also(problem("user", "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore", "%q is no user name", s.User))
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		errs = errs.Also(problem("port", "write a number from 1 to 65535, or leave it out for 22", "%d is no port", s.Port))
+	}
+	if s.SecretName != "" && len(validation.IsDNS1123Subdomain(s.SecretName)) > 0 {
+		errs = errs.Also(problem("secretName", "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace", "%q is no name of a Secret", s.SecretName))
+	}
+	return errs
+}
+
+// validate keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
+func (d *DepotSpec) validate() *apis.FieldError {
+	if d.URL == "" {
+		return nil
+	}
+	const advice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	for _, c := range d.URL {
+		if c > unicode.MaxASCII || !unicode.IsPrint(c) || strings.ContainsRune(" \"'`\\{}$;#<>|^", c) {
+			return problem("url", advice, "%q holds %q, which no address of a store has", d.URL, c)
+		}
+	}
+	u, err := url.Parse(d.URL)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return problem("url", advice, "%q is no URL", d.URL)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return problem("url", advice, "%q is neither http nor https", d.URL)
+	case u.User != nil:
+		return problem("url", "take user and password out: nodes read the store without", "the URL holds credentials")
+	case u.RawQuery != "" || u.ForceQuery:
+		return problem("url", advice, "%q has a query", d.URL)
+	}
+	return nil
+}
+
+func (t *TimeoutsSpec) validate() *apis.FieldError {
+	if t.Install != nil && t.Install.Duration <= 0 {
+		return problem("install", "write how long one attempt may take, such as 2h", "%s is not positive", t.Install.Duration)
+	}
+	return nil
+}
+
+// validatePlugins checks the names only: which plugins there are is known when they are installed.
+func validatePlugins(plugins []string) (errs *apis.FieldError) {
+	seen := map[string]bool{}
+	for i, name := range plugins {
+		var err *apis.FieldError
+		switch {
+		case len(name) > validation.DNS1123LabelMaxLength || !pluginPattern.MatchString(name):
+			err = problem(apis.CurrentField, "use lower case letters, digits and dashes, and begin with a letter", "%q is no name of a plugin", name)
+		case seen[name]:
+			err = problem(apis.CurrentField, "name each plugin once", "%q is named twice", name)
+		}
+		seen[name] = true
+		errs = errs.Also(err.ViaFieldIndex("KUDPlugins", i))
+	}
+	if len(plugins) > 0 {
+		errs = errs.Also(warning("KUDPlugins", "plugins are not installed by this version of BPA; the condition PluginsInstalled says so too"))
+	}
+	return errs
+}

@@ -1,0 +1,108 @@
+package v1alpha1
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const one = "masters: [{m: {cpu: 1}}]\n"
+
+func TestNetworkRules(t *testing.T) {
+	overlap := func(pods, services string) string {
+		return "pods " + pods + " and services " + services + " overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet\n" +
+			"give one of them a range outside the other; left out, pods have 10.233.64.0/18 and services 10.233.0.0/18"
+	}
+	checkRules(t, []rule{
+		{"no CIDR", one + "PodSubnet: 10.244.64.0", `"10.244.64.0" is no subnet: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"quotes inside", one + "PodSubnet: '10.244.0.0/16\" x=\"'", `"10.244.0.0/16\" x=\"" is no subnet: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"IPv6", one + "PodSubnet: fd00::/56", `"fd00::/56" is IPv6, which this version of BPA does not configure: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"bits behind the prefix", one + "PodSubnet: 10.244.65.7/18",
+			`"10.244.65.7/18" is not the first address of its range: spec.PodSubnet` + "\nwrite 10.244.64.0/18"},
+		{"loopback", one + "PodSubnet: 127.0.0.0/16", `"127.0.0.0/16" overlaps 127.0.0.0/8 (loopback): spec.PodSubnet` + "\n" + subnetAdvice},
+		{"link-local", one + "kubernetes: {serviceSubnet: 169.254.0.0/16}",
+			`"169.254.0.0/16" overlaps 169.254.0.0/16 (link-local): spec.kubernetes.serviceSubnet` + "\n" + subnetAdvice},
+		{"everything", one + "PodSubnet: 0.0.0.0/0", `"0.0.0.0/0" overlaps 0.0.0.0/8 (this network): spec.PodSubnet` + "\n" + subnetAdvice},
+		{"pods and services are the same", one + "PodSubnet: 10.0.0.0/16\nkubernetes: {serviceSubnet: 10.0.0.0/16}", overlap("10.0.0.0/16", "10.0.0.0/16")},
+		{"pods hold the default services", one + "PodSubnet: 10.233.0.0/16", overlap("10.233.0.0/16", "10.233.0.0/18")},
+		{"services too small", one + "kubernetes: {serviceSubnet: 10.1.0.0/29}",
+			"10.1.0.0/29 is too small for services: spec.kubernetes.serviceSubnet\nwrite a range of /28 or more"},
+		{"too many nodes", manyMasters(65), "10.233.64.0/18 has no room for a /24 for each of 65 nodes: spec.PodSubnet\n" +
+			"write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix"},
+		{"smaller than a node's piece", one + "PodSubnet: 10.9.0.0/25", "10.9.0.0/25 has no room for a /24 for each of 1 nodes: spec.PodSubnet\n" +
+			"write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix"},
+	})
+}
+
+func TestSettingRules(t *testing.T) {
+	const depotAdvice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	const userAdvice = "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore"
+	const secretAdvice = "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace"
+	checkRules(t, []rule{
+		{"version of two numbers", one + "kubernetes: {version: '1.35'}",
+			`"1.35" is no Kubernetes version: spec.kubernetes.version` + "\nwrite all three numbers, such as 1.35.4"},
+		{"unknown network plugin", one + "kubernetes: {networkPlugin: weave}",
+			`"weave" is no network plugin of kubespray: spec.kubernetes.networkPlugin` +
+				"\nuse one of calico, cilium, cni, custom_cni, flannel, kube-ovn, kube-router, macvlan, none"},
+		{"user with a space", one + "ssh: {user: 'root ansible_become=true'}",
+			`"root ansible_become=true" is no user name: spec.ssh.user` + "\n" + userAdvice},
+		{"user is an option", one + "ssh: {user: -oProxyCommand=x}", `"-oProxyCommand=x" is no user name: spec.ssh.user` + "\n" + userAdvice},
+		{"negative port", one + "ssh: {port: -22}", "-22 is no port: spec.ssh.port\nwrite a number from 1 to 65535, or leave it out for 22"},
+		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is no name of a Secret: spec.ssh.secretName` + "\n" + secretAdvice},
+		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is no URL: spec.depot.url` + "\n" + depotAdvice},
+		{"depot by ftp", one + "depot: {url: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a password", one + "depot: {url: 'http://me:secret@depot'}",
+			"the URL holds credentials: spec.depot.url\ntake user and password out: nodes read the store without"},
+		{"depot with a query", one + "depot: {url: 'http://depot/?a=b'}", `"http://depot/?a=b" has a query: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a line break", one + "depot: {url: \"http://depot\\nx\"}",
+			`"http://depot\nx" holds '\n', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a template", one + "depot: {url: 'http://{{x}}'}", `"http://{{x}}" holds '{', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+		{"no time", one + "timeouts: {install: 0s}", "0s is not positive: spec.timeouts.install\nwrite how long one attempt may take, such as 2h"},
+		{"plugin's name", one + "KUDPlugins: [multus, 'a b']",
+			`"a b" is no name of a plugin: spec.KUDPlugins[1]` + "\nuse lower case letters, digits and dashes, and begin with a letter"},
+		{"plugin twice", one + "KUDPlugins: [multus, multus]", `"multus" is named twice: spec.KUDPlugins[1]` + "\nname each plugin once"},
+		{"variable with a space", one + "kubespray: {vars: {'a b': 1}}",
+			`"a b" is no name of a variable: spec.kubespray.vars` + "\nuse letters, digits and underscores, and begin with a letter or underscore"},
+		{"variable of the connection", one + "kubespray: {vars: {ansible_ssh_common_args: -oProxyCommand=x}}",
+			"ansible_ssh_common_args cannot be set here: spec.kubespray.vars.ansible_ssh_common_args\n" +
+				"BPA makes the connection: use spec.ssh, and the address in the BareMetalHost"},
+		{"variable with a field of its own", one + "kubespray: {vars: {kube_pods_subnet: 10.0.0.0/8}}",
+			"kube_pods_subnet cannot be set here: spec.kubespray.vars.kube_pods_subnet\nset spec.PodSubnet"},
+	})
+}
+
+// The schema refuses unknown network plugins as well: both lists must be the same.
+func TestNetworkPluginsAreThoseOfTheSchema(t *testing.T) {
+	raw, err := os.ReadFile("../../../../config/300-provisionings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(raw, &crd); err != nil {
+		t.Fatal(err)
+	}
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	var got []string
+	for _, value := range spec.Properties["kubernetes"].Properties["networkPlugin"].Enum {
+		var name string
+		if err := json.Unmarshal(value.Raw, &name); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, name)
+	}
+	if diff := cmp.Diff(networkPlugins, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What defaults alone make must pass, since nobody wrote it.
+func TestDefaultsPass(t *testing.T) {
+	if errs, warnings := findings(context.Background(), provisioning(t, one)); errs+warnings != "" {
+		t.Errorf("defaults do not pass: %s%s", errs, warnings)
+	}
+}
