@@ -1,0 +1,22 @@
+// Command kubectl-bpa is the kubectl plugin "kubectl bpa": it follows a
+// Provisioning and gets the kubeconfig of the cluster that came of it. It is a
+// thin main over pkg/cli.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/akraino-icn/bpa/pkg/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := cli.Run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// patience bounds every wait; nothing here takes nearly as long.
+const patience = 20 * time.Second
+
+// terminal is a person in front of the commands and a fake cluster behind them.
+type terminal struct {
+	t       *testing.T
+	cluster client.WithWatch
+	own     string // the person's kubeconfig
+
+	mu     sync.Mutex
+	out    bytes.Buffer
+	errOut bytes.Buffer
+	grown  chan struct{}
+}
+
+func newTerminal(t *testing.T, objects ...client.Object) *terminal {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := func(o client.Object) []string { return []string{o.GetName()} }
+	return &terminal{
+		t: t, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1),
+		cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+			WithIndex(&v1alpha1.Provisioning{}, metav1.ObjectNameField, byName).Build(),
+	}
+}
+
+// Write makes a terminal the output of a command.
+func (w *terminal) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.grown <- struct{}{}:
+	default:
+	}
+	return w.out.Write(p)
+}
+
+func (w *terminal) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.String()
+}
+
+// await waits until the text is on the screen.
+func (w *terminal) await(text string) {
+	w.t.Helper()
+	limit := time.After(patience)
+	for !strings.Contains(w.text(), text) {
+		select {
+		case <-w.grown:
+		case <-limit:
+			w.t.Fatalf("%q did not appear in:\n%s", text, w.text())
+		}
+	}
+}
+
+// run types a command and returns its exit code.
+func (w *terminal) run(ctx context.Context, args ...string) int {
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: w, ErrOut: &w.errOut}
+	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
+		IOStreams: streams,
+		now:       time.Now,
+		connect: func() (*site, error) {
+			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}
+			return &site{client: w.cluster, namespace: "site-a", access: access}, nil
+		},
+	})
+	root.SetArgs(args)
+	return finish(root.ExecuteContext(ctx), streams)
+}
+
+// start types a command that takes its time; the channel gets its exit code.
+func (w *terminal) start(args ...string) <-chan int {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	w.t.Cleanup(cancel)
+	code := make(chan int, 1)
+	go func() { code <- w.run(ctx, args...) }()
+	return code
+}
+
+func (w *terminal) expect(code int, want int, texts ...string) {
+	w.t.Helper()
+	all := w.text() + w.errOut.String()
+	if code != want {
+		w.t.Errorf("exit code %d, want %d; printed:\n%s", code, want, all)
+	}
+	for _, text := range texts {
+		if !strings.Contains(all, text) {
+			w.t.Errorf("%q is not in:\n%s", text, all)
+		}
+	}
+}
+
+// change is the controller at work.
+func (w *terminal) change(p *v1alpha1.Provisioning, edit func(*v1alpha1.Provisioning)) {
+	w.t.Helper()
+	if err := w.cluster.Get(w.t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		w.t.Fatal(err)
+	}
+	edit(p)
+	if err := w.cluster.Update(w.t.Context(), p); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func provisioning(name string) *v1alpha1.Provisioning {
+	return &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "site-a", UID: "1", Generation: 1, CreationTimestamp: metav1.NewTime(created),
+	}}
+}
+
+func isReady(p *v1alpha1.Provisioning) {
+	p.Status.ObservedGeneration = p.Generation
+	p.Status.MarkHostsClaimed(corev1.ConditionTrue, "", "")
+	p.Status.MarkClusterInstalled(corev1.ConditionTrue, "", "3 nodes are Ready")
+	p.Status.MarkKubeconfigReady(corev1.ConditionTrue, "", "")
+}
+
+func hasFailed(p *v1alpha1.Provisioning) {
+	p.Status.ObservedGeneration = p.Generation
+	p.Status.Failure = &v1alpha1.FailureStatus{Reason: "PlaybookFailed", Task: "kubespray", Host: "worker-1", Message: "no space left"}
+	p.Status.MarkClusterInstalled(corev1.ConditionFalse, "PlaybookFailed", "no space left")
+}
+
+func installs(step string) func(*v1alpha1.Provisioning) {
+	return func(p *v1alpha1.Provisioning) {
+		p.Status.ObservedGeneration = p.Generation
+		p.Status.Run = &v1alpha1.RunStatus{Name: p.Name + "-install-1", Operation: "install", Attempt: 1, StartTime: &metav1.Time{Time: time.Now()}}
+		p.Status.Progress = &v1alpha1.ProgressStatus{Percent: int32(len(step)), Task: "kubespray", Step: step}
+	}
+}
+
+func TestWatchUntilReady(t *testing.T) {
+	p := provisioning("edge-1")
+	w := newTerminal(t, p, provisioning("edge-2"))
+	code := w.start("watch", "edge-1")
+	w.await("has not seen this version")
+	w.change(p, installs("download"))
+	w.await("8%  kubespray: download")
+	w.change(p, isReady)
+	w.expect(<-code, codeDone, "ClusterInstalled: 3 nodes are Ready", "edge-1 is ready", "kubectl bpa kubeconfig edge-1 -n site-a")
+}
+
+func TestWatchUntilFailed(t *testing.T) {
+	p := provisioning("edge-1")
+	w := newTerminal(t, p)
+	code := w.start("watch")
+	w.await("has not seen this version")
+	w.change(p, hasFailed)
+	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl annotate provisioning edge-1")
+}
+
+func TestWatchOfOneThatIsReadyAlreadyEnds(t *testing.T) {
+	p := provisioning("edge-1")
+	isReady(p)
+	w := newTerminal(t, p)
+	w.expect(w.run(t.Context(), "watch", "edge-1"), codeDone, "edge-1 is ready")
+}
+
+func TestWatchTimesOut(t *testing.T) {
+	p := provisioning("edge-1")
+	installs("download")(p)
+	w := newTerminal(t, p)
+	w.expect(w.run(t.Context(), "watch", "edge-1", "--timeout=50ms"), codeTimeout, "timeout of 50ms", "last seen: kubespray: download")
+}
+
+func TestWatchIsInterrupted(t *testing.T) {
+	w := newTerminal(t, provisioning("edge-1"))
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() { code <- w.run(ctx, "watch", "edge-1") }()
+	w.await("has not seen this version")
+	cancel()
+	w.expect(<-code, codeInterrupted, "interrupted")
+}
+
+func TestWatchOfOneThatIsDeletedEnds(t *testing.T) {
+	p := provisioning("edge-1")
+	w := newTerminal(t, p)
+	code := w.start("watch", "edge-1")
+	w.await("has not seen this version")
+	if err := w.cluster.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(<-code, codeFailed, "edge-1 was deleted")
+}
+
+func TestWatchGoesOnWhenTheServerClosesIt(t *testing.T) {
+	p := provisioning("edge-1")
+	w := newTerminal(t, p)
+	var opened int
+	inner := w.cluster
+	closed := make(chan struct{})
+	w.cluster = interceptor.NewClient(inner, interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			opened++ // the reflector opens one after the other
+			switch opened {
+			case 1: // ends at once, as an API server that restarts
+				stub := watch.NewRaceFreeFake()
+				stub.Stop()
+				return stub, nil
+			case 2: // and is not up again yet
+				return nil, errors.New("connection refused")
+			case 3:
+				defer close(closed)
+			}
+			return c.Watch(ctx, list, opts...)
+		},
+	})
+	code := w.start("watch", "edge-1")
+	w.await("has not seen this version")
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		t.Fatal("the watch was not opened again")
+	}
+	w.change(p, isReady)
+	w.expect(<-code, codeDone, "edge-1 is ready")
+}
+
+func TestWatchWithoutTheRightToWatch(t *testing.T) {
+	w := newTerminal(t, provisioning("edge-1"))
+	w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return forbidden("list")
+		},
+	})
+	w.expect(<-w.start("watch", "edge-1"), codeFailed, "cannot list", "Your account lacks this right in namespace site-a")
+}
+
+func forbidden(verb string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Group: "bpa.akraino.org", Resource: "provisionings"}, "edge-1", fmt.Errorf("user jane cannot %s", verb))
+}
+
+func TestClearErrors(t *testing.T) {
+	failing := func(err error) interceptor.Funcs {
+		return interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return err
+		}}
+	}
+	noKind := &meta.NoKindMatchError{GroupKind: v1alpha1.Kind("Provisioning"), SearchedVersions: []string{"v1alpha1"}}
+	for _, tt := range []struct {
+		name  string
+		there []client.Object
+		funcs interceptor.Funcs
+		args  []string
+		code  int
+		want  string
+	}{
+		{name: "no such name", there: []client.Object{provisioning("edge-2"), provisioning("edge-1")}, args: []string{"watch", "edge-9"},
+			code: codeFailed, want: `no Provisioning "edge-9" in namespace site-a: there are edge-1, edge-2`},
+		{name: "none at all", args: []string{"status", "edge-9"}, code: codeFailed, want: "nor any other"},
+		{name: "none to choose", args: []string{"watch"}, code: codeFailed, want: "no Provisioning in namespace site-a"},
+		{name: "several to choose", there: []client.Object{provisioning("a"), provisioning("b")}, args: []string{"watch"}, code: codeUsage, want: "name one: a, b"},
+		{name: "not installed", funcs: failing(noKind), args: []string{"kubeconfig", "edge-1"}, code: codeFailed, want: "does not know the kind Provisioning"},
+		{name: "no right", funcs: failing(forbidden("get")), args: []string{"status", "edge-1"}, code: codeFailed, want: "user jane cannot get"},
+		{name: "not logged in", funcs: failing(apierrors.NewUnauthorized("Unauthorized")), args: []string{"status", "edge-1"}, code: codeFailed, want: "does not accept your credentials"},
+		{name: "wrong command", args: []string{"wach"}, code: codeUsage, want: `unknown command "wach"`},
+		{name: "wrong flag", args: []string{"watch", "--for=ever"}, code: codeUsage, want: "unknown flag: --for"},
+		{name: "two names", args: []string{"watch", "a", "b"}, code: codeUsage, want: "one NAME is wanted"},
+		{name: "no name", args: []string{"kubeconfig"}, code: codeUsage, want: "NAME is missing"},
+		{name: "negative timeout", args: []string{"watch", "a", "--timeout=-1s"}, code: codeUsage, want: "--timeout is -1s"},
+		{name: "two places", args: []string{"kubeconfig", "a", "--merge", "-o", "f"}, code: codeUsage, want: "exclude each other"},
+		{name: "merge's flag without merge", args: []string{"kubeconfig", "a", "--overwrite"}, code: codeUsage, want: "go with --merge"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newTerminal(t, tt.there...)
+			w.cluster = interceptor.NewClient(w.cluster, tt.funcs)
+			w.expect(w.run(t.Context(), tt.args...), tt.code, "error: ", tt.want)
+		})
+	}
+}
+
+func TestNoServerIsExplained(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	// A port of the discard service, on which nothing listens here.
+	if err := os.WriteFile(kubeconfig, []byte(kubeconfigOf("https://127.0.0.1:9")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	code := Run(t.Context(), []string{"status", "edge-1", "--kubeconfig", kubeconfig}, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+	if code != codeFailed || !strings.Contains(errOut.String(), "does not answer") {
+		t.Errorf("exit code %d, %s", code, errOut.String())
+	}
+}
+
+func TestHelpListsTheExitCodes(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"watch", "--help"}, {}} {
+		w := newTerminal(t)
+		w.expect(w.run(t.Context(), args...), codeDone, "Exit codes:", "124  --timeout passed first", "kubectl bpa")
+	}
+}
+
+func TestStatusOfOneAndOfSeveral(t *testing.T) {
+	w := newTerminal(t, provisioning("edge-1"))
+	w.expect(w.run(t.Context(), "status"), codeDone, "edge-1  (namespace site-a", "NEXT")
+	w = newTerminal(t, provisioning("edge-2"), provisioning("edge-1"))
+	w.expect(w.run(t.Context(), "get"), codeDone, "NAME", "edge-1", "edge-2", "Unknown")
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// kubeconfigKey is where the Secret holds it, as Cluster API has it.
+const kubeconfigKey = "value"
+
+type kubeconfigOptions struct {
+	output    string
+	merge     bool
+	entry     string
+	overwrite bool
+}
+
+func newKubeconfig(s *session) *cobra.Command {
+	var o kubeconfigOptions
+	cmd := &cobra.Command{
+		Use:   "kubeconfig NAME",
+		Short: "Get the kubeconfig of a provisioned cluster",
+		Long: `Get the kubeconfig of a provisioned cluster. It holds a private key: files are
+written for their owner alone.
+
+With --merge it becomes a context of your own kubeconfig, named as the
+Provisioning is; the current context stays.`,
+		Example: `  kubectl bpa kubeconfig edge-1 -o edge-1.kubeconfig
+  kubectl bpa kubeconfig edge-1 --merge && kubectl --context=edge-1 get nodes
+  kubectl --kubeconfig=<(kubectl bpa kubeconfig edge-1) get nodes`,
+		Args: oneName(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.merge && o.output != "" {
+				return usageError(fmt.Errorf("--merge and --output exclude each other: --merge writes to your kubeconfig"))
+			}
+			if !o.merge && (o.entry != "" || o.overwrite) {
+				return usageError(fmt.Errorf("--context-name and --overwrite go with --merge"))
+			}
+			return s.kubeconfig(cmd.Context(), first(args), o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write, with mode 0600; - or nothing is stdout")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "add it to your kubeconfig as a context")
+	cmd.Flags().StringVar(&o.entry, "context-name", "", "name of the merged context (default NAME)")
+	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "replace a context of that name though it leads to another cluster")
+	return cmd
+}
+
+func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptions) error {
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	data, err := site.kubeconfig(ctx, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.merge:
+		if o.entry == "" {
+			o.entry = name
+		}
+		return s.merge(site, data, o)
+	case o.output != "" && o.output != "-":
+		if err := writePrivate(o.output, data); err != nil {
+			return fmt.Errorf("write kubeconfig: %w", err)
+		}
+		_, err = fmt.Fprintf(s.ErrOut, "wrote %s; use it:\n  kubectl --kubeconfig %s get nodes\n", o.output, o.output)
+		return err
+	}
+	_, err = s.Out.Write(data)
+	return err
+}
+
+// kubeconfig reads the Secret that the controller made.
+func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
+	p, err := s.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	secretName := contract.KubeconfigName(name)
+	if k := p.Status.Kubeconfig; k != nil && k.SecretName != "" {
+		secretName = k.SecretName
+	}
+	var secret corev1.Secret
+	err = s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: secretName}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, s.notYet(p, secretName)
+	}
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	data := secret.Data[kubeconfigKey]
+	if _, err := parse(data); err != nil {
+		return nil, fmt.Errorf("secret %s, key %s: %w: if somebody changed it, delete the Secret and it is made anew", secretName, kubeconfigKey, err)
+	}
+	return data, nil
+}
+
+// notYet says why there is no kubeconfig, and what to do.
+func (s *site) notYet(p *v1alpha1.Provisioning, secretName string) error {
+	return exitf(codeNotYet, "%s has no kubeconfig yet (Secret %s): %s\n%s",
+		p.Name, secretName, whyNoKubeconfig(p), strings.Join(s.advice(p), "\n"))
+}
+
+// whyNoKubeconfig takes the condition for it, unless that only waits for others.
+func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
+	cond := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady)
+	if cond == nil || cond.Reason == v1alpha1.ReasonWaiting || cond.IsTrue() {
+		cond = p.Status.GetCondition(v1alpha1.ConditionReady)
+	}
+	if cond == nil {
+		return "the controller has not reported about it"
+	}
+	text := fmt.Sprintf("%s is %s", cond.Type, cond.Status)
+	if cond.Reason != "" {
+		text += " (" + cond.Reason + ")"
+	}
+	if message := clean(cond.Message); message != "" {
+		text += ": " + message
+	}
+	return text
+}
+
+// parse checks that data is a kubeconfig with a usable current context.
+func parse(data []byte) (*clientcmdapi.Config, error) {
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("is no kubeconfig: %w", err)
+	}
+	if err := clientcmd.ConfirmUsable(*config, ""); err != nil {
+		return nil, fmt.Errorf("is no usable kubeconfig: %w", err)
+	}
+	return config, nil
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// kubeconfigOf is a kubeconfig as the controller writes it.
+func kubeconfigOf(server string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: kubernetes, cluster: {server: %q}}]
+users: [{name: admin, user: {token: secret}}]
+contexts: [{name: admin@kubernetes, context: {cluster: kubernetes, user: admin}}]
+current-context: admin@kubernetes
+`, server)
+}
+
+func kubeconfigSecret(name, content string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "site-a"},
+		Data:       map[string][]byte{"value": []byte(content)},
+	}
+}
+
+const edge1 = "https://10.60.0.11:6443"
+
+func TestKubeconfigToStdout(t *testing.T) {
+	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeDone)
+	if diff := cmp.Diff(kubeconfigOf(edge1), w.text()); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+}
+
+func TestKubeconfigComesFromTheSecretThatStatusNames(t *testing.T) {
+	p := provisioning("edge-1")
+	p.Status.Kubeconfig = &v1alpha1.KubeconfigStatus{SecretName: "elsewhere"}
+	w := newTerminal(t, p, kubeconfigSecret("elsewhere", kubeconfigOf(edge1)))
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", "-"), codeDone, edge1)
+}
+
+func TestKubeconfigFileIsPrivateAndReplacedWhole(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "edge-1.kubeconfig")
+	if err := os.WriteFile(file, []byte("an old one, open to all"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", file), codeDone, "kubectl --kubeconfig "+file)
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode = %v, want 0600", info.Mode().Perm())
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kubeconfigOf(edge1), string(got)); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1", "-o", filepath.Join(dir, "no", "such")), codeFailed, "write kubeconfig")
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("files left behind: %v, %v", left, err)
+	}
+}
+
+func TestNoKubeconfigYetSaysWhy(t *testing.T) {
+	p := provisioning("edge-1")
+	p.Status.InitializeConditions()
+	p.Status.ObservedGeneration = 1
+	p.Status.MarkHostsClaimed(corev1.ConditionFalse, "HostsNotAvailable", "5 hosts: 5 claimed")
+	w := newTerminal(t, p)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet,
+		"no kubeconfig yet", "Ready is False (HostsNotAvailable): 5 hosts: 5 claimed", "kubectl get baremetalhosts -n site-a")
+
+	p = provisioning("edge-1")
+	isReady(p)
+	p.Status.MarkKubeconfigReady(corev1.ConditionFalse, "Expired", "the certificate ended")
+	w = newTerminal(t, p)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "KubeconfigReady is False (Expired): the certificate ended")
+
+	w = newTerminal(t, provisioning("edge-1"))
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "has not reported", "kubectl get pods -n bpa-system")
+}
+
+func TestDamagedKubeconfigIsNotHandedOut(t *testing.T) {
+	for name, content := range map[string]string{"empty": "", "no YAML": "{", "no context": "apiVersion: v1\nkind: Config\n"} {
+		t.Run(name, func(t *testing.T) {
+			w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", content))
+			w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeFailed, "secret edge-1-kubeconfig, key value")
+		})
+	}
+}
+
+func TestMerge(t *testing.T) {
+	const other = "https://192.0.2.1:6443"
+	contextsOf := func(w *terminal) map[string]string {
+		config, err := clientcmd.LoadFromFile(w.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads := map[string]string{"": config.CurrentContext}
+		for name, c := range config.Contexts {
+			leads[name] = config.Clusters[c.Cluster].Server + " " + config.AuthInfos[c.AuthInfo].Token
+		}
+		return leads
+	}
+	for _, tt := range []struct {
+		name string
+		own  string
+		args []string
+		code int
+		want map[string]string
+	}{
+		{name: "into nothing", want: map[string]string{"": "", "edge-1": edge1 + " secret"}},
+		{name: "beside another, which stays current", own: kubeconfigOf(other),
+			want: map[string]string{"": "admin@kubernetes", "admin@kubernetes": other + " secret", "edge-1": edge1 + " secret"}},
+		{name: "under another name", args: []string{"--context-name=lab"}, want: map[string]string{"": "", "lab": edge1 + " secret"}},
+		{name: "renewed", own: named("edge-1", edge1, "old"), want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
+		{name: "never over another cluster", own: named("edge-1", other, "old"), code: codeFailed,
+			want: map[string]string{"": "edge-1", "edge-1": other + " old"}},
+		{name: "over another cluster if asked", own: named("edge-1", other, "old"), args: []string{"--overwrite"},
+			want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newTerminal(t, provisioning("edge-1"), kubeconfigSecret("edge-1-kubeconfig", kubeconfigOf(edge1)))
+			if tt.own != "" {
+				if err := os.WriteFile(w.own, []byte(tt.own), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.expect(w.run(t.Context(), append([]string{"kubeconfig", "edge-1", "--merge"}, tt.args...)...), tt.code)
+			if diff := cmp.Diff(tt.want, contextsOf(w)); diff != "" {
+				t.Errorf("contexts (-want +got):\n%s", diff)
+			}
+			if info, err := os.Stat(w.own); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("mode of the kubeconfig = %v, %v; want 0600", info.Mode(), err)
+			}
+		})
+	}
+}
+
+// named is a kubeconfig whose entries all have one name.
+func named(name, server, token string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: %[1]s, cluster: {server: %[2]q}}]
+users: [{name: %[1]s, user: {token: %[3]s}}]
+contexts: [{name: %[1]s, context: {cluster: %[1]s, user: %[1]s}}]
+current-context: %[1]s
+`, name, server, token)
+}

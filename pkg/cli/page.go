@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// table is several Provisionings, one a line.
+func table(all []v1alpha1.Provisioning, now time.Time) string {
+	rows := [][]string{{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "AGE"}}
+	for i := range all {
+		p := &all[i]
+		status, reason := readiness(p)
+		progress := ""
+		if p.Status.Progress != nil {
+			progress = p.Status.Progress.Summary
+		}
+		rows = append(rows, []string{p.Name, status, reason, progress, p.Status.APIEndpoint, age(p.CreationTimestamp, now)})
+	}
+	return columns(rows)
+}
+
+// page is everything about one Provisioning that a person looks for first.
+func (s *site) page(p *v1alpha1.Provisioning, now time.Time) string {
+	sections := []string{
+		heading(p, now) + facts(p, now),
+		conditionTable(p, now),
+		nodeTable(p),
+	}
+	if f := p.Status.Failure; f != nil {
+		sections = append(sections, "LAST FAILURE\n"+failureTable(f)+"\n")
+	}
+	sections = append(sections, "NEXT\n  "+strings.Join(s.advice(p), "\n  ")+"\n")
+	return strings.Join(slices.DeleteFunc(sections, func(s string) bool { return s == "" }), "\n")
+}
+
+func heading(p *v1alpha1.Provisioning, now time.Time) string {
+	status, reason := readiness(p)
+	line := fmt.Sprintf("%s  (namespace %s, age %s)  Ready=%s", p.Name, p.Namespace, age(p.CreationTimestamp, now), status)
+	if reason != "" {
+		line += "  " + reason
+	}
+	return line + "\n"
+}
+
+func readiness(p *v1alpha1.Provisioning) (status, reason string) {
+	cond := p.Status.GetCondition(apis.ConditionReady)
+	if cond == nil {
+		return "Unknown", ""
+	}
+	return string(cond.Status), cond.Reason
+}
+
+func facts(p *v1alpha1.Provisioning, now time.Time) string {
+	var rows [][]string
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{"  " + name, value})
+		}
+	}
+	add("kubernetes", kubernetes(p))
+	add("endpoint", p.Status.APIEndpoint)
+	if run := p.Status.Run; run != nil {
+		state := "running for"
+		if !running(p) {
+			state = "took"
+		}
+		add("run", fmt.Sprintf("%s: %s, attempt %d, %s %s", run.Name, run.Operation, run.Attempt, state, clock(elapsed(p, now))))
+	}
+	if percent, text := present(p); percent >= 0 {
+		add("progress", fmt.Sprintf("%d%%  %s%s", percent, text, timeLeft(p, now)))
+	}
+	if k := p.Status.Kubeconfig; k != nil {
+		add("kubeconfig", "Secret "+k.SecretName+expiry(k.Expires, now))
+	}
+	return columns(rows)
+}
+
+func kubernetes(p *v1alpha1.Provisioning) string {
+	parts := []string{p.Spec.Kubernetes.Version, p.Spec.Kubernetes.NetworkPlugin}
+	if p.Spec.PodSubnet != "" {
+		parts = append(parts, "pods "+p.Spec.PodSubnet)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+func timeLeft(p *v1alpha1.Provisioning, now time.Time) string {
+	end := p.Status.Progress.EstimatedEnd
+	if end == nil || !end.After(now) {
+		return ""
+	}
+	return "   about " + clock(end.Sub(now)) + " left"
+}
+
+func expiry(expires *metav1.Time, now time.Time) string {
+	switch {
+	case expires == nil:
+		return ""
+	case expires.Time.Before(now):
+		return ", expired " + expires.UTC().Format(time.DateOnly)
+	}
+	return ", valid until " + expires.UTC().Format(time.DateOnly)
+}
+
+func conditionTable(p *v1alpha1.Provisioning, now time.Time) string {
+	if len(p.Status.Conditions) == 0 {
+		return ""
+	}
+	rows := [][]string{{"CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE"}}
+	for _, c := range inOrder(p.Status.Conditions) {
+		rows = append(rows, []string{string(c.Type), string(c.Status), c.Reason, age(c.LastTransitionTime.Inner, now), clean(c.Message)})
+	}
+	return columns(rows)
+}
+
+func nodeTable(p *v1alpha1.Provisioning) string {
+	if len(p.Status.Nodes) == 0 {
+		return ""
+	}
+	rows := [][]string{{"NODE", "ROLES", "HOST", "ADDRESS", "STATE"}}
+	for _, n := range p.Status.Nodes {
+		rows = append(rows, []string{n.Name, strings.Join(n.Roles, ","), n.Host, n.Address, string(n.State)})
+	}
+	return columns(rows)
+}
+
+func age(since metav1.Time, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(max(now.Sub(since.Time), 0))
+}
+
+// columns aligns rows; an empty last cell leaves no blanks at the line's end.
+func columns(rows [][]string) string {
+	var s strings.Builder
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush()
+	lines := strings.Split(s.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}

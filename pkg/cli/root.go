@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const longHelp = `Follow and use the clusters that the Binary Provisioning Agent makes of a
+site's bare-metal hosts. Each is asked for by one Provisioning object.
+
+Exit codes:
+    0  done; for watch: the cluster is ready
+    1  failed; for watch: the cluster failed for good, or was deleted
+    2  the command line is wrong
+    3  what was asked for is not there yet
+  124  --timeout passed first
+  130  interrupted`
+
+// Run executes the command line and returns its exit code. Errors go to the
+// streams' ErrOut.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	flags := genericclioptions.NewConfigFlags(true)
+	root := newRoot(flags, &session{
+		IOStreams: streams,
+		now:       time.Now,
+		connect:   func() (*site, error) { return connect(flags) },
+	})
+	root.SetArgs(args)
+	return finish(root.ExecuteContext(ctx), streams)
+}
+
+func finish(err error, streams genericiooptions.IOStreams) int {
+	if err == nil {
+		return codeDone
+	}
+	_, _ = fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+	var coded *codedError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return codeFailed
+}
+
+// session is what all commands share.
+type session struct {
+	genericiooptions.IOStreams
+	now     func() time.Time
+	connect func() (*site, error)
+}
+
+func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kubectl-bpa",
+		Short:         "Follow and use the clusters that BPA provisions",
+		Long:          longHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bpa"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError(fmt.Errorf("unknown command %q: there are watch, status and kubeconfig", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
+	})
+	flags.AddFlags(root.PersistentFlags())
+	root.AddCommand(newWatch(s), newStatus(s), newKubeconfig(s))
+	return root
+}
+
+// oneName accepts NAME, or nothing where a command can find it out.
+func oneName(required bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 1 && strings.TrimSpace(args[0]) != "", len(args) == 0 && !required:
+			return nil
+		case len(args) > 1:
+			return usageError(fmt.Errorf("one NAME is wanted, not %d: %s", len(args), strings.Join(args, " ")))
+		}
+		return usageError(fmt.Errorf("NAME is missing: the name of a Provisioning; see %s --help", cmd.CommandPath()))
+	}
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

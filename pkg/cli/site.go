@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// site is the bootstrap cluster as this user sees it: one namespace of it.
+type site struct {
+	client    client.WithWatch
+	namespace string
+	// flags are what the hints must repeat so that they reach the same place,
+	// such as " --context=lab".
+	flags string
+	// access is the kubeconfig that --merge writes to.
+	access clientcmd.ConfigAccess
+}
+
+func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
+	loader := flags.ToRawKubeConfigLoader()
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w\nName the bootstrap cluster's with --kubeconfig or KUBECONFIG", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return &site{client: c, namespace: namespace, flags: repeated(flags), access: loader.ConfigAccess()}, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+}
+
+// repeated returns the connection flags that were given.
+func repeated(flags *genericclioptions.ConfigFlags) string {
+	var s strings.Builder
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"kubeconfig", flags.KubeConfig}, {"context", flags.Context}} {
+		if f.value != nil && *f.value != "" {
+			fmt.Fprintf(&s, " --%s=%s", f.name, *f.value)
+		}
+	}
+	return s.String()
+}
+
+// get reads one Provisioning. Without a name it takes the only one there is.
+func (s *site) get(ctx context.Context, name string) (*v1alpha1.Provisioning, error) {
+	if name == "" {
+		return s.only(ctx)
+	}
+	p := &v1alpha1.Provisioning{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, p)
+	if apierrors.IsNotFound(err) && !isKindMissing(err) {
+		return nil, s.notFound(ctx, name)
+	}
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return p, nil
+}
+
+func (s *site) only(ctx context.Context) (*v1alpha1.Provisioning, error) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 1 {
+		return &all[0], nil
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no Provisioning in namespace %s: apply one, or name another namespace with -n", s.namespace)
+	}
+	return nil, usageError(fmt.Errorf("there are several Provisionings in namespace %s, name one: %s", s.namespace, names(all)))
+}
+
+func (s *site) list(ctx context.Context) ([]v1alpha1.Provisioning, error) {
+	var all v1alpha1.ProvisioningList
+	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace)); err != nil {
+		return nil, s.explain(err)
+	}
+	slices.SortFunc(all.Items, func(a, b v1alpha1.Provisioning) int { return strings.Compare(a.Name, b.Name) })
+	return all.Items, nil
+}
+
+func (s *site) notFound(ctx context.Context, name string) error {
+	all, err := s.list(ctx)
+	if err != nil || len(all) == 0 {
+		return fmt.Errorf("there is no Provisioning %q in namespace %s, nor any other that you can see: apply one, or name another namespace with -n", name, s.namespace)
+	}
+	return fmt.Errorf("there is no Provisioning %q in namespace %s: there are %s", name, s.namespace, names(all))
+}
+
+func names(all []v1alpha1.Provisioning) string {
+	list := make([]string, len(all))
+	for i := range all {
+		list[i] = all[i].Name
+	}
+	return strings.Join(list, ", ")
+}
+
+// explain adds to an API server's answer what a person can do about it.
+func (s *site) explain(err error) error {
+	var netErr net.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case isKindMissing(err):
+		return errors.New("this cluster does not know the kind Provisioning: BPA is not installed here (install it with \"ko apply -f config/\"), or another cluster is meant (see --context and --kubeconfig)")
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w\nYour account lacks this right in namespace %s: ask for it, or use another account with --context or --user", err, s.namespace)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w: the cluster does not accept your credentials; renew them, or see --context and --kubeconfig", err)
+	case errors.As(err, &netErr):
+		return fmt.Errorf("the bootstrap cluster does not answer: %w\nIs it up? Is it the one that --context and --kubeconfig name?", err)
+	}
+	return err
+}
+
+// isKindMissing tells a cluster without our CRD from one without the object.
+func isKindMissing(err error) bool {
+	if meta.IsNoMatchError(err) {
+		return true
+	}
+	// A kind removed after discovery is a 404 that names no object.
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+func newWatch(s *session) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "watch [NAME]",
+		Short: "Follow a Provisioning until its cluster is ready or has failed for good",
+		Long: `Follow a Provisioning until its cluster is ready or has failed for good.
+
+One line for each change: time of the run, percent, task and step, nodes that
+are ready. On a terminal the last line is a progress bar. Without NAME the only
+Provisioning of the namespace is followed.
+
+` + exitCodes(),
+		Example: "  kubectl bpa watch edge-1\n  kubectl bpa watch edge-1 -n site-a --timeout=45m",
+		Args:    oneName(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if timeout < 0 {
+				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for none", timeout))
+			}
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
+				defer cancel()
+			}
+			return s.watch(ctx, first(args), timeout)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 45m; 0 waits for ever")
+	return cmd
+}
+
+func exitCodes() string {
+	_, codes, _ := strings.Cut(longHelp, "Exit codes:")
+	return "Exit codes:" + codes
+}
+
+var errTimeout = errors.New("timeout")
+
+func (s *session) watch(ctx context.Context, name string, timeout time.Duration) error {
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	p, err := site.get(ctx, name)
+	if err != nil {
+		return stopped(ctx, err, nil, timeout)
+	}
+	last, err := s.follow(ctx, site, p)
+	if err != nil {
+		return stopped(ctx, err, last, timeout)
+	}
+	return s.conclude(site, last)
+}
+
+// follow shows the Provisioning until its verdict, and returns it as last seen.
+func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioning) (*v1alpha1.Provisioning, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out, tale := newDisplay(s.Out), newStory()
+	defer out.close()
+	states, err := site.observe(ctx, p.Name)
+	if err != nil {
+		return p, err
+	}
+	// The clock on the screen moves though nothing else does.
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	uid := p.UID
+	for {
+		out.show(tale.tell(p, s.now()))
+		if judge(p) != underway {
+			return p, nil
+		}
+		select {
+		case <-ctx.Done():
+			return p, ctx.Err()
+		case <-tick.C:
+		case state := <-states:
+			switch {
+			case state.err != nil:
+				return p, site.explain(state.err)
+			case state.provisioning == nil || state.provisioning.UID != uid:
+				return p, fmt.Errorf("provisioning %s was deleted", p.Name)
+			}
+			p = state.provisioning
+		}
+	}
+}
+
+// stopped says why following ended before a verdict.
+func stopped(ctx context.Context, err error, p *v1alpha1.Provisioning, timeout time.Duration) error {
+	now := "nothing was seen of it"
+	if p != nil {
+		_, now = present(p)
+		now = fmt.Sprintf("%s is neither ready nor failed; last seen: %s", p.Name, now)
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return exitf(codeTimeout, "timeout of %v: %s", timeout, now)
+	case ctx.Err() != nil:
+		return exitf(codeInterrupted, "interrupted, the cluster is not: %s", now)
+	}
+	return err
+}
+
+// conclude tells the end: to stdout if it is good, as the error if not.
+func (s *session) conclude(site *site, p *v1alpha1.Provisioning) error {
+	advice := strings.Join(site.advice(p), "\n")
+	if judge(p) == failed {
+		return fmt.Errorf("%s failed for good\n%s\n%s", p.Name, failureTable(p.Status.Failure), advice)
+	}
+	_, _ = fmt.Fprintf(s.Out, "%s is ready: %s\n%s\n", p.Name, s.summary(p), advice)
+	return nil
+}
+
+func (s *session) summary(p *v1alpha1.Provisioning) string {
+	text := fmt.Sprintf("%d nodes", len(p.Status.Nodes))
+	if len(p.Status.Nodes) == 1 {
+		text = "1 node"
+	}
+	if took := elapsed(p, s.now()); took != noRun {
+		text += ", installed in " + clock(took)
+	}
+	if p.Status.APIEndpoint != "" {
+		text += ", " + p.Status.APIEndpoint
+	}
+	return text
+}
+
+// failureTable is a failure with one field a line, empty ones left out.
+func failureTable(f *v1alpha1.FailureStatus) string {
+	var rows []string
+	for _, row := range [][2]string{
+		{"reason", f.Reason}, {"task", f.Task}, {"node", f.Host}, {"step", f.Step}, {"message", f.Message},
+	} {
+		if value := clean(row[1]); value != "" {
+			rows = append(rows, fmt.Sprintf("  %-8s %s", row[0], value))
+		}
+	}
+	return strings.Join(rows, "\n")
+}
