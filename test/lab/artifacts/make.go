@@ -25,6 +25,9 @@ func Make(ctx context.Context, s *Site) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	if err := s.expect("coredns/coredns:v"+corednsVersion, "pause:"+pauseVersion); err != nil {
+		return err
+	}
 	fmt.Fprintf(s.Log, "lab artifacts are in the depot: %d made, the rest was there (%.1fs)\n", s.made, time.Since(start).Seconds())
 	return nil
 }
