@@ -1,0 +1,95 @@
+package ansible
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Kind is what happened, in the words of Ansible's callbacks.
+type Kind string
+
+const (
+	PlayStart    Kind = "v2_playbook_on_play_start"
+	TaskStart    Kind = "v2_playbook_on_task_start"
+	HandlerStart Kind = "v2_playbook_on_handler_task_start"
+	// HostStart comes in place of TaskStart in plays whose strategy lets each host go at its own pace; it does not name the host.
+	HostStart   Kind = "v2_runner_on_start"
+	OK          Kind = "v2_runner_on_ok"
+	Skipped     Kind = "v2_runner_on_skipped"
+	Failed      Kind = "v2_runner_on_failed" // also when the playbook ignores or rescues the failure
+	Unreachable Kind = "v2_runner_on_unreachable"
+	Stats       Kind = "v2_playbook_on_stats"
+	// Text is a line that is no event, such as one printed by a plugin.
+	Text Kind = "text"
+)
+
+// Event is one thing that happened, with all texts redacted.
+type Event struct {
+	Kind   Kind
+	At     time.Time
+	Play   string // of PlayStart
+	Task   string
+	TaskID string
+	Host   string // of OK, Skipped, Failed and Unreachable
+	// Changed and Attempts are of OK and Failed; Attempts is 0 for a task that does not retry.
+	Changed  bool
+	Attempts int
+	// Message is why, of Failed and Unreachable; the line, of Text.
+	Message string
+	Stats   map[string]HostStats
+}
+
+// HostStats is a host's line in the recap.
+type HostStats struct {
+	OK          int `json:"ok"`
+	Changed     int `json:"changed"`
+	Failures    int `json:"failures"`
+	Unreachable int `json:"unreachable"`
+	Skipped     int `json:"skipped"`
+	Rescued     int `json:"rescued"`
+	Ignored     int `json:"ignored"`
+}
+
+// Bad reports whether the host failed for good: ignored and rescued failures do not count.
+func (s HostStats) Bad() bool { return s.Failures > 0 || s.Unreachable > 0 }
+
+type rawEvent struct {
+	Event     Kind      `json:"_event"`
+	Timestamp time.Time `json:"_timestamp"`
+	Play      struct {
+		Name string `json:"name"`
+	} `json:"play"`
+	Task struct {
+		Name string `json:"name"`
+		ID   string `json:"id"`
+	} `json:"task"`
+	Hosts map[string]rawResult `json:"hosts"`
+	Stats map[string]HostStats `json:"stats"`
+}
+
+// Parse reads one line of the callback's output. Fields that it does not know are passed over.
+func Parse(line []byte) (Event, error) {
+	var raw rawEvent
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return Event{}, fmt.Errorf("parse event: %w", err)
+	}
+	if raw.Event == "" {
+		return Event{}, fmt.Errorf("parse event: no field _event")
+	}
+	e := Event{
+		Kind:   raw.Event,
+		At:     raw.Timestamp,
+		Play:   Redact(raw.Play.Name),
+		Task:   Redact(raw.Task.Name),
+		TaskID: raw.Task.ID,
+		Stats:  raw.Stats,
+	}
+	for host, result := range raw.Hosts { // one, if any
+		e.Host, e.Changed, e.Attempts = host, result.Changed, result.Attempts
+		if e.Kind == Failed || e.Kind == Unreachable {
+			e.Message = result.message()
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,97 @@
+package ansible
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Findings keeps what is needed to say how a playbook ended and why. The zero value is ready.
+//
+// An ignored or rescued failure looks like a real one in the events, so each host's last failure is kept, and the statistics at the end
+// decide which of them were real.
+type Findings struct {
+	last        map[string]Failure
+	count       int
+	stats       map[string]HostStats
+	first, late time.Time
+}
+
+// Failure is a task that failed on a host.
+type Failure struct {
+	Host        string
+	Task        string
+	Message     string
+	Unreachable bool
+	Others      int // other hosts that failed for good
+	order       int
+}
+
+// See takes an event into account.
+func (f *Findings) See(e Event) {
+	if !e.At.IsZero() {
+		if f.first.IsZero() {
+			f.first = e.At
+		}
+		f.late = e.At
+	}
+	switch e.Kind {
+	case Failed, Unreachable:
+		if f.last == nil {
+			f.last = map[string]Failure{}
+		}
+		f.count++
+		f.last[e.Host] = Failure{Host: e.Host, Task: e.Task, Message: e.Message, Unreachable: e.Kind == Unreachable, order: f.count}
+	case Stats:
+		f.stats = e.Stats
+	}
+}
+
+// Ended reports whether the playbook came to its recap.
+func (f *Findings) Ended() bool { return f.stats != nil }
+
+// Cause is the failure to tell: of the hosts that failed for good the one that did so first, since what follows is often its
+// consequence. It is false if no host failed for good.
+func (f *Findings) Cause() (Failure, bool) {
+	var bad []Failure
+	for host, stats := range f.stats {
+		if !stats.Bad() {
+			continue
+		}
+		failure, seen := f.last[host]
+		if !seen {
+			failure = Failure{Host: host, Message: "failed without a message", Unreachable: stats.Unreachable > 0, order: f.count + 1}
+		}
+		bad = append(bad, failure)
+	}
+	if len(bad) == 0 {
+		return Failure{}, false
+	}
+	cause := slices.MinFunc(bad, func(a, b Failure) int { return a.order - b.order })
+	cause.Others = len(bad) - 1
+	return cause, true
+}
+
+// Recap is the playbook's end in one line.
+func (f *Findings) Recap() string {
+	var sum HostStats
+	for host, s := range f.stats {
+		if host == "localhost" {
+			continue
+		}
+		sum.OK += s.OK
+		sum.Changed += s.Changed
+		sum.Failures += s.Failures
+		sum.Unreachable += s.Unreachable
+	}
+	hosts := len(f.stats)
+	if _, local := f.stats["localhost"]; local {
+		hosts--
+	}
+	nodes := "nodes"
+	if hosts == 1 {
+		nodes = "node"
+	}
+	return fmt.Sprintf("%d %s: ok=%d changed=%d failed=%d unreachable=%d in %s",
+		hosts, nodes, sum.OK, sum.Changed, sum.Failures, sum.Unreachable, f.late.Sub(f.first).Round(time.Second))
+}

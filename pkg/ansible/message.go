@@ -1,0 +1,132 @@
+package ansible
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+const (
+	// maxMessage bounds what is said about one failure, in bytes; maxTail what is quoted in it of a command's output.
+	maxMessage = 1500
+	maxTail    = 450
+)
+
+// rawResult holds those fields of a host's result that may be shown. The others (invocation, cmd, stdout of good tasks) carry secrets.
+type rawResult struct {
+	Changed  bool        `json:"changed"`
+	Failed   bool        `json:"failed"`
+	Attempts int         `json:"attempts"`
+	Censored string      `json:"censored"` // of a task with no_log
+	Msg      text        `json:"msg"`
+	Stderr   text        `json:"stderr"`
+	Stdout   text        `json:"stdout"`
+	ModErr   text        `json:"module_stderr"`
+	ModOut   text        `json:"module_stdout"`
+	Label    text        `json:"_ansible_item_label"`
+	Results  []rawResult `json:"results"` // of a loop
+}
+
+// text is a string, or any other JSON as it is written: modules do not agree on the types.
+type text string
+
+func (t *text) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		*t = text(s)
+		return nil
+	}
+	var many []string
+	if json.Unmarshal(raw, &many) == nil {
+		*t = text(strings.Join(many, "; "))
+		return nil
+	}
+	*t = text(raw)
+	return nil
+}
+
+// UnmarshalJSON tolerates modules whose fields have other types than usual: such a field is left empty, the event still counts.
+func (r *rawResult) UnmarshalJSON(raw []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil
+	}
+	into := map[string]any{
+		"changed": &r.Changed, "failed": &r.Failed, "attempts": &r.Attempts, "censored": &r.Censored, "msg": &r.Msg,
+		"stderr": &r.Stderr, "stdout": &r.Stdout, "module_stderr": &r.ModErr, "module_stdout": &r.ModOut,
+		"_ansible_item_label": &r.Label, "results": &r.Results,
+	}
+	for name, field := range into {
+		if value, ok := fields[name]; ok {
+			_ = json.Unmarshal(value, field)
+		}
+	}
+	return nil
+}
+
+// message says in one text why a task failed on a host.
+func (r rawResult) message() string {
+	return head(Redact(r.why()), maxMessage)
+}
+
+func (r rawResult) why() string {
+	if r.Censored != "" {
+		return "the playbook hides this task's output (no_log)"
+	}
+	var bad []rawResult
+	for _, item := range r.Results {
+		if item.Failed {
+			bad = append(bad, item)
+		}
+	}
+	if len(bad) > 0 {
+		why := fmt.Sprintf("item %s: %s", head(Redact(string(bad[0].Label)), 120), bad[0].why())
+		if len(bad) > 1 {
+			why = fmt.Sprintf("%d of %d items, first %s", len(bad), len(r.Results), why)
+		}
+		return why
+	}
+	msg := strings.TrimSpace(string(r.Msg))
+	if msg != "" && !vague(msg) {
+		return msg
+	}
+	for _, output := range []text{r.Stderr, r.ModErr, r.Stdout, r.ModOut} {
+		if said := tail(Redact(string(output)), maxTail); said != "" {
+			return strings.TrimPrefix(msg+": "+said, ": ")
+		}
+	}
+	if msg == "" {
+		return "no message"
+	}
+	return msg
+}
+
+// vague messages say that something failed; what it was stands in the output.
+func vague(msg string) bool {
+	for _, prefix := range []string{"non-zero return code", "MODULE FAILURE", "The module failed to execute", "Command failed", "One or more items failed"} {
+		if strings.HasPrefix(msg, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// head cuts a text after max bytes, tail before the last max bytes at a line's start if there is one; neither inside a character.
+func head(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	return strings.ToValidUTF8(s[:max], "") + "..."
+}
+
+func tail(s string, max int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= max {
+		return s
+	}
+	s = s[len(s)-max:]
+	if _, lines, ok := strings.Cut(s, "\n"); ok && strings.TrimSpace(lines) != "" {
+		s = lines
+	}
+	return "..." + strings.ToValidUTF8(strings.TrimSpace(s), "")
+}

@@ -1,0 +1,76 @@
+package ansible
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"testing/fstest"
+)
+
+func TestMeterNeverGoesBackNorEnds(t *testing.T) {
+	for _, expected := range []int{-1, 0, 1, 10, 213, 1212} {
+		t.Run(fmt.Sprint(expected), func(t *testing.T) {
+			m := NewMeter(expected)
+			last := 0
+			for i := range 5000 {
+				m.See(Event{Kind: TaskStart, Task: fmt.Sprint(i)})
+				if p := m.Percent(); p < last || p > 99 {
+					t.Fatalf("after %d tasks %d%%, before %d%%", i, p, last)
+				}
+				last = m.Percent()
+			}
+			if last < 90 || m.Step() != "4999" || m.Started() != 5000 {
+				t.Errorf("at the end %d%%, step %s, %d tasks", last, m.Step(), m.Started())
+			}
+		})
+	}
+}
+
+func TestMeterCountsTasksNotHosts(t *testing.T) {
+	m := NewMeter(11)
+	for _, e := range recorded(t, "green") {
+		m.See(e)
+	}
+	if m.Started() != 11 {
+		t.Errorf("%d tasks, want 8 in step, 1 handler, 2 at each host's own pace", m.Started())
+	}
+	if p := m.Percent(); p < 95 {
+		t.Errorf("%d%% at the end", p)
+	}
+}
+
+func TestCountTasks(t *testing.T) {
+	files := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"cluster.yml":                     "- import_playbook: playbooks/cluster.yml\n",
+		"playbooks/cluster.yml":           "- {hosts: all, roles: [prepare, {role: net/cni, when: x}]}\n- {hosts: all, gather_facts: false, pre_tasks: [{debug: {}}], tasks: [{import_role: {name: prepare, tasks_from: late.yml}}]}\n",
+		"roles/prepare/tasks/main.yml":    "- {name: a, debug: {}}\n- {block: [{debug: {}}, {include_tasks: more.yml}], rescue: [{debug: {}}], always: [{debug: {}}]}\n",
+		"roles/prepare/tasks/more.yml":    "- {debug: {}}\n- {ansible.builtin.include_tasks: {file: '{{ x }}.yml'}}\n- {import_tasks: main.yml, when: never}\n",
+		"roles/prepare/tasks/late.yml":    "- {debug: {}}\n- {include_role: {name: net/cni}, when: x}\n",
+		"roles/net/cni/tasks/main.yml":    "- {debug: {}}\n",
+		"roles/net/cni/meta/main.yml":     "dependencies: [{role: common}]\n",
+		"roles/common/tasks/main.yml":     "- {debug: {}}\n",
+		"roles/unused/tasks/main.yml":     "- {debug: {}}\n",
+		"playbooks/unreadable-sibling.md": "none",
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	// prepare includes itself: the count ends all the same.
+	if n := CountTasks(files, "cluster.yml"); n < 12 {
+		t.Errorf("CountTasks() = %d", n)
+	}
+	delete(files, "roles/prepare/tasks/more.yml")
+	// facts 1, prepare 1+1+1(include)+1(always), common 1, cni 1, then pre_tasks 1, late 1+1
+	if n := CountTasks(files, "cluster.yml"); n != 10 {
+		t.Errorf("CountTasks() = %d, want 10", n)
+	}
+	if n := CountTasks(files, "missing.yml"); n != 0 {
+		t.Errorf("CountTasks() of a missing playbook = %d", n)
+	}
+}
+
+func TestCountTasksOfRecorded(t *testing.T) {
+	if n := CountTasks(os.DirFS("testdata/playbooks"), "green.yml"); n != 9 {
+		t.Errorf("CountTasks() = %d, want 9: all but the rescue and the handler", n)
+	}
+}

@@ -1,0 +1,62 @@
+package ansible
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds the memory for one event. Results of tasks that read big files or list packages take megabytes.
+const maxLine = 16 << 20
+
+// Read calls see for each line of the callback's output until its end. A line that is no event is passed on as Text; one that is longer
+// than maxLine is passed over, and said to be.
+func Read(r io.Reader, see func(Event)) error {
+	return read(r, maxLine, see)
+}
+
+func read(r io.Reader, limit int, see func(Event)) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var plain Lines
+	for {
+		line, size, err := readLine(in, limit)
+		switch {
+		case size > limit:
+			see(Event{Kind: Text, Message: fmt.Sprintf("(an event of %d bytes is not shown)", size)})
+		case len(bytes.TrimSpace(line)) > 0:
+			see(eventOrText(line, &plain))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+	}
+}
+
+func eventOrText(line []byte, plain *Lines) Event {
+	if e, err := Parse(line); err == nil {
+		return e
+	}
+	shown, _ := plain.Redact(string(line))
+	return Event{Kind: Text, Message: head(shown, maxMessage)}
+}
+
+// readLine returns a line without its end and how long it was; what is over the limit is read but not kept.
+func readLine(in *bufio.Reader, limit int) (line []byte, size int, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		size += len(part)
+		if size <= limit {
+			line = append(line, part...)
+		} else {
+			line = nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), size, err
+		}
+	}
+}

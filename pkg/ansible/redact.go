@@ -1,0 +1,81 @@
+package ansible
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+)
+
+const hidden = "[hidden]"
+
+var (
+	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
+	// encodedPEM is "-----BEGIN " in base64, as kubeconfigs carry keys and certificates.
+	encodedPEM  = regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`)
+	bearer      = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)
+	webToken    = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
+	kubeadm     = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+	userinfo    = regexp.MustCompile(`(://[^/\s:@]*):[^/\s@]+@`)
+	assignment  = regexp.MustCompile(`(?i)\b((?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|token|secret|certificate[_-]key|client-key-data))(\\?["']?\s*=\s*\\?["']?)[^\s"'\\,;&]+`)
+	keyValue    = regexp.MustCompile(`(?i)((?:password|passwd|passphrase|token|secret|certificate[_-]key|client-key-data)\\?["']\s*:\s*\\?["'])[^"'\\]+`)
+	yamlValue   = regexp.MustCompile(`(?i)\b((?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|client-key-data)\s*:\s+)[^\s"'{\[][^\s]*`)
+	longHex     = regexp.MustCompile(`(?i)(sha256[:-])?\b[0-9a-f]{64}\b`)
+	flagWithKey = regexp.MustCompile(`(--(?:[a-z]+-)*(?:password|token|certificate-key)\s+)[^\s"'-][^\s"']*`)
+)
+
+// Redact hides what looks like a secret: private keys, bearer tokens, kubeadm's bootstrap tokens and certificate keys, passwords in
+// assignments and URLs. Digests written as sha256:... stay, they are public. Cut a text only after it was redacted: half a secret
+// matches no pattern.
+func Redact(s string) string {
+	if strings.Contains(s, "PRIVATE KEY-----") {
+		s = privateKey.ReplaceAllString(s, hidden)
+	}
+	s = encodedPEM.ReplaceAllStringFunc(s, redactEncoded)
+	s = bearer.ReplaceAllString(s, "$1 "+hidden)
+	s = webToken.ReplaceAllString(s, hidden)
+	s = userinfo.ReplaceAllString(s, "$1:"+hidden+"@")
+	s = flagWithKey.ReplaceAllString(s, "${1}"+hidden)
+	s = keyValue.ReplaceAllString(s, "${1}"+hidden)
+	s = assignment.ReplaceAllString(s, "$1$2"+hidden)
+	s = yamlValue.ReplaceAllString(s, "${1}"+hidden)
+	s = kubeadm.ReplaceAllString(s, hidden)
+	return longHex.ReplaceAllStringFunc(s, func(hex string) string {
+		if len(hex) > 64 {
+			return hex
+		}
+		return hidden
+	})
+}
+
+// redactEncoded keeps certificates, which are public, and hides every other PEM block.
+func redactEncoded(encoded string) string {
+	head := encoded[:min(len(encoded), 64)/4*4]
+	plain, err := base64.StdEncoding.DecodeString(head)
+	if err == nil && strings.HasPrefix(string(plain), "-----BEGIN CERTIFICATE") {
+		return encoded
+	}
+	return hidden
+}
+
+// Lines redacts a text that comes line by line: a private key that spans lines is hidden as a whole. The zero value is ready.
+type Lines struct {
+	inKey bool
+}
+
+// Redact returns the line to show, and false if the line is to be left out.
+func (l *Lines) Redact(line string) (string, bool) {
+	if l.inKey {
+		_, rest, ends := strings.Cut(line, "PRIVATE KEY-----")
+		if !ends {
+			return "", false
+		}
+		l.inKey = false
+		line = rest
+		if strings.TrimSpace(line) == "" {
+			return "", false
+		}
+	}
+	begin := strings.LastIndex(line, "-----BEGIN ")
+	l.inKey = begin >= 0 && strings.Contains(line[begin:], "PRIVATE KEY-----") && !strings.Contains(line[begin:], "-----END ")
+	return Redact(line), true
+}
