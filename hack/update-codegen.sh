@@ -34,4 +34,6 @@ echo "CRD"
 crds=$(mktemp -d)
 trap 'rm -rf "$crds"' EXIT
 go tool -modfile=hack/tools/go.mod controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd:dir="$crds"
-cp "$crds/bpa.akraino.org_provisionings.yaml" config/300-provisionings.yaml
+# ICN's samples write a worker that is a master again as "- master-1:", which is null. controller-gen has no marker for a null map value.
+sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
+  "$crds/bpa.akraino.org_provisionings.yaml" >config/300-provisionings.yaml

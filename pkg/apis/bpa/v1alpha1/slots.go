@@ -18,6 +18,8 @@ func (p *Provisioning) ClusterName() string {
 }
 
 // Slot is one node that a Provisioning asks for, in one or both roles, with what its host must be or have. Zero values ask for nothing.
+//
+// +k8s:deepcopy-gen=false
 type Slot struct {
 	Name         string
 	ControlPlane bool
