@@ -1,0 +1,42 @@
+package hosts
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// AddressError is the error of a host that cannot be reached for sure.
+type AddressError struct {
+	Host string
+	Why  string
+}
+
+func (e *AddressError) Error() string { return fmt.Sprintf("host %s %s", e.Host, e.Why) }
+
+// Nodes joins the slots with their assigned hosts and addresses, in the order of the slots. A missing address, or one that two of the hosts
+// have, is an *AddressError.
+func Nodes(slots []contract.Slot, all []Host, assigned Assignment) ([]contract.Node, error) {
+	byName := map[string]Host{}
+	for _, host := range all {
+		byName[host.Name] = host
+	}
+	var nodes []contract.Node
+	taken := map[netip.Addr]string{}
+	for _, pair := range assigned {
+		slot, host := slots[pair.Slot], byName[pair.Host]
+		address := host.Address(slot.MAC)
+		if !address.IsValid() {
+			return nil, &AddressError{pair.Host, "has no IP address in its hardware facts: inspect it again, or give its HardwareData the address"}
+		}
+		if other, dup := taken[address]; dup {
+			return nil, &AddressError{pair.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", address, other)}
+		}
+		taken[address] = pair.Host
+		nodes = append(nodes, contract.Node{
+			Name: slot.Name, Roles: slot.Roles, Host: host.Name, HostUID: host.UID, Address: address.String(),
+		})
+	}
+	return nodes, nil
+}

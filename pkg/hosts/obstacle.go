@@ -1,0 +1,67 @@
+package hosts
+
+import "github.com/akraino-icn/bpa/pkg/tasks/contract"
+
+// obstacle is the first thing that keeps a host from filling a slot, apart from the slot's pin.
+type obstacle int
+
+const (
+	clear obstacle = iota
+	held
+	unfit // Host.Unusable says why
+	fewCPUs
+	littleMemory
+	noSRIOV
+	noQAT
+	noIP
+)
+
+// fits reports whether a slot may get a host, were the host free.
+func (w *world) fits(s, h int) bool {
+	if w.slots[s].MAC != "" && (len(w.pins[s].hosts) != 1 || w.pins[s].hosts[0] != h) {
+		return false
+	}
+	return w.obstacle(s, h) == clear
+}
+
+func (w *world) obstacle(s, h int) obstacle {
+	slot, host := &w.slots[s], &w.hosts[h]
+	switch {
+	case host.Holder != nil && !w.me.Holds(*host):
+		return held
+	case host.Unusable != "":
+		return unfit
+	case host.CPU < slot.CPU:
+		return fewCPUs
+	case host.Memory < slot.Memory:
+		return littleMemory
+	case slot.SRIOV && !host.SRIOV:
+		return noSRIOV
+	case slot.QAT && !host.QAT:
+		return noQAT
+	case !host.Address(slot.MAC).IsValid():
+		return noIP
+	}
+	return clear
+}
+
+// of writes an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
+func (o obstacle) of(slot contract.Slot, host Host) string {
+	switch o {
+	case held:
+		return "held by others"
+	case unfit:
+		return host.Unusable
+	case fewCPUs:
+		return "below " + plural(slot.CPU, "CPU")
+	case littleMemory:
+		return "below " + Memory(slot.Memory)
+	case noSRIOV:
+		return "without SR-IOV"
+	case noQAT:
+		return "without QAT"
+	case noIP:
+		return "without an IP address"
+	}
+	return ""
+}
