@@ -20,7 +20,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(artifactsCommand(), varsCommand())
+	root.AddCommand(artifactsCommand(), varsCommand(), upCommand(), downCommand(), addCommand(), removeCommand(), resetCommand(), sshCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/akraino-icn/bpa/test/lab/artifacts"
+	"github.com/akraino-icn/bpa/test/lab/fleet"
+)
+
+// fleetCommand is a command that acts on the machines of one namespace.
+func fleetCommand(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *fleet.Fleet, args []string) error) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: args}
+	namespace := c.Flags().StringP("namespace", "n", "default", "namespace of the BareMetalHosts and of the Provisioning that uses them")
+	depot := c.Flags().String("depot", "10.60.0.1:5000", "host:port of the depot")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f, err := newFleet(*namespace, *depot)
+		if err != nil {
+			return err
+		}
+		return run(c, f, args)
+	}
+	return c
+}
+
+func newFleet(namespace, depot string) (*fleet.Fleet, error) {
+	ctrllog.SetLogger(logr.Discard())
+	path := envOr("KUBECONFIG", filepath.Join(envOr("BPA_STATE", "/var/lib/bpa"), "kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of the bootstrap cluster: %w", err)
+	}
+	config.QPS, config.Burst = 50, 100
+	client, err := fleet.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	nameserver, _, _ := strings.Cut(depot, ":") // nothing answers there: a lab node has no names but its own
+	return &fleet.Fleet{Client: client, Namespace: namespace, Image: artifacts.NodeImage(depot), Nameserver: nameserver, Log: os.Stderr}, nil
+}
+
+func upCommand() *cobra.Command {
+	var nodes, misfits int
+	c := fleetCommand("up", "Make machines: host-1... fit a request for 8 CPUs and 16Gi, misfit-1... do not", cobra.NoArgs,
+		func(c *cobra.Command, f *fleet.Fleet, _ []string) error {
+			return f.Up(c.Context(), fleet.Shapes(nodes, misfits)...)
+		})
+	c.Flags().IntVar(&nodes, "nodes", 3, "hosts that fit: 8 CPUs and 16Gi, the same, 16 CPUs and 32Gi, and so on")
+	c.Flags().IntVar(&misfits, "misfits", 0, "hosts that do not: 2 CPUs and 4Gi; large, but in error; and so on")
+	return c
+}
+
+func addCommand() *cobra.Command {
+	var s fleet.Shape
+	c := fleetCommand("add HOST", "Make one more machine", cobra.ExactArgs(1),
+		func(c *cobra.Command, f *fleet.Fleet, args []string) error {
+			s.Name = args[0]
+			return f.Up(c.Context(), s)
+		})
+	c.Flags().IntVar(&s.CPU, "cpu", 8, "CPUs that its BareMetalHost claims")
+	c.Flags().IntVar(&s.RAMGiB, "memory", 16, "GiB of memory that its BareMetalHost claims")
+	c.Flags().BoolVar(&s.Broken, "broken", false, "its BareMetalHost is in error")
+	return c
+}
+
+func downCommand() *cobra.Command {
+	return fleetCommand("down", "Remove all machines of the namespace, their BareMetalHosts and the key", cobra.NoArgs,
+		func(c *cobra.Command, f *fleet.Fleet, _ []string) error { return f.Down(c.Context()) })
+}
+
+func removeCommand() *cobra.Command {
+	return fleetCommand("remove HOST...", "Remove machines and their BareMetalHosts", cobra.MinimumNArgs(1),
+		func(c *cobra.Command, f *fleet.Fleet, args []string) error { return f.Down(c.Context(), args...) })
+}
+
+func resetCommand() *cobra.Command {
+	return fleetCommand("reset [HOST...]", "Make machines anew: blank disks, new addresses, new BareMetalHosts of the same shape", cobra.ArbitraryArgs,
+		func(c *cobra.Command, f *fleet.Fleet, args []string) error { return f.Reset(c.Context(), args...) })
+}
+
+func sshCommand() *cobra.Command {
+	return fleetCommand("ssh HOST COMMAND...", "Run a command on a machine as root", cobra.MinimumNArgs(2),
+		func(c *cobra.Command, f *fleet.Fleet, args []string) error {
+			out, err := f.Run(c.Context(), args[0], strings.Join(args[1:], " "))
+			fmt.Print(out)
+			return err
+		})
+}
