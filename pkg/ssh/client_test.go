@@ -1,0 +1,202 @@
+package ssh_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+)
+
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func echo(command string, stdout, stderr io.Writer) int {
+	switch command {
+	case "fail":
+		fmt.Fprintln(stderr, strings.Repeat("noise ", 1000)+"disk is full")
+		return 3
+	case "flood":
+		for range 1000 {
+			if _, err := stdout.Write(make([]byte, 10_000)); err != nil {
+				return 1
+			}
+		}
+		return 0
+	}
+	fmt.Fprintf(stdout, "ran %s", command)
+	return 0
+}
+
+func TestOutput(t *testing.T) {
+	user, file := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	server := sshtest.Start(t, user.PublicKey(), echo, host)
+	key, err := ssh.ParseKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if got, want := ssh.Fingerprint(client.HostKey()), ssh.Fingerprint(host.PublicKey()); got != want {
+		t.Errorf("host key %s, want %s", got, want)
+	}
+	if out, err := client.Output(soon(t), "uptime", 100); err != nil || string(out) != "ran uptime" {
+		t.Errorf("Output() = %q, %v", out, err)
+	}
+	var exit *ssh.ExitError
+	if _, err := client.Output(soon(t), "fail", 100); !errors.As(err, &exit) || exit.Status != 3 || !strings.HasSuffix(exit.Stderr, "disk is full") || len(exit.Stderr) > 2000 {
+		t.Errorf("Output(fail) = %v", err)
+	}
+	if out, err := client.Output(soon(t), "flood", 5000); err == nil || out != nil {
+		t.Errorf("Output(flood) = %d bytes, %v; want it refused", len(out), err)
+	}
+}
+
+func TestDialErrors(t *testing.T) {
+	user, _ := sshtest.NewKey(t)
+	stranger, _ := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	other, _ := sshtest.NewKey(t)
+	server := sshtest.Start(t, user.PublicKey(), echo, host)
+	at := ssh.Target{Address: server.Address, Port: server.Port, User: "root"}
+	silent := listen(t)
+	down := listen(t)
+	down.Close()
+
+	for _, tc := range []struct {
+		name   string
+		to     ssh.Target
+		key    ssh.Key
+		pinned ssh.HostKey
+		want   error
+		says   string
+	}{
+		{"another key", at, stranger, nil, ssh.ErrDenied, "user root"},
+		{"another user", ssh.Target{Address: at.Address, Port: at.Port, User: "debian"}, user, nil, ssh.ErrDenied, "user debian"},
+		{"nothing listens", target(down), user, nil, ssh.ErrUnreachable, "connection refused"},
+		{"no greeting", target(silent), user, nil, ssh.ErrUnreachable, "in time"},
+		{"changed host key", at, user, other.PublicKey(), nil, ssh.Fingerprint(other.PublicKey())},
+		{"changed host key comes before a denied user", at, stranger, other.PublicKey(), nil, ssh.Fingerprint(host.PublicKey())},
+		{"changed kind of host key", at, user, ecdsaKey(t).PublicKey(), nil, "another kind"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			defer cancel()
+			_, err := ssh.Dial(ctx, tc.to, tc.key, tc.pinned)
+			var changed *ssh.KeyChangedError
+			if tc.want != nil && !errors.Is(err, tc.want) || tc.want == nil && !errors.As(err, &changed) {
+				t.Fatalf("Dial() = %v, want %v", err, tc.want)
+			}
+			if !strings.Contains(strings.Replace(err.Error(), "of another kind", "another kind", 1), tc.says) {
+				t.Errorf("error %q does not tell %q", err, tc.says)
+			}
+		})
+	}
+}
+
+// A server with several host keys shows the pinned one when asked for it.
+func TestPinnedKindIsAskedFor(t *testing.T) {
+	user, _ := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	ecdsa := ecdsaKey(t)
+	server := sshtest.Start(t, user.PublicKey(), echo, host, ecdsa)
+	client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, user, ecdsa.PublicKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+}
+
+func TestOutputEndsWithContext(t *testing.T) {
+	user, _ := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	started, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	server := sshtest.Start(t, user.PublicKey(), func(string, io.Writer, io.Writer) int {
+		close(started)
+		<-release
+		return 0
+	}, host)
+	client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, user, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(soon(t))
+	go func() {
+		<-started
+		cancel()
+	}()
+	if _, err := client.Output(ctx, "hang", 10); !errors.Is(err, ssh.ErrUnreachable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Output() = %v, want it given up", err)
+	}
+}
+
+func TestTunnel(t *testing.T) {
+	user, _ := sshtest.NewKey(t)
+	host, _ := sshtest.NewKey(t)
+	server := sshtest.Start(t, user.PublicKey(), echo, host)
+	inner := listen(t)
+	go func() {
+		conn, err := inner.Accept()
+		if err == nil {
+			fmt.Fprint(conn, "hello")
+			conn.Close()
+		}
+	}()
+	client, err := ssh.Dial(soon(t), ssh.Target{Address: server.Address, Port: server.Port, User: "root"}, user, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := client.DialContext(soon(t), "tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(conn); err != nil || string(said) != "hello" {
+		t.Errorf("through the tunnel: %q, %v", said, err)
+	}
+}
+
+func TestParseKeyTellsNothingOfTheKey(t *testing.T) {
+	if _, err := ssh.ParseKey([]byte("very-secret-text")); err == nil || strings.Contains(err.Error(), "secret-text") {
+		t.Errorf("ParseKey() = %v", err)
+	}
+}
+
+func ecdsaKey(t *testing.T) ssh.Key {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, _ := sshtest.Signer(t, private)
+	return signer
+}
+
+func listen(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func target(l net.Listener) ssh.Target {
+	return ssh.Target{Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, User: "root"}
+}

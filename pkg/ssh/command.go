@@ -1,0 +1,86 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ExitError: a command ended with a status other than 0.
+type ExitError struct {
+	Status int
+	Stderr string // its end
+}
+
+func (e *ExitError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("exit status %d: %s", e.Status, e.Stderr), ": ")
+}
+
+// Output runs a command by the user's shell and returns what it writes, at most limit bytes: more is an error. When the context ends the
+// connection is given up, not only the command, since a server need not heed a signal.
+func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte, error) {
+	session, err := c.conn.NewSession()
+	if err != nil {
+		return nil, fmt.Errorf("%w: open session: %w", ErrUnreachable, err)
+	}
+	defer session.Close()
+	stdout, stderr := &bounded{limit: limit, end: session.Close}, &ending{limit: 2000}
+	session.Stdout, session.Stderr = stdout, stderr
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+
+	err = session.Run(command)
+	var exit *ssh.ExitError
+	switch {
+	case stdout.over:
+		return nil, fmt.Errorf("the command wrote more than %d bytes", limit)
+	case err == nil:
+		return stdout.data, nil
+	case errors.As(err, &exit):
+		return stdout.data, &ExitError{Status: exit.ExitStatus(), Stderr: strings.TrimSpace(string(stderr.data))}
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// DialContext opens a connection that the host makes on our behalf.
+func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return c.conn.DialContext(ctx, network, address)
+}
+
+// bounded keeps the first limit bytes; beyond them it fails and ends the session, which would wait for somebody to read the rest.
+type bounded struct {
+	data  []byte
+	limit int
+	over  bool
+	end   func() error
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.over || len(b.data)+len(p) > b.limit {
+		b.over = true
+		b.end()
+		return 0, errors.New("too much output")
+	}
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+// ending keeps the last limit bytes.
+type ending struct {
+	data  []byte
+	limit int
+}
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.data = append(e.data, p...)
+	if over := len(e.data) - e.limit; over > 0 {
+		e.data = append(e.data[:0], e.data[over:]...)
+	}
+	return len(p), nil
+}
