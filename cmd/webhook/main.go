@@ -1,0 +1,78 @@
+// Command webhook fills in defaults and refuses bad input when a person applies a Provisioning. It makes its own certificate,
+// keeps it in a Secret, and tells the API server about it through the two webhook configurations in config/.
+package main
+
+import (
+	"context"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/injection/sharedmain"
+	"knative.dev/pkg/signals"
+	"knative.dev/pkg/system"
+	"knative.dev/pkg/webhook"
+	"knative.dev/pkg/webhook/certificates"
+	"knative.dev/pkg/webhook/resourcesemantics"
+	"knative.dev/pkg/webhook/resourcesemantics/defaulting"
+	"knative.dev/pkg/webhook/resourcesemantics/validation"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// Names of the objects in config/ that belong to this program.
+const (
+	component      = "bpa-webhook" // Deployment and Service
+	secret         = "bpa-webhook-certs"
+	defaultingName = "defaulting.webhook.bpa.akraino.org"
+	validationName = "validation.webhook.bpa.akraino.org"
+)
+
+// gracePeriod lets requests that are on their way end before the process does.
+const gracePeriod = 5 * time.Second
+
+var kinds = map[schema.GroupVersionKind]resourcesemantics.GenericCRD{
+	v1alpha1.SchemeGroupVersion.WithKind("Provisioning"): admitted{&v1alpha1.Provisioning{}},
+}
+
+// admitted narrows what the API server asks about: deletion and status never wait for this program.
+type admitted struct{ *v1alpha1.Provisioning }
+
+var (
+	_ resourcesemantics.VerbLimited        = admitted{}
+	_ resourcesemantics.SubResourceLimited = admitted{}
+)
+
+// SupportedVerbs implements resourcesemantics.VerbLimited.
+func (admitted) SupportedVerbs() []admissionregistrationv1.OperationType {
+	return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+}
+
+// SupportedSubResources implements resourcesemantics.SubResourceLimited; the empty one is the object itself.
+func (admitted) SupportedSubResources() []string { return []string{""} }
+
+func main() {
+	ctx := injection.WithNamespaceScope(signals.NewContext(), system.Namespace())
+	ctx = webhook.WithOptions(ctx, webhook.Options{
+		ServiceName: component,
+		SecretName:  secret,
+		Port:        webhook.PortFromEnv(8443),
+		GracePeriod: gracePeriod,
+	})
+	// Every replica does the same little work, and conflicts are retried: electing a leader would only delay the start.
+	ctx = sharedmain.WithHADisabled(ctx)
+	// The webhook's own port answers the kubelet's probes, and only once the certificate is there.
+	ctx = sharedmain.WithHealthProbesDisabled(ctx)
+	sharedmain.MainWithContext(ctx, component, certificates.NewController, newDefaulting, newValidation)
+}
+
+func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", kinds, nil, true)
+}
+
+func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds, nil, true)
+}
