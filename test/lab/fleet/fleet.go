@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -111,14 +112,16 @@ func (f *Fleet) describe(ctx context.Context, s Shape, mac, ip string) error {
 	if err := f.create(ctx, host); err != nil {
 		return err
 	}
-	if err := f.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
-		return fmt.Errorf("read host %s: %w", s.Name, err)
-	}
 	hardware := makeHardware(s, mac, ip)
-	before := host.DeepCopy()
-	host.Status = makeStatus(s, hardware)
-	host.Status.LastUpdated = before.Status.LastUpdated
-	if err := f.Client.Status().Patch(ctx, host, client.MergeFrom(before)); err != nil {
+	// A whole update, not a patch: fields that the schema requires may be empty. The claim is in the same object.
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
+			return err
+		}
+		host.Status = makeStatus(s, hardware)
+		return f.Client.Status().Update(ctx, host)
+	})
+	if err != nil {
 		return fmt.Errorf("describe host %s: %w", s.Name, err)
 	}
 	return f.replace(ctx, makeHardwareData(f.Namespace, s.Name, hardware))
