@@ -41,6 +41,9 @@ type terminal struct {
 	out    bytes.Buffer
 	errOut bytes.Buffer
 	grown  chan struct{}
+
+	// watching gets a value for each watch that the cluster has opened.
+	watching chan struct{}
 }
 
 func newTerminal(t *testing.T, objects ...client.Object) *terminal {
@@ -50,11 +53,17 @@ func newTerminal(t *testing.T, objects ...client.Object) *terminal {
 		t.Fatal(err)
 	}
 	byName := func(o client.Object) []string { return []string{o.GetName()} }
-	return &terminal{
-		t: t, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1),
-		cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-			WithIndex(&v1alpha1.Provisioning{}, metav1.ObjectNameField, byName).Build(),
-	}
+	w := &terminal{t: t, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1), watching: make(chan struct{}, 10)}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&v1alpha1.Provisioning{}, metav1.ObjectNameField, byName).Build()
+	w.cluster = interceptor.NewClient(cluster, interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			opened, err := c.Watch(ctx, list, opts...)
+			w.watching <- struct{}{}
+			return opened, err
+		},
+	})
+	return w
 }
 
 // Write makes a terminal the output of a command.
@@ -84,6 +93,17 @@ func (w *terminal) await(text string) {
 		case <-limit:
 			w.t.Fatalf("%q did not appear in:\n%s", text, w.text())
 		}
+	}
+}
+
+// awaitWatch waits until changes will be seen. A real API server would send
+// those between list and watch too; the fake one does not.
+func (w *terminal) awaitWatch() {
+	w.t.Helper()
+	select {
+	case <-w.watching:
+	case <-time.After(patience):
+		w.t.Fatalf("no watch was opened; printed:\n%s", w.text())
 	}
 }
 
@@ -168,6 +188,7 @@ func TestWatchUntilReady(t *testing.T) {
 	w := newTerminal(t, p, provisioning("edge-2"))
 	code := w.start("watch", "edge-1")
 	w.await("has not seen this version")
+	w.awaitWatch()
 	w.change(p, installs("download"))
 	w.await("8%  kubespray: download")
 	w.change(p, isReady)
@@ -178,7 +199,7 @@ func TestWatchUntilFailed(t *testing.T) {
 	p := provisioning("edge-1")
 	w := newTerminal(t, p)
 	code := w.start("watch")
-	w.await("has not seen this version")
+	w.awaitWatch()
 	w.change(p, hasFailed)
 	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl annotate provisioning edge-1")
 }
@@ -211,7 +232,7 @@ func TestWatchOfOneThatIsDeletedEnds(t *testing.T) {
 	p := provisioning("edge-1")
 	w := newTerminal(t, p)
 	code := w.start("watch", "edge-1")
-	w.await("has not seen this version")
+	w.awaitWatch()
 	if err := w.cluster.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -222,9 +243,7 @@ func TestWatchGoesOnWhenTheServerClosesIt(t *testing.T) {
 	p := provisioning("edge-1")
 	w := newTerminal(t, p)
 	var opened int
-	inner := w.cluster
-	closed := make(chan struct{})
-	w.cluster = interceptor.NewClient(inner, interceptor.Funcs{
+	w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			opened++ // the reflector opens one after the other
 			switch opened {
@@ -234,19 +253,12 @@ func TestWatchGoesOnWhenTheServerClosesIt(t *testing.T) {
 				return stub, nil
 			case 2: // and is not up again yet
 				return nil, errors.New("connection refused")
-			case 3:
-				defer close(closed)
 			}
 			return c.Watch(ctx, list, opts...)
 		},
 	})
 	code := w.start("watch", "edge-1")
-	w.await("has not seen this version")
-	select {
-	case <-closed:
-	case <-time.After(patience):
-		t.Fatal("the watch was not opened again")
-	}
+	w.awaitWatch()
 	w.change(p, isReady)
 	w.expect(<-code, codeDone, "edge-1 is ready")
 }
@@ -329,4 +341,15 @@ func TestStatusOfOneAndOfSeveral(t *testing.T) {
 	w.expect(w.run(t.Context(), "status"), codeDone, "edge-1  (namespace site-a", "NEXT")
 	w = newTerminal(t, provisioning("edge-2"), provisioning("edge-1"))
 	w.expect(w.run(t.Context(), "get"), codeDone, "NAME", "edge-1", "edge-2", "Unknown")
+}
+
+func TestWatchOfOneThatVanishesBeforeTheWatchEnds(t *testing.T) {
+	p := provisioning("edge-1")
+	w := newTerminal(t, p)
+	w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			return errors.Join(c.Get(ctx, key, obj, opts...), c.Delete(ctx, p))
+		},
+	})
+	w.expect(<-w.start("watch", "edge-1"), codeFailed, "edge-1 was deleted")
 }

@@ -86,8 +86,11 @@ func (b *bar) show(c chapter) {
 	if c.Text == "" {
 		return
 	}
-	_ = b.bar.Set(min(max(c.Percent, 0), 99)) // at 100 the library ends the line
+	_ = b.bar.Clear() // a shorter text would leave the end of a longer one
 	b.bar.Describe(b.fit(clock(c.Elapsed) + "  " + c.Text))
+	if c.Percent >= 0 {
+		_ = b.bar.Set(min(c.Percent, 99)) // at 100 the library ends the line
+	}
 }
 
 // fit cuts text so that it and the bar take one line, which can be redrawn.
