@@ -22,9 +22,9 @@ step "One resource: master-1 pinned by its MAC address, two workers by CPU and m
 mac=$(kubectl get baremetalhost host-1 --namespace "$namespace" --output 'jsonpath={.status.hardware.nics[0].mac}' --request-timeout=10s)
 {
   sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/" test/demo/provisioning.yaml
-  sed 's/^/      /' "${LAB_VARS:-test/lab/vars.yaml}"
+  lab vars | sed 's/^/      /'
 } >"$scratch/provisioning.yaml"
-sed '/^ *#/d' "$scratch/provisioning.yaml"
+sed '/vars:/q' "$scratch/provisioning.yaml"
 run kubectl apply --filename "$scratch/provisioning.yaml" --request-timeout=30s
 
 step "Its progress, until the kubeconfig is there"

@@ -123,32 +123,22 @@ func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Vars are the kubespray variables that lab machines need (test/lab/vars.yaml), as JSON values by name.
+// Vars are the kubespray variables that lab machines need and the checksums of the lab's builds, as JSON values by name. What follows from
+// the depot's address is left out: render-inventory is to find it.
 func Vars(t testing.TB) map[string]json.RawMessage {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(Root(t), "test", "lab", "vars.yaml"))
+	raw, err := exec.Command(filepath.Join(State(), "bin", "lab"), "vars").Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("lab vars: %v: run make up", err)
 	}
 	vars := map[string]json.RawMessage{}
 	if err := yaml.Unmarshal(raw, &vars); err != nil {
 		t.Fatal(err)
 	}
-	return vars
-}
-
-// Root is the top of the source tree.
-func Root(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil && dir != "/" {
-		if _, err := os.Stat(filepath.Join(dir, ".ko.yaml")); err == nil {
-			return dir
-		}
-		dir = filepath.Dir(dir)
+	for _, fromDepot := range []string{"dl_k8s_io_url", "github_url", "containerd_registries_mirrors"} {
+		delete(vars, fromDepot)
 	}
-	t.Fatalf("not inside the source tree: %v", err)
-	return ""
+	return vars
 }
 
 // Dump prints the site for a person who must find out why a test failed.
