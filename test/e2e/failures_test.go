@@ -19,6 +19,14 @@ func oneMaster(s *site.Site, name string, more ...site.Option) *v1alpha1.Provisi
 	return s.Provisioning(name, append([]site.Option{site.Master("master-1", v1alpha1.Master{CPU: 8, Memory: "16Gi"})}, more...)...)
 }
 
+// pauseBeforeKubeadm makes the lab's playbook wait in the middle until the file /run/lab-continue is on the machine.
+var pauseBeforeKubeadm = site.Var("lab_pause_at", json.RawMessage(`"before kubeadm"`))
+
+// paused reports whether the playbook has come to that place.
+func paused(p *v1alpha1.Provisioning) bool {
+	return p.Status.Progress != nil && strings.Contains(p.Status.Progress.Step, "Test aid: wait")
+}
+
 // TestSSHDown: a node whose sshd is down is named, and the next attempt, by itself, succeeds once it is back.
 func TestSSHDown(t *testing.T) {
 	s := site.New(t, "e2e-sshdown", 1, 0)
@@ -40,11 +48,11 @@ func TestSSHDown(t *testing.T) {
 // mended spec starts the next attempt.
 func TestPlaybookFails(t *testing.T) {
 	s := site.New(t, "e2e-playbook", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-4", site.Var("lab_fail_task", json.RawMessage(`"kubeadm init"`))))
+	p := s.Apply(oneMaster(s, "edge-4", site.Var("lab_fail_at", json.RawMessage(`"before kubeadm"`))))
 
 	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the failure", installLimit, site.NotReady("PlaybookFailed"))
 	message := failed.Status.GetCondition("Ready").GetMessage()
-	for _, want := range []string{"kubeadm init", "master-1", "kubespray"} {
+	for _, want := range []string{"Test aid: fail before kubeadm", "asked to fail", "master-1", "kubespray"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("message %q does not tell of %q", message, want)
 		}
@@ -53,7 +61,7 @@ func TestPlaybookFails(t *testing.T) {
 		t.Errorf("failure %+v: want none planned, a person must act", failed.Status.Failure)
 	}
 
-	s.Change(p, func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "lab_fail_task") })
+	s.Change(p, func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "lab_fail_at") })
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-4 to be Ready", installLimit, site.Ready)
 	checkCluster(t, s, ready, 1)
 }
@@ -62,10 +70,8 @@ func TestPlaybookFails(t *testing.T) {
 // again. A second Provisioning that wants the same host waits and then gets it or nothing, never shares it.
 func TestDeleteInTheMiddle(t *testing.T) {
 	s := site.New(t, "e2e-delete", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-5"))
-	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to run", installLimit, func(p *v1alpha1.Provisioning) bool {
-		return p.Status.Progress != nil && p.Status.Progress.Task == "kubespray" && p.Status.Progress.Percent > 15
-	})
+	p := s.Apply(oneMaster(s, "edge-5", pauseBeforeKubeadm))
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to wait", installLimit, paused)
 	rival := s.Apply(oneMaster(s, "rival"))
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the rival to wait", time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Name == rival.Name && site.NotReady("HostsNotAvailable")(p)

@@ -25,16 +25,17 @@ const installLimit = 12 * time.Minute
 // the new cluster, then everything given back.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
-	p := s.Apply(s.Provisioning("edge-1",
+	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{CPU: 8, Memory: "16Gi"}),
 		site.Worker("worker-2", v1alpha1.Worker{CPU: 8, Memory: "16Gi"})))
 
-	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to run", installLimit, func(p *v1alpha1.Provisioning) bool {
-		return p.Status.Progress != nil && p.Status.Progress.Task == "kubespray" && p.Status.Progress.Percent > 15
-	})
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to wait", installLimit, paused)
 	before := onlyRun(t, s)
 	killController(t, s)
+	for host := range s.Holders() {
+		s.On(host, "touch /run/lab-continue")
+	}
 
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-1 to be Ready", installLimit, site.Ready)
 	if after := onlyRun(t, s); after.UID != before.UID {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/lab/fleet"
 )
 
 // Site is one namespace with lab hosts.
@@ -93,7 +94,7 @@ func (s *Site) Lab(args ...string) string {
 // On runs a command on a lab host, as root over the lab's own way in (not SSH, which a test may have stopped).
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
-	return s.Kubectl("exec", host, "-c", "node", "--", "sh", "-c", command)
+	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", command)
 }
 
 // Kubectl runs kubectl against the bootstrap cluster in this site's namespace.
