@@ -6,7 +6,7 @@ import "github.com/akraino-icn/bpa/pkg/tasks/contract"
 type obstacle int
 
 const (
-	clear obstacle = iota
+	nothing obstacle = iota
 	held
 	unfit // Host.Unusable says why
 	fewCPUs
@@ -21,7 +21,7 @@ func (w *world) fits(s, h int) bool {
 	if w.slots[s].MAC != "" && (len(w.pins[s].hosts) != 1 || w.pins[s].hosts[0] != h) {
 		return false
 	}
-	return w.obstacle(s, h) == clear
+	return w.obstacle(s, h) == nothing
 }
 
 func (w *world) obstacle(s, h int) obstacle {
@@ -42,7 +42,7 @@ func (w *world) obstacle(s, h int) obstacle {
 	case !host.Address(slot.MAC).IsValid():
 		return noIP
 	}
-	return clear
+	return nothing
 }
 
 // of writes an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.

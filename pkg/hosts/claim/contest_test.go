@@ -1,0 +1,86 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// shuffled lets other claimants run before and after each write, so that all interleavings happen.
+func shuffled() interceptor.Funcs {
+	return interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			for range rand.N(4) {
+				runtime.Gosched()
+			}
+			defer runtime.Gosched()
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	}
+}
+
+// Claimants who want more hosts than there are: nobody shares, everybody has all or nothing, and somebody wins.
+func TestContest(t *testing.T) {
+	for round := range 150 {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(round), 7))
+			c := site(5, shuffled())
+			sizes := make([]int, 2+r.IntN(3))
+			failed := make([]error, len(sizes))
+			var all sync.WaitGroup
+			for i := range sizes {
+				sizes[i] = 1 + r.IntN(4)
+				request := wants()
+				request.Provisioning = fmt.Sprintf("edge-%d", i)
+				for n := range sizes[i] {
+					request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), CPU: 8})
+				}
+				// A pin to some host makes them want different sets.
+				request.Slots[0].MAC = fmt.Sprintf("02:00:00:00:00:%02x", 1+r.IntN(5))
+				all.Go(func() { _, failed[i] = Make(t.Context(), c, request) })
+			}
+			all.Wait()
+			judge(t, c, sizes, failed)
+		})
+	}
+}
+
+func judge(t *testing.T, c client.Client, sizes []int, failed []error) {
+	t.Helper()
+	got := map[string]int{}
+	for _, holder := range holders(t, c) { // a host has one consumerRef, so none can be shared unless two claims count it
+		name, _, _ := strings.Cut(holder, "/")
+		got[name]++
+	}
+	winners := 0
+	for i, want := range sizes {
+		name := fmt.Sprintf("edge-%d", i)
+		var nofit *hosts.NoFit
+		switch {
+		case failed[i] == nil:
+			winners++
+			if got[name] != want {
+				t.Errorf("%s won %d hosts and holds %d", name, want, got[name])
+			}
+		case !errors.As(failed[i], &nofit) && !errors.Is(failed[i], ErrContested):
+			t.Errorf("%s: %v", name, failed[i])
+		case got[name] != 0:
+			t.Errorf("%s lost and still holds %d hosts", name, got[name])
+		}
+	}
+	if winners == 0 {
+		t.Errorf("nobody won: %v", failed)
+	}
+}
