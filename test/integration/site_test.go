@@ -1,0 +1,272 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	startLimit = 2 * time.Minute  // for an API server, a build, the webhook
+	callLimit  = 30 * time.Second // for one kubectl
+	namespace  = "site"           // where the tests' Provisionings are
+)
+
+// site is what the tests share: an API server with BPA's kinds, and BPA's webhook.
+type site struct {
+	dir        string
+	kubectl    string
+	kubeconfig string // of the administrator
+	webhook    *webhook
+}
+
+var shared site
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "bpa-integration-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+
+	bin, err := programs()
+	if err != nil {
+		return 0, err
+	}
+	shared = site{dir: dir, kubectl: filepath.Join(bin, "kubectl")}
+	stop, err := shared.startAPIServer(ctx, filepath.Join(bin, "machine"))
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	if err := shared.install(ctx); err != nil {
+		return 0, err
+	}
+	if shared.webhook, err = newWebhook(ctx, &shared); err != nil {
+		return 0, err
+	}
+	if err := shared.webhook.start(ctx); err != nil {
+		return 0, err
+	}
+	defer shared.webhook.stop()
+	return m.Run(), nil
+}
+
+// programs gives the folder with what the machine was built of, or says how to get it.
+func programs() (string, error) {
+	state := os.Getenv("BPA_STATE")
+	if state == "" {
+		state = "/var/lib/bpa"
+	}
+	bin := filepath.Join(state, "bin")
+	for _, name := range []string{"machine", "etcd", "kube-apiserver", "kubectl"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return "", fmt.Errorf("%w; run make integration, which builds it", err)
+		}
+	}
+	return bin, nil
+}
+
+// startAPIServer holds an etcd and a kube-apiserver up until stop is called.
+func (s *site) startAPIServer(ctx context.Context, machine string) (stop func(), err error) {
+	cmd := exec.Command(machine, "apiserver", "--dir", filepath.Join(s.dir, "apiserver"))
+	cmd.Stderr = os.Stderr
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() {
+		hold.Close()
+		_ = cmd.Wait()
+	}
+	told := make(chan error, 1)
+	go func() { told <- s.awaitReady(out) }()
+	select {
+	case err = <-told:
+	case <-ctx.Done():
+		err = fmt.Errorf("the API server: %w", ctx.Err())
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+func (s *site) awaitReady(out io.Reader) error {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if lines.Text() == "READY" {
+			return nil
+		}
+		s.kubeconfig = lines.Text()
+	}
+	return fmt.Errorf("the API server ended before it was ready")
+}
+
+// install applies what config/ says about the API and the webhook, but for the Deployment.
+func (s *site) install(ctx context.Context) error {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks"} {
+		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	if out, err := s.run(ctx, nil, "wait", "--for=condition=Established", "--timeout=30s", "crd/provisionings.bpa.akraino.org"); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if out, err := s.run(ctx, nil, "create", "namespace", namespace); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// run calls kubectl as the administrator and gives what a person would see, warnings included.
+func (s *site) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.kubectl, append([]string{"--kubeconfig", s.kubeconfig, "--cache-dir", filepath.Join(s.dir, "cache")}, args...)...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	}
+	return string(out), err
+}
+
+// webhook is the program of cmd/webhook as a process with the rights of its own service account.
+type webhook struct {
+	site       *site
+	program    string
+	kubeconfig string
+	port       int
+	log        string
+	process    *exec.Cmd
+}
+
+func newWebhook(ctx context.Context, s *site) (*webhook, error) {
+	w := &webhook{site: s, program: filepath.Join(s.dir, "webhook"), kubeconfig: filepath.Join(s.dir, "webhook.kubeconfig"), log: filepath.Join(s.dir, "webhook.log")}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", w.program, "../../cmd/webhook").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the webhook: %w\n%s", err, out)
+	}
+	config, err := clientcmd.LoadFromFile(s.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:bpa-system:bpa-webhook"
+	}
+	if err := clientcmd.WriteToFile(*config, w.kubeconfig); err != nil {
+		return nil, err
+	}
+	if w.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	return w, w.route(ctx)
+}
+
+// route makes the webhook's Service a name for this machine, where the API server finds the process.
+func (w *webhook) route(ctx context.Context) error {
+	service := "apiVersion: v1\nkind: Service\nmetadata: {name: bpa-webhook, namespace: bpa-system}\nspec: {type: ExternalName, externalName: localhost}\n"
+	if out, err := w.site.run(ctx, []byte(service), "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	patch := fmt.Sprintf(`[{"op": "add", "path": "/webhooks/0/clientConfig/service/port", "value": %d}]`, w.port)
+	for _, config := range []string{"mutatingwebhookconfiguration/defaulting", "validatingwebhookconfiguration/validation"} {
+		if out, err := w.site.run(ctx, nil, "patch", config+".webhook.bpa.akraino.org", "--type=json", "-p", patch); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	return nil
+}
+
+// start returns once the API server gets an answer from both handlers.
+func (w *webhook) start(ctx context.Context) error {
+	profiling, err := freePort()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(w.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	w.process = exec.Command(w.program)
+	w.process.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig, "SYSTEM_NAMESPACE=bpa-system", "KUBERNETES_MIN_VERSION=v1.28.0",
+		"WEBHOOK_PORT="+strconv.Itoa(w.port), "PROFILING_PORT="+strconv.Itoa(profiling))
+	w.process.Stdout, w.process.Stderr = log, log
+	if err := w.process.Start(); err != nil {
+		return err
+	}
+	sample, err := os.ReadFile("../../config/samples/provisioning.yaml")
+	if err != nil {
+		return err
+	}
+	return w.awaitAnswer(ctx, sample)
+}
+
+func (w *webhook) awaitAnswer(ctx context.Context, sample []byte) error {
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		out, err := w.site.run(ctx, sample, "create", "--dry-run=server", "-n", namespace, "-f", "-")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			log, _ := os.ReadFile(w.log)
+			return fmt.Errorf("the webhook does not answer: %s\n%s", out, log)
+		}
+	}
+}
+
+func (w *webhook) stop() {
+	_ = w.process.Process.Kill()
+	var exit *exec.ExitError
+	if err := w.process.Wait(); err != nil && !errors.As(err, &exit) {
+		fmt.Fprintln(os.Stderr, "webhook:", err)
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

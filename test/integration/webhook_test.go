@@ -1,0 +1,204 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// kubectl calls kubectl in the tests' namespace and gives what a person sees.
+func kubectl(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	return shared.run(t.Context(), []byte(stdin), append([]string{"-n", namespace}, args...)...)
+}
+
+// must is kubectl that works.
+func must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := kubectl(t, stdin, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+func manifest(name, spec string) string {
+	return "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {name: " + name + "}\nspec:\n  " +
+		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
+}
+
+const one = "masters: [{master-1: {cpu: 4}}]\n"
+
+func get(t *testing.T, name string) *v1alpha1.Provisioning {
+	t.Helper()
+	p := &v1alpha1.Provisioning{}
+	if err := yaml.UnmarshalStrict([]byte(must(t, "", "get", "provisioning", name, "-o", "yaml")), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestDefaultsAreStored(t *testing.T) {
+	must(t, manifest("defaults", one+"kubernetes: {version: v1.35.4}\ndepot: {url: 'http://10.60.0.1:5000/'}"), "apply", "-f", "-")
+	got := get(t, "defaults")
+
+	want := v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {CPU: 4}}}, Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000"}}
+	filled := v1alpha1.Provisioning{Spec: want}
+	filled.SetDefaults(context.Background())
+	if diff := cmp.Diff(filled.Spec, got.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	if got.Labels["cluster"] != "defaults" {
+		t.Errorf("labels: %v", got.Labels)
+	}
+}
+
+// Each refusal is what a person reads after kubectl apply. Every rule by itself is in the tables of pkg/apis.
+func TestBadInputIsRefused(t *testing.T) {
+	for _, r := range []struct{ name, spec, want string }{
+		{"no masters", "workers: [{worker-1: {cpu: 4}}]", "no masters: spec.masters\nadd a control plane node"},
+		{"empty spec", "{}", "no masters: spec.masters"},
+		{"empty MAC", "masters: [{m: {mac-address: ''}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
+		{"empty MAC beside needs", "masters: [{m: {mac-address: '', cpu: 4}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
+		{"wrong MAC", "masters: [{m: {mac-address: '00:c6:14:04:61:zz'}}]", `"00:c6:14:04:61:zz" is no MAC address: spec.masters[0].m.mac-address`},
+		{"same host twice", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{w: {mac-address: '00-C6-14-04-61-B2'}}]",
+			"00:c6:14:04:61:b2 is already the address of spec.masters[0].m: spec.workers[0].w.mac-address"},
+		{"same name twice", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}, {w: {cpu: 1}}]", `node name "w" is already that of spec.workers[0].w: spec.workers[1].w`},
+		{"negative cpu", "masters: [{m: {cpu: -4}}]", "-4 is negative: spec.masters[0].m.cpu"},
+		{"cpu is a word", "masters: [{m: {cpu: four}}]", "cpu"},
+		{"memory is a word", "masters: [{m: {memory: lots}}]", `"lots" is no quantity: spec.masters[0].m.memory`},
+		{"node name is no DNS label", "masters: [{Master_1: {cpu: 1}}]", `node name "Master_1" is no DNS label: spec.masters[0]`},
+		{"master is null", "masters: [{m: null}]", `nothing says which host master "m" may have: spec.masters[0].m`},
+		{"subnets overlap", one + "PodSubnet: 10.233.0.0/16", "pods 10.233.0.0/16 and services 10.233.0.0/18 overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet"},
+		{"network plugin", one + "kubernetes: {networkPlugin: weave}", `spec.kubernetes.networkPlugin: Unsupported value: "weave": supported values: "calico"`},
+		{"misspelt field", one + "podSubnet: 10.0.0.0/8", `unknown field "spec.podSubnet"`},
+		{"misspelt field of a node", "masters: [{m: {cpus: 4}}]", `unknown field "spec.masters[0].m.cpus"`},
+		{"variable of the connection", one + "kubespray: {vars: {ansible_host: 10.0.0.1}}", "ansible_host cannot be set here: spec.kubespray.vars.ansible_host"},
+		{"variables are a list", one + "kubespray: {vars: [a]}", "spec.kubespray.vars"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			out, err := kubectl(t, manifest("bad", r.spec), "apply", "-f", "-")
+			if err == nil {
+				t.Fatalf("accepted: %s", out)
+			}
+			if !strings.Contains(out, r.want) {
+				t.Errorf("kubectl says\n%s\nwithout\n%s", out, r.want)
+			}
+		})
+	}
+	if out, err := kubectl(t, "", "get", "provisioning", "bad"); err == nil {
+		t.Errorf("a refused object exists: %s", out)
+	}
+}
+
+func TestRefusedChangeLeavesTheObject(t *testing.T) {
+	must(t, manifest("change", one), "apply", "-f", "-")
+	if out, err := kubectl(t, manifest("change", "masters: [{master-1: {cpu: -1}}]"), "apply", "-f", "-"); err == nil {
+		t.Fatalf("accepted: %s", out)
+	}
+	if cpu := get(t, "change").Spec.Masters[0]["master-1"].CPU; cpu != 4 {
+		t.Errorf("cpu is %d, want 4", cpu)
+	}
+}
+
+func TestWarningsReachThePerson(t *testing.T) {
+	out := must(t, manifest("even", "masters: [{a: {cpu: 1}}, {b: {cpu: 1}}]\nKUDPlugins: [multus]"), "apply", "-f", "-")
+	for _, want := range []string{
+		"Warning: 2 masters survive no more failures than 1 would, since etcd wants an odd number: add one or remove one: spec.masters",
+		"Warning: plugins are not installed by this version of BPA; the condition PluginsInstalled says so too: spec.KUDPlugins",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("kubectl says\n%s\nwithout\n%s", out, want)
+		}
+	}
+}
+
+// Every sample applies as it is, by both ways that kubectl has, and applying it again changes nothing.
+func TestSamplesApply(t *testing.T) {
+	files, err := filepath.Glob("../../config/samples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			must(t, "", "apply", "--dry-run=server", "--server-side", "-f", file)
+			must(t, "", "apply", "-f", file)
+			if out := must(t, "", "apply", "-f", file); !strings.Contains(out, "unchanged") {
+				t.Errorf("applied again: %s", out)
+			}
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var written v1alpha1.Provisioning
+			if err := yaml.UnmarshalStrict(raw, &written); err != nil {
+				t.Fatal(err)
+			}
+			written.SetDefaults(context.Background())
+			if diff := cmp.Diff(written.Spec, get(t, written.Name).Spec); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestColumnsAndShortName(t *testing.T) {
+	must(t, manifest("columns", one), "apply", "-f", "-")
+	status := `{"status": {"apiEndpoint": "https://10.60.0.11:6443", "progress": {"percent": 64, "summary": "64% kubespray"},
+	  "run": {"name": "columns-install-1", "operation": "install", "attempt": 1},
+	  "conditions": [{"type": "Ready", "status": "Unknown", "reason": "Running", "message": "installing"}]}}`
+	must(t, "", "patch", "bpa", "columns", "--subresource=status", "--type=merge", "-p", status)
+
+	lines := strings.Split(strings.TrimSpace(must(t, "", "get", "bpa", "columns", "-o", "wide")), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("want a heading and a line, got %q", lines)
+	}
+	if diff := cmp.Diff([]string{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "RUN", "MESSAGE", "AGE"}, strings.Fields(lines[0])); diff != "" {
+		t.Errorf("heading (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"Unknown", "Running", "64% kubespray", "https://10.60.0.11:6443", "columns-install-1", "installing"} {
+		if !strings.Contains(lines[1], want) {
+			t.Errorf("line %q lacks %q", lines[1], want)
+		}
+	}
+	must(t, manifest("columns", one+"paused: true"), "apply", "-f", "-")
+	if got := get(t, "columns"); got.Status.APIEndpoint == "" || !got.Spec.Paused {
+		t.Errorf("applying the spec must leave the status: %+v", got.Status)
+	}
+}
+
+func TestKubectlExplains(t *testing.T) {
+	out := must(t, "", "explain", "provisioning.spec.PodSubnet")
+	if !strings.Contains(out, "range of pod addresses") {
+		t.Errorf("kubectl explain says\n%s", out)
+	}
+}
+
+// With the webhook gone nobody gets an unchecked object in, while the controller can still report and people can still delete.
+func TestOnlyApplyWaitsForTheWebhook(t *testing.T) {
+	must(t, manifest("orphan", one), "apply", "-f", "-")
+	shared.webhook.stop()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := shared.webhook.start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+
+	if out, err := kubectl(t, manifest("unchecked", one), "apply", "-f", "-"); err == nil || !strings.Contains(out, "failed calling webhook") {
+		t.Errorf("want a refusal, got %v: %s", err, out)
+	}
+	must(t, "", "patch", "bpa", "orphan", "--subresource=status", "--type=merge", "-p", `{"status": {"apiEndpoint": "https://10.60.0.11:6443"}}`)
+	must(t, "", "delete", "bpa", "orphan", "--timeout=20s")
+}
