@@ -92,6 +92,11 @@ func TestNoKubeconfigYetSaysWhy(t *testing.T) {
 	w = newTerminal(t, p)
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "KubeconfigReady is False (Expired): the certificate ended")
 
+	p = provisioning("edge-1")
+	isReady(p)
+	w = newTerminal(t, p)
+	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "Secret edge-1-kubeconfig) is gone", "try again")
+
 	w = newTerminal(t, provisioning("edge-1"))
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet, "has not reported", "kubectl get pods -n bpa-system")
 }
