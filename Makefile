@@ -47,7 +47,7 @@ tools: ## Build this project's commands for this machine into $BPA_STATE/bin
 	go build -C bootstrap -o $(machine) ./cmd/machine
 	go build -o $(lab) ./test/lab/cmd/lab
 plugin: ## Build the kubectl plugin (kubectl bpa)
-	CGO_ENABLED=0 go build -trimpath -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
+	go build -ldflags "-s -w" -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
 
 ##@ Test
 
