@@ -1,0 +1,161 @@
+package inventory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// checked is a request all of whose fields are safe to write.
+type checked struct {
+	request        contract.Request
+	nodes          []contract.Node
+	addresses      map[string]netip.Addr // by node name
+	pods, services netip.Prefix
+}
+
+var (
+	nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
+	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
+	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// depot keeps out what Ansible's templates or containerd's configuration would read as more than text.
+	depot = regexp.MustCompile(`^https?://[0-9A-Za-z.:/_~%!*()+,=&\[\]-]+$`)
+)
+
+// reserved are node names that mean something else to Ansible.
+var reserved = []string{"all", "ungrouped", "localhost", "etcd"}
+
+// literals are user names that Ansible would read as something else than text.
+var literals = []string{"True", "False", "None"}
+
+// connection are beginnings of variables that would lead Ansible elsewhere than to the nodes, or past the check of their host keys.
+var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
+	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_shell", "ansible_scp", "ansible_sftp"}
+
+func check(request contract.Request, nodes []contract.Node) (checked, error) {
+	c := checked{request: request, nodes: nodes, addresses: map[string]netip.Addr{}}
+	for _, f := range []struct {
+		name, value string
+		pattern     *regexp.Regexp
+	}{
+		{"SSH user", request.SSHUser, userName},
+		{"Kubernetes version", request.KubernetesVersion, version},
+		{"network plugin", request.NetworkPlugin, plugin},
+	} {
+		if !f.pattern.MatchString(f.value) {
+			return c, fmt.Errorf("%s %q does not match %s", f.name, f.value, f.pattern)
+		}
+	}
+	if slices.Contains(literals, request.SSHUser) {
+		return c, fmt.Errorf("SSH user %q is no text to Ansible: use another", request.SSHUser)
+	}
+	if request.SSHPort < 1 || request.SSHPort > 65535 {
+		return c, fmt.Errorf("SSH port %d is not between 1 and 65535", request.SSHPort)
+	}
+	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVars())
+}
+
+func (c *checked) checkDepot() error {
+	text := c.request.DepotURL
+	if text == "" {
+		return nil
+	}
+	if u, err := url.Parse(text); err != nil || u.Hostname() == "" || !depot.MatchString(text) {
+		return fmt.Errorf("depot URL %q is not like http://10.60.0.1:5000", text)
+	}
+	return nil
+}
+
+func (c *checked) checkSubnets() (err error) {
+	if c.pods, err = subnet("pod", c.request.PodSubnet); err != nil {
+		return err
+	}
+	if c.services, err = subnet("service", c.request.ServiceSubnet); err != nil {
+		return err
+	}
+	if c.pods.Overlaps(c.services) {
+		return fmt.Errorf("pod subnet %s and service subnet %s overlap", c.pods, c.services)
+	}
+	return nil
+}
+
+func subnet(what, text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return prefix, fmt.Errorf("%s subnet %q is no CIDR like 10.233.64.0/18", what, text)
+	}
+	if !prefix.Addr().Is4() {
+		return prefix, fmt.Errorf("%s subnet %s is not IPv4, which is all that BPA sets up by itself; for IPv6 clusters set kubespray.vars", what, text)
+	}
+	return prefix.Masked(), nil
+}
+
+func (c *checked) checkNodes() error {
+	owners := map[netip.Addr]string{}
+	masters := 0
+	for _, node := range c.nodes {
+		ip, err := c.checkNode(node)
+		if err != nil {
+			return fmt.Errorf("node %q: %w", node.Name, err)
+		}
+		if _, dup := c.addresses[node.Name]; dup {
+			return fmt.Errorf("node %q is there twice", node.Name)
+		}
+		if other, dup := owners[ip]; dup {
+			return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
+		}
+		c.addresses[node.Name], owners[ip] = ip, node.Name
+		if slices.Contains(node.Roles, contract.RoleControlPlane) {
+			masters++
+		}
+	}
+	if masters == 0 {
+		return errors.New("no node has the role " + contract.RoleControlPlane)
+	}
+	return nil
+}
+
+func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
+	ip, err := netip.ParseAddr(node.Address)
+	switch {
+	case !nodeName.MatchString(node.Name):
+		err = errors.New("the name is no DNS label: lower case letters, digits and dashes")
+	case slices.Contains(reserved, node.Name):
+		err = errors.New("the name means something else to Ansible: choose another")
+	case len(node.Roles) == 0:
+		err = errors.New("it has no role")
+	case err != nil || ip.Zone() != "" || !ip.Unmap().IsGlobalUnicast():
+		err = fmt.Errorf("its address %q is no IP address that other machines can reach", node.Address)
+	case c.pods.Contains(ip.Unmap()):
+		err = fmt.Errorf("its address %s is inside the pod subnet %s: choose another PodSubnet", ip, c.pods)
+	case c.services.Contains(ip.Unmap()):
+		err = fmt.Errorf("its address %s is inside the service subnet %s: choose another serviceSubnet", ip, c.services)
+	}
+	for _, role := range node.Roles {
+		if role != contract.RoleControlPlane && role != contract.RoleWorker {
+			err = fmt.Errorf("its role %q is neither %s nor %s", role, contract.RoleControlPlane, contract.RoleWorker)
+		}
+	}
+	return ip.Unmap(), err
+}
+
+func (c *checked) checkVars() error {
+	for name := range c.request.Vars {
+		if !variable.MatchString(name) {
+			return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
+		}
+		if slices.ContainsFunc(connection, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			return fmt.Errorf("kubespray variable %q: how nodes are reached is set by spec.ssh", name)
+		}
+	}
+	return nil
+}

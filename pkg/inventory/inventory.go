@@ -1,0 +1,86 @@
+package inventory
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Inventory is the rendered result.
+type Inventory struct {
+	HostsINI  []byte
+	GroupVars []byte // JSON, keys sorted
+	// Notes are remarks for a person, such as a node that is left out of etcd.
+	Notes []string
+}
+
+// Digest identifies the two files: sha256:hex.
+func (i Inventory) Digest() string {
+	sum := sha256.Sum256(slices.Concat(i.HostsINI, []byte{0}, i.GroupVars))
+	return fmt.Sprintf("sha256:%x", sum)
+}
+
+// Render makes the inventory of a request. Its error says which field is wrong, and of which node.
+func Render(request contract.Request, nodes []contract.Node) (Inventory, error) {
+	checked, err := check(request, nodes)
+	if err != nil {
+		return Inventory{}, err
+	}
+	vars, err := groupVars(checked)
+	if err != nil {
+		return Inventory{}, err
+	}
+	masters := withRole(nodes, contract.RoleControlPlane)
+	etcd := odd(masters)
+	var notes []string
+	if left := masters[len(etcd):]; len(left) > 0 {
+		notes = append(notes, fmt.Sprintf("etcd needs an odd number of members: %s is left out of it", left[0]))
+	}
+	return Inventory{HostsINI: hostsINI(checked, masters, etcd, notes), GroupVars: vars, Notes: notes}, nil
+}
+
+// hostsINI writes kubespray's groups. Everything in it has been checked.
+func hostsINI(c checked, masters, etcd, notes []string) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Rendered by BPA from a Provisioning. Changes here are lost.\n")
+	for _, note := range notes {
+		fmt.Fprintf(&b, "# %s.\n", note)
+	}
+	b.WriteString("[all]\n")
+	for _, node := range c.nodes {
+		ip := c.addresses[node.Name]
+		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s\n", node.Name, ip, ip, ip)
+	}
+	fmt.Fprintf(&b, "\n[all:vars]\nansible_user=%s\nansible_port=%d\n", c.request.SSHUser, c.request.SSHPort)
+	section(&b, "kube_control_plane", masters)
+	section(&b, "etcd", etcd)
+	section(&b, "kube_node", withRole(c.nodes, contract.RoleWorker))
+	section(&b, "k8s_cluster:children", []string{"kube_control_plane", "kube_node"})
+	return b.Bytes()
+}
+
+func section(b *bytes.Buffer, name string, lines []string) {
+	fmt.Fprintf(b, "\n[%s]\n", name)
+	if len(lines) > 0 {
+		b.WriteString(strings.Join(lines, "\n") + "\n")
+	}
+}
+
+func withRole(nodes []contract.Node, role string) []string {
+	var names []string
+	for _, node := range nodes {
+		if slices.Contains(node.Roles, role) {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// odd leaves out the last of an even number.
+func odd(names []string) []string {
+	return names[:len(names)-(1-len(names)%2)]
+}
