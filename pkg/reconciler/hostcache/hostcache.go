@@ -1,0 +1,198 @@
+package hostcache
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+)
+
+// indexHolder finds hosts by the name of the object that holds them.
+const indexHolder = "holder"
+
+// Cache knows the site's hosts.
+type Cache struct {
+	cache cache.Cache
+	live  client.Client
+	// hardware: the cluster has the kind HardwareData, which is younger than BareMetalHost.
+	hardware bool
+}
+
+// New makes a cache; Start fills it. The kind BareMetalHost must exist.
+func New(ctx context.Context, config *rest.Config) (*Cache, error) {
+	scheme := runtime.NewScheme()
+	if err := metal3.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("client for hosts: %w", err)
+	}
+	_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind("HardwareData").GroupKind(), metal3.GroupVersion.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("look for kind HardwareData: %w", err)
+	}
+	c := &Cache{live: live, hardware: err == nil}
+	c.cache, err = cache.New(config, cache.Options{
+		Scheme: scheme,
+		Mapper: live.RESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&metal3.BareMetalHost{}: {Transform: stripHost},
+			&metal3.HardwareData{}:  {Transform: stripHardware},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache of hosts: %w", err)
+	}
+	return c, c.cache.IndexField(ctx, &metal3.BareMetalHost{}, indexHolder, holderOf)
+}
+
+func holderOf(o client.Object) []string {
+	if ref := o.(*metal3.BareMetalHost).Spec.ConsumerRef; ref != nil {
+		return []string{ref.Name}
+	}
+	return nil
+}
+
+// Start fills the cache and keeps it up to date until ctx ends. It returns once the cache is filled.
+func (c *Cache) Start(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- c.cache.Start(ctx) }()
+	filled := make(chan bool, 1)
+	go func() { filled <- c.cache.WaitForCacheSync(ctx) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("fill the cache of hosts: %w", err)
+	case ok := <-filled:
+		if !ok {
+			return fmt.Errorf("fill the cache of hosts: %w", context.Cause(ctx))
+		}
+		return nil
+	}
+}
+
+// Watch calls changed for every host that changed in something that matters to an assignment. It is called before Start.
+func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
+	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch BareMetalHosts: %w", err)
+	}
+	if _, err := informer.AddEventHandler(handler(hostFacts, changed)); err != nil {
+		return err
+	}
+	if !c.hardware {
+		return nil
+	}
+	informer, err = c.cache.GetInformer(ctx, &metal3.HardwareData{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch HardwareData: %w", err)
+	}
+	_, err = informer.AddEventHandler(handler(hardwareFacts, changed))
+	return err
+}
+
+// seen is what a change is measured by, and who holds the host.
+type seen struct {
+	namespace, host, holder string
+	facts                   any
+}
+
+func hostFacts(o any) (seen, bool) {
+	host, ok := o.(*metal3.BareMetalHost)
+	if !ok {
+		return seen{}, false
+	}
+	s := seen{namespace: host.Namespace, host: host.Name, facts: facts.Of(host, nil)}
+	if host.Spec.ConsumerRef != nil {
+		s.holder = host.Spec.ConsumerRef.Name
+	}
+	return s, true
+}
+
+func hardwareFacts(o any) (seen, bool) {
+	data, ok := o.(*metal3.HardwareData)
+	if !ok {
+		return seen{}, false
+	}
+	return seen{namespace: data.Namespace, host: data.Name, facts: data.Spec.HardwareDetails}, true
+}
+
+func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...string)) toolscache.ResourceEventHandler {
+	one := func(o any) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if s, ok := read(o); ok {
+			changed(s.namespace, s.host, s.holder)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    one,
+		DeleteFunc: one,
+		UpdateFunc: func(before, after any) {
+			b, ok := read(before)
+			a, okay := read(after)
+			if ok && okay && !reflect.DeepEqual(a.facts, b.facts) {
+				changed(a.namespace, a.host, b.holder, a.holder)
+			}
+		},
+	}
+}
+
+// All are the hosts of a namespace.
+func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error) {
+	return c.list(ctx, client.InNamespace(namespace))
+}
+
+// Held are the hosts that an owner holds.
+func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	found, err := c.list(ctx, client.InNamespace(owner.Namespace), client.MatchingFields{indexHolder: owner.Name})
+	if err != nil {
+		return nil, err
+	}
+	var held []string
+	for _, h := range found {
+		if owner.Holds(h) {
+			held = append(held, h.Name)
+		}
+	}
+	return held, nil
+}
+
+func (c *Cache) list(ctx context.Context, options ...client.ListOption) ([]hosts.Host, error) {
+	// What is in the cache is only read, so it need not be copied.
+	options = append(options, client.UnsafeDisableDeepCopy)
+	var list metal3.BareMetalHostList
+	if err := c.cache.List(ctx, &list, options...); err != nil {
+		return nil, fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	found := make([]hosts.Host, 0, len(list.Items))
+	for i := range list.Items {
+		host := &list.Items[i]
+		var data *metal3.HardwareData
+		if c.hardware {
+			got := &metal3.HardwareData{}
+			if err := c.cache.Get(ctx, client.ObjectKeyFromObject(host), got); err == nil {
+				data = got
+			}
+		}
+		found = append(found, facts.Of(host, data))
+	}
+	return found, nil
+}
+
+// Release gives back every host that the owner holds.
+func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	return claim.ReleaseAll(ctx, c.live, owner)
+}

@@ -1,0 +1,152 @@
+package provisioning
+
+import (
+	"context"
+	"crypto/rand"
+	"sync/atomic"
+
+	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
+	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
+	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
+	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	configmapinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/configmap/filtered"
+	secretinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/secret/filtered"
+	kubefactory "knative.dev/pkg/client/injection/kube/informers/factory/filtered"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/injection"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/system"
+
+	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
+	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// WithSelectors keeps the informers of this package to objects that belong to a Provisioning: what others have in the cluster is neither
+// read nor kept.
+func WithSelectors(ctx context.Context) context.Context {
+	return kubefactory.WithSelectors(tektonfactory.WithSelectors(ctx, contract.LabelCluster), contract.LabelCluster)
+}
+
+// NewController wires the reconciler to the world. It is the only place that takes things out of the context.
+func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+	logger := logging.FromContext(ctx)
+	provisionings := provisioninginformer.Get(ctx)
+	runs := runinformer.Get(ctx, contract.LabelCluster)
+	taskRuns := taskruninformer.Get(ctx, contract.LabelCluster)
+	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
+	secrets := secretinformer.Get(ctx, contract.LabelCluster)
+	siteHosts, err := hostcache.New(ctx, injection.GetConfig(ctx))
+	if err != nil {
+		logger.Fatalw("No hosts", "error", err)
+	}
+
+	r := &Reconciler{
+		kube:       kubeclient.Get(ctx),
+		tekton:     tektonclient.Get(ctx),
+		runs:       runs.Lister(),
+		taskRuns:   taskRuns.Lister(),
+		configMaps: configMaps.Lister(),
+		secrets:    secrets.Lister(),
+		hosts:      siteHosts,
+		clock:      clock.RealClock{},
+		random:     rand.Reader,
+	}
+	impl := provisioningreconciler.NewImpl(ctx, r)
+	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
+
+	handle(ctx, provisionings.Informer(), impl.Enqueue)
+	// The label is on the runs, on their TaskRuns, and on the objects that both sides write.
+	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
+	handle(ctx, runs.Informer(), byLabel)
+	handle(ctx, taskRuns.Informer(), byLabel)
+	handle(ctx, configMaps.Informer(), byLabel)
+	handle(ctx, secrets.Informer(), byLabel)
+
+	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
+	if err := siteHosts.Watch(ctx, wake.hostChanged); err != nil {
+		logger.Fatalw("No hosts", "error", err)
+	}
+	if err := siteHosts.Start(ctx); err != nil {
+		logger.Fatalw("No hosts", "error", err)
+	}
+	if err := watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
+		logger.Fatalw("No Secrets", "error", err)
+	}
+	return impl
+}
+
+func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
+	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
+		logging.FromContext(ctx).Fatalw("No event handler", "error", err)
+	}
+}
+
+// watchSettings follows the site's settings; when they change, everything is looked at again. Settings that cannot be read leave those
+// before in force.
+func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
+	var current atomic.Pointer[Settings]
+	initial := DefaultSettings()
+	current.Store(&initial)
+	observe := func(cm *corev1.ConfigMap) {
+		next, err := ParseSettings(cm)
+		if err != nil {
+			logging.FromContext(ctx).Errorw("Settings are not taken over", "error", err)
+			return
+		}
+		if *current.Swap(&next) != next {
+			changed()
+		}
+	}
+	if d, ok := cmw.(configmap.DefaultingWatcher); ok {
+		d.WatchWithDefault(corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: SettingsName, Namespace: system.Namespace()}}, observe)
+	} else {
+		cmw.Watch(SettingsName, observe)
+	}
+	return func() Settings { return *current.Load() }
+}
+
+// waker finds the Provisionings that a change around them concerns.
+type waker struct {
+	lister  listers.ProvisioningLister
+	enqueue func(key)
+}
+
+// hostChanged wakes who held or holds the host, and who may be waiting for one.
+func (w waker) hostChanged(namespace, _ string, holders ...string) {
+	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		held := false
+		for _, holder := range holders {
+			held = held || holder == p.Name
+		}
+		if held || !p.Status.IsReady() {
+			w.enqueue(key{Namespace: namespace, Name: p.Name})
+		}
+	}
+}
+
+// secretChanged wakes who waits for this key to the hosts.
+func (w waker) secretChanged(namespace, name string) {
+	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if p.Spec.SSH.SecretName == name && !p.Status.IsReady() {
+			w.enqueue(key{Namespace: namespace, Name: p.Name})
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+)
+
+// behind is how long a cache that lags is given.
+const behind = time.Second
+
+// object is what every kind has that we make.
+type object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// kindClient is what client-go's typed clients have in common.
+type kindClient[T object] interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
+	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
+}
+
+// ensure creates an object, or brings an existing one of ours to what is wanted: put copies what matters. It writes only differences, and
+// touches nothing that is not ours.
+func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kindClient[T], want T, put func(have, want T)) (T, error) {
+	what := fmt.Sprintf("%T %s", want, want.GetName())[1:]
+	have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		made, err := client.Create(ctx, want, metav1.CreateOptions{})
+		if err != nil {
+			return made, fmt.Errorf("create %s: %w", what, err)
+		}
+		return made, nil
+	}
+	if err != nil {
+		return have, fmt.Errorf("get %s: %w", what, err)
+	}
+	if !metav1.IsControlledBy(have, p) {
+		return have, fmt.Errorf("%s exists and does not belong to this Provisioning: if no earlier one of this name is being cleaned up, delete it", what)
+	}
+	next := have.DeepCopyObject().(T)
+	put(next, want)
+	if equality.Semantic.DeepEqual(have, next) {
+		return have, nil
+	}
+	if next, err = client.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+		return next, fmt.Errorf("update %s: %w", what, err)
+	}
+	return next, nil
+}
+
+func copyData(have, want *corev1.ConfigMap)    { have.Data = want.Data }
+func copySecret(have, want *corev1.Secret)     { have.Data, have.Labels = want.Data, want.Labels }
+func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
+func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
+func keep[T any](T, T)                         {}
+
+// ensureObjects makes what a run needs beside itself, and returns the certificate request.
+func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning) (csr string, err error) {
+	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
+	for _, account := range resources.MakeServiceAccounts(p) {
+		if _, err := ensure(ctx, p, core.ServiceAccounts(p.Namespace), account, keep); err != nil {
+			return "", err
+		}
+	}
+	for _, role := range resources.MakeRoles(p) {
+		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
+			return "", err
+		}
+	}
+	for _, binding := range resources.MakeRoleBindings(p) {
+		if _, err := ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, copySubjects); err != nil {
+			return "", err
+		}
+	}
+	for _, cm := range resources.MakeTaskConfigMaps(p) {
+		if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, keep); err != nil {
+			return "", err
+		}
+	}
+	request, err := resources.MakeRequest(p, r.settings().DepotURL)
+	if err != nil {
+		return "", err
+	}
+	cm, err := resources.MakeRequestConfigMap(p, request)
+	if err != nil {
+		return "", err
+	}
+	if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, copyData); err != nil {
+		return "", err
+	}
+	key, err := resources.MakeKubeconfigKey(p, r.random)
+	if err != nil {
+		return "", err
+	}
+	key, err = ensure(ctx, p, core.Secrets(p.Namespace), key, keep)
+	if err != nil {
+		return "", err
+	}
+	return string(key.Data[resources.KeyCSR]), nil
+}

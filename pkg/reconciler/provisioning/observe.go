@@ -1,0 +1,152 @@
+package provisioning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// observe reads the world around one Provisioning into plain facts. In a steady world it reads caches only; it asks the API server itself
+// where a decision needs the truth: before a run starts, and during deletion.
+func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now time.Time) (plan.Seen, error) {
+	settings := r.settings()
+	seen := plan.Seen{
+		Name:            p.Name,
+		Deleting:        p.DeletionTimestamp != nil,
+		Paused:          p.Spec.Paused,
+		Retry:           p.Annotations[contract.AnnotationRetry],
+		InstalledDigest: p.Status.InstalledDigest,
+		Limits:          settings.Limits,
+	}
+	request, err := r.observeSpec(p, settings, &seen)
+	if err != nil {
+		seen.Invalid = err.Error()
+	}
+	if seen.Deleting {
+		err = r.observeWorkersLive(ctx, p, &seen)
+	} else {
+		err = r.observeRuns(p, &seen)
+	}
+	if err != nil {
+		return seen, err
+	}
+	if err := r.observeObjects(p, now, &seen); err != nil {
+		return seen, err
+	}
+	if seen.Held, err = r.hosts.Held(ctx, hosts.Owner{Namespace: p.Namespace, Name: p.Name}); err != nil {
+		return seen, err
+	}
+	if !plan.Starting(seen, now) {
+		return seen, nil
+	}
+	return seen, r.observeNeeds(ctx, p, request.Slots, &seen)
+}
+
+func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) (contract.Request, error) {
+	request, err := resources.MakeRequest(p, settings.DepotURL)
+	if err != nil {
+		return request, err
+	}
+	for _, s := range request.Slots {
+		seen.Slots = append(seen.Slots, s.Name)
+	}
+	if len(seen.Slots) == 0 {
+		return request, errors.New("spec.masters is empty: name at least one control plane node")
+	}
+	if seen.Digest, err = resources.Digest(request); err != nil {
+		return request, err
+	}
+	seen.Inputs, err = resources.Inputs(p, request)
+	return request, err
+}
+
+// observeNeeds looks for what a run needs and we cannot make: hosts that fit, and the key to them. The key is looked at live, and only
+// once there are hosts.
+func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, slots []contract.Slot, seen *plan.Seen) error {
+	all, err := r.hosts.All(ctx, p.Namespace)
+	if err != nil {
+		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+	}
+	seen.Hosts = &plan.Need{}
+	var noFit *hosts.NoFit
+	_, err = hosts.Assign(slots, all, hosts.Owner{Namespace: p.Namespace, Name: p.Name})
+	if errors.As(err, &noFit) {
+		seen.Hosts.Missing = noFit.Error()
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("assign hosts: %w", err)
+	}
+	seen.SSH = &plan.Need{}
+	name := p.Spec.SSH.SecretName
+	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		seen.SSH.Missing = fmt.Sprintf("Secret %s with the private key to the hosts does not exist: create it with "+
+			"`kubectl create secret generic %s --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE`", name, name)
+	case err != nil:
+		return fmt.Errorf("get Secret %s: %w", name, err)
+	case len(secret.Data[corev1.SSHAuthPrivateKey]) == 0:
+		seen.SSH.Missing = fmt.Sprintf("Secret %s has no key %s: put the private key to the hosts there", name, corev1.SSHAuthPrivateKey)
+	}
+	return nil
+}
+
+// observeObjects reads what tasks wrote, and the kubeconfig.
+func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, seen *plan.Seen) error {
+	if err := r.readJSON(p, contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes); err != nil {
+		return err
+	}
+	if err := r.readJSON(p, contract.ProgressName(p.Name), contract.KeyProgress, &seen.Progress); err != nil {
+		return err
+	}
+	secret, err := r.secret(p, contract.KubeconfigName(p.Name))
+	if err != nil {
+		return err
+	}
+	if secret != nil {
+		endpoint, expires, err := resources.ReadKubeconfig(secret)
+		seen.Kubeconfig = &plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
+		if err != nil {
+			seen.Kubeconfig.Broken = err.Error()
+		}
+	}
+	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
+	if err != nil {
+		return err
+	}
+	if access := collected(*seen); access != nil && key != nil {
+		seen.Collected = resources.Fits([]byte(access.Certificate), key.Data[resources.KeyPrivateKey], now)
+	}
+	return nil
+}
+
+// collected is what the last run brought home; nil: nothing.
+func collected(seen plan.Seen) *resources.Access {
+	newest := seen.Newest()
+	if newest == nil || newest.State != plan.Succeeded {
+		return nil
+	}
+	i := slices.IndexFunc(newest.Tasks, func(t plan.Task) bool { return t.Name == contract.TaskCollectKubeconfig })
+	if i < 0 {
+		return nil
+	}
+	results := newest.Tasks[i].Results
+	return &resources.Access{
+		CA:          results[contract.ResultCA],
+		Certificate: results[contract.ResultCertificate],
+		Endpoint:    results[contract.ResultEndpoint],
+	}
+}

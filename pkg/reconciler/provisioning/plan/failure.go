@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Cause is why a run failed.
+type Cause struct {
+	contract.Failure
+	Task string // of the pipeline; empty: none of them
+}
+
+// tektonReasons are Tekton's reasons, of tasks and of runs, in our words. What is not listed is ReasonRunFailed.
+var tektonReasons = map[string]contract.Reason{
+	"TaskRunTimeout":                      contract.ReasonTimeout,
+	"PipelineRunTimeout":                  contract.ReasonTimeout,
+	"TaskRunCancelled":                    contract.ReasonCancelled,
+	"Cancelled":                           contract.ReasonCancelled,
+	"CancelledRunningFinally":             contract.ReasonCancelled,
+	"StoppedRunningFinally":               contract.ReasonCancelled,
+	"PipelineRunCancelled":                contract.ReasonCancelled,
+	"TaskRunImagePullFailed":              contract.ReasonImagePullFailed,
+	"StepOOM":                             contract.ReasonOutOfMemory,
+	"SidecarOOM":                          contract.ReasonOutOfMemory,
+	"InitContainerOOM":                    contract.ReasonOutOfMemory,
+	"PodEvicted":                          contract.ReasonPodLost,
+	"CouldntGetTask":                      contract.ReasonInternal,
+	"CouldntGetPipeline":                  contract.ReasonInternal,
+	"TaskRunResolutionFailed":             contract.ReasonInternal,
+	"ParameterMissing":                    contract.ReasonInternal,
+	"PipelineValidationFailed":            contract.ReasonInternal,
+	"TaskValidationFailed":                contract.ReasonInternal,
+	"TaskRunValidationFailed":             contract.ReasonInternal,
+	"InvalidTaskRunSpecs":                 contract.ReasonInternal,
+	"TaskRunResultLargerThanAllowedLimit": contract.ReasonInternal,
+}
+
+// tektonTexts tell apart what Tekton reports under one reason, by what its message holds.
+var tektonTexts = []struct {
+	text   string
+	reason contract.Reason
+}{
+	{"OOMKilled", contract.ReasonOutOfMemory},
+	{"ImagePullBackOff", contract.ReasonImagePullFailed},
+	{"ErrImagePull", contract.ReasonImagePullFailed},
+	{"evicted", contract.ReasonPodLost},
+	{"pod deleted", contract.ReasonPodLost},
+	{"Maybe missing or invalid Task", contract.ReasonInternal},
+}
+
+// Classify finds why a run failed. What the task itself said counts most; then what Tekton says of the task; then of the run.
+func Classify(r Run) Cause {
+	for _, t := range r.Tasks {
+		if t.State != Failed {
+			continue
+		}
+		if t.Failure != nil && t.Failure.Reason != "" && !stopped(r, t) {
+			return Cause{Failure: *t.Failure, Task: t.Name}
+		}
+		return Cause{Failure: contract.Failure{Reason: tektonReason(r, t.Reason, t.Message), Message: t.Message}, Task: t.Name}
+	}
+	return Cause{Failure: contract.Failure{Reason: tektonReason(r, r.Reason, r.Message), Message: r.Message}}
+}
+
+// stopped: the task only says that it was told to end; Tekton knows whether by a person or by the clock.
+func stopped(r Run, t Task) bool {
+	return t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[r.Reason] != "")
+}
+
+func tektonReason(r Run, reason, message string) contract.Reason {
+	// A run that timed out cancels its tasks: their reason is only the consequence.
+	if tektonReasons[r.Reason] == contract.ReasonTimeout {
+		return contract.ReasonTimeout
+	}
+	if known, ok := tektonReasons[reason]; ok {
+		return known
+	}
+	for _, known := range tektonTexts {
+		if strings.Contains(message, known.text) {
+			return known.reason
+		}
+	}
+	return contract.ReasonRunFailed
+}
+
+// First and longest pause before an attempt; each pause is twice the one before.
+const (
+	firstPause   = 30 * time.Second
+	longestPause = 5 * time.Minute
+)
+
+func pause(attempt int32) time.Duration {
+	p := firstPause
+	for ; attempt > 1 && p < longestPause; attempt-- {
+		p *= 2
+	}
+	return min(p, longestPause)
+}
+
+// retryAt is when the controller tries again by itself, if it does. Missing hosts may be missing for as long as they like: they use up no attempt.
+func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
+	if !cause.Reason.Transient() {
+		return time.Time{}, false
+	}
+	if cause.Reason == contract.ReasonHostsNotAvailable {
+		return failed.Completed.Add(firstPause), true
+	}
+	if failed.Attempt >= s.Limits.Attempts {
+		return time.Time{}, false
+	}
+	return failed.Completed.Add(pause(failed.Attempt)), true
+}
+
+// hint says what a person can do about a failure for good.
+func hint(name, run string, cause Cause) string {
+	look := fmt.Sprintf("see `tkn pipelinerun logs %s`", run)
+	again := fmt.Sprintf("then `kubectl annotate provisioning %s bpa.akraino.org/retry=%s --overwrite`, or change the spec", name, run)
+	switch cause.Reason {
+	case contract.ReasonSSHDenied:
+		return "let the key in Secret spec.ssh.secretName log in as spec.ssh.user, " + again
+	case contract.ReasonHostKeyChanged:
+		return fmt.Sprintf("if the host was installed anew, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
+	case contract.ReasonAddressMissing:
+		return "see that the BareMetalHost's hardware details show an IP address, " + again
+	case contract.ReasonTimeout:
+		return look + "; if it only needs longer, raise spec.timeouts.install"
+	case contract.ReasonCancelled:
+		return fmt.Sprintf("to go on, `kubectl annotate provisioning %s bpa.akraino.org/retry=%s --overwrite`, or change the spec", name, run)
+	case contract.ReasonOutOfMemory:
+		return "raise the memory limit in the Task, " + again
+	}
+	return look + ", mend the cause, " + again
+}

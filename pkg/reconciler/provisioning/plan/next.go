@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Do is what is done next.
+type Do string
+
+const (
+	// Stay: nothing to do until the world changes.
+	Stay Do = "Stay"
+	// StartRun: make what a run needs, then the run.
+	StartRun Do = "StartRun"
+	// CancelRun: ask the run to stop.
+	CancelRun Do = "CancelRun"
+	// StoreKubeconfig: make the Secret from the results of the last run.
+	StoreKubeconfig Do = "StoreKubeconfig"
+	// Prune: delete old runs.
+	Prune Do = "Prune"
+	// Release: give back the hosts, then let the Provisioning go.
+	Release Do = "Release"
+)
+
+// Step is what Next chose, and why.
+type Step struct {
+	Do Do
+	// Reason and Message say why nothing more is done; a condition shows them.
+	Reason, Message string
+	// Runs are those to cancel or to delete.
+	Runs []string
+	// Number and Attempt of the run to start.
+	Number, Attempt int32
+	// After is when to look again even if nothing changes; 0: never.
+	After time.Duration
+}
+
+// Reasons of waiting; those of failures are in package contract.
+const (
+	ReasonDeleting       = "Deleting"
+	ReasonInvalidSpec    = "InvalidSpec"
+	ReasonLeftovers      = "EarlierRunsNotGone"
+	ReasonPaused         = "Paused"
+	ReasonSSHKeyMissing  = "SSHKeyMissing"
+	ReasonStarting       = "Starting"
+	ReasonRunning        = "Running"
+	ReasonBackoff        = "WaitingToRetry"
+	ReasonInstalled      = "Installed"
+	ReasonSpecChanged    = "SpecChanged"
+	ReasonKubeconfigLost = "KubeconfigLost"
+	ReasonExpired        = "KubeconfigExpired"
+)
+
+// recheck is how often the pods of a cancelled run are counted.
+const recheck = 2 * time.Second
+
+// Next is the state machine: the first rule that has something to say decides. The order is the checklist of an installation.
+func Next(seen Seen, now time.Time) Step {
+	rules := []func(Seen, time.Time) (Step, bool){deleting, working, installed, invalid, leftovers, failed, paused, hosts, sshKey}
+	for _, rule := range rules {
+		if step, ok := rule(seen, now); ok {
+			return step
+		}
+	}
+	return start(seen)
+}
+
+// deleting ends the work before it gives anything back: a run is stopped, and only when none of its pods is left the hosts are released.
+func deleting(s Seen, _ time.Time) (Step, bool) {
+	if !s.Deleting {
+		return Step{}, false
+	}
+	var stop, ending []string
+	for _, r := range s.ActiveRuns() {
+		ending = append(ending, r.Name)
+		if !r.Cancelling {
+			stop = append(stop, r.Name)
+		}
+	}
+	switch {
+	case len(stop) > 0:
+		return Step{Do: CancelRun, Runs: stop, Reason: ReasonDeleting, After: recheck, Message: "stopping run " + strings.Join(stop, ", ")}, true
+	case len(ending) > 0:
+		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping"}, true
+	case len(s.Pods) > 0:
+		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
+			"the hosts are kept until the pods that may work on them have ended: %s", strings.Join(s.Pods, ", "))}, true
+	}
+	return Step{Do: Release, Reason: ReasonDeleting}, true
+}
+
+func working(s Seen, _ time.Time) (Step, bool) {
+	active := s.ActiveRuns()
+	if len(active) == 0 {
+		return Step{}, false
+	}
+	message := "run " + active[len(active)-1].Name + " works"
+	if r := active[len(active)-1]; s.Inputs != "" && r.Inputs != s.Inputs {
+		message += "; it was started before the spec changed and is not stopped: to stop it, cancel the run"
+	}
+	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
+}
+
+// installed keeps a running cluster's kubeconfig and tidies up.
+func installed(s Seen, now time.Time) (Step, bool) {
+	if !s.Installed() {
+		return Step{}, false
+	}
+	newest := s.Newest()
+	unusable := s.Kubeconfig == nil || s.Kubeconfig.Broken != "" || !s.Kubeconfig.Expires.After(now)
+	switch {
+	case unusable && s.Collected:
+		return Step{Do: StoreKubeconfig, Reason: ReasonInstalled}, true
+	case unusable && (newest == nil || newest.Retry != s.Retry) && s.Retry != "":
+		return Step{}, false // asked for: the installation runs again and collects a new one
+	}
+	if old := surplus(s); len(old) > 0 {
+		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
+	}
+	step := Step{Do: Stay, Reason: ReasonInstalled}
+	if s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
+		step.After = s.Kubeconfig.Expires.Sub(now) + time.Second
+	}
+	return step, true
+}
+
+func invalid(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonInvalidSpec, Message: s.Invalid}, s.Invalid != ""
+}
+
+// leftovers are waited for: Tekton would take a task of the same name for the new run's own.
+func leftovers(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonLeftovers, After: recheck, Message: fmt.Sprintf(
+		"waiting for objects of an earlier Provisioning of this name to be deleted: %s", strings.Join(s.Leftovers, ", "))}, len(s.Leftovers) > 0
+}
+
+// failed decides between another attempt and waiting for a person. A changed spec or retry annotation is a new beginning.
+func failed(s Seen, now time.Time) (Step, bool) {
+	newest := s.Newest()
+	if newest == nil || newest.State != Failed || !s.wanted(*newest) {
+		return Step{}, false
+	}
+	cause := Classify(*newest)
+	at, again := retryAt(s, *newest, cause)
+	if old := surplus(s); len(old) > 0 {
+		return Step{Do: Prune, Runs: old, Reason: string(cause.Reason)}, true
+	}
+	if again && !at.After(now) {
+		return Step{}, false
+	}
+	step := Step{Do: Stay, Reason: string(cause.Reason)}
+	if again {
+		step.After = at.Sub(now)
+	}
+	return step, true
+}
+
+func paused(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonPaused, Message: "spec.paused is set: nothing new is started"}, s.Paused
+}
+
+func hosts(s Seen, _ time.Time) (Step, bool) {
+	if s.Hosts == nil || s.Hosts.Missing == "" {
+		return Step{}, false
+	}
+	return Step{Do: Stay, Reason: string(contract.ReasonHostsNotAvailable), Message: s.Hosts.Missing}, true
+}
+
+func sshKey(s Seen, _ time.Time) (Step, bool) {
+	if s.SSH == nil || s.SSH.Missing == "" {
+		return Step{}, false
+	}
+	return Step{Do: Stay, Reason: ReasonSSHKeyMissing, Message: s.SSH.Missing}, true
+}
+
+func start(s Seen) Step {
+	if s.Hosts == nil || s.SSH == nil { // not looked: never start blindly
+		return Step{Do: Stay, Reason: ReasonStarting, After: recheck}
+	}
+	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
+	if newest := s.Newest(); newest != nil {
+		step.Number = newest.Number + 1
+		if s.wanted(*newest) {
+			step.Attempt = newest.Attempt + 1
+		}
+	}
+	return step
+}
+
+// surplus are the finished runs beyond those to keep. The newest run always stays: it is what later visits know.
+func surplus(s Seen) []string {
+	var old []string
+	keep := max(s.Limits.History, 1)
+	for i, r := range s.Runs {
+		if len(s.Runs)-i > keep && r.State != Active {
+			old = append(old, r.Name)
+		}
+	}
+	return old
+}

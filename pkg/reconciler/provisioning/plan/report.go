@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Report writes the whole status from what was seen and what was chosen. err is what became of the step: nil if it was done. Seen twice,
+// the same world gives the same status, so that a steady world writes nothing.
+func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Time) {
+	status := &p.Status
+	reportProgress(status, s, now) // before the run: it compares with the one that the status knows
+	reportRun(status, s)
+	reportInstalled(status, s)
+	reportFailure(p, s)
+	reportNodes(status, s)
+
+	status.InitializeConditions()
+	status.MarkPlugins(p.Spec.KUDPlugins)
+	c := conditions{status: status, seen: s, step: step, err: err, now: now}
+	status.MarkHostsClaimed(c.hostsClaimed())
+	status.MarkClusterInstalled(c.clusterInstalled())
+	status.MarkKubeconfigReady(c.kubeconfigReady())
+}
+
+func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
+	r := s.Newest()
+	if r == nil {
+		return // what was remembered of a deleted run stays
+	}
+	status.Run = &v1alpha1.RunStatus{
+		Name: r.Name, Operation: r.Operation, Attempt: r.Attempt, StartTime: instant(r.Started), CompletionTime: instant(r.Completed),
+	}
+}
+
+func instant(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+// reportInstalled remembers what cannot be seen any more once the run is deleted.
+func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
+	if r := s.Newest(); r != nil && r.State == Succeeded {
+		status.InstalledDigest = r.Digest
+		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
+			status.APIEndpoint = t.Results[contract.ResultEndpoint]
+		}
+	}
+	status.Kubeconfig = nil
+	if s.Kubeconfig != nil && s.Kubeconfig.Broken == "" {
+		status.APIEndpoint = s.Kubeconfig.Endpoint
+		status.Kubeconfig = &v1alpha1.KubeconfigStatus{
+			SecretName: contract.KubeconfigName(s.Name), Expires: instant(s.Kubeconfig.Expires),
+		}
+	}
+}
+
+func reportFailure(p *v1alpha1.Provisioning, s Seen) {
+	r := s.Newest()
+	if r == nil || r.State != Failed {
+		p.Status.Failure = nil
+		return
+	}
+	cause := Classify(*r)
+	f := &v1alpha1.FailureStatus{
+		Reason: string(cause.Reason), Task: cause.Task, Host: cause.Host, Step: cause.Step, Message: cut(cause.Message, longestMessage),
+		ObservedRetry: r.Retry,
+	}
+	if at, again := retryAt(s, *r, cause); again {
+		f.NextAttempt = instant(at)
+		f.Hint = "nothing: the controller tries again by itself"
+	} else {
+		f.Hint = hint(s.Name, r.Name, cause)
+	}
+	p.Status.Failure = f
+}
+
+// reportNodes tells of the nodes whose hosts are held; what an earlier life wrote about others does not count.
+func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
+	status.Nodes = nil
+	for _, n := range s.heldNodes() {
+		status.Nodes = append(status.Nodes, v1alpha1.NodeStatus{
+			Name: n.Name, Roles: n.Roles, Host: n.Host, Address: n.Address, State: s.nodeState(n),
+		})
+	}
+}
+
+func (s Seen) heldNodes() []contract.Node {
+	var nodes []contract.Node
+	for _, n := range s.Nodes {
+		if slices.Contains(s.Held, n.Host) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+func (s Seen) nodeState(n contract.Node) v1alpha1.NodeState {
+	r := s.Newest()
+	switch {
+	case s.Installed():
+		return v1alpha1.NodeReady
+	case r == nil:
+		return v1alpha1.NodeClaimed
+	case r.State == Failed && Classify(*r).Host == n.Name:
+		return v1alpha1.NodeFailed
+	case r.State == Active && r.task(contract.TaskKubespray) != nil:
+		return v1alpha1.NodeInstalling
+	}
+	return v1alpha1.NodeClaimed
+}
+
+// longestMessage bounds a text in the status, in bytes.
+const longestMessage = 1024
+
+// cut shortens a text, never inside a character.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most-len("...")], "") + "..."
+}
+
+// conditions says of each condition what it is, why, and in which words.
+type conditions struct {
+	status *v1alpha1.ProvisioningStatus
+	seen   Seen
+	step   Step
+	err    error
+	now    time.Time
+}
+
+func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
+	s, want := c.seen, len(c.seen.Slots)
+	have := 0
+	for _, n := range s.heldNodes() {
+		if slices.Contains(s.Slots, n.Name) {
+			have++
+		}
+	}
+	switch {
+	case c.step.Reason == ReasonInvalidSpec:
+		return corev1.ConditionFalse, ReasonInvalidSpec, c.step.Message
+	case have == want && want > 0:
+		return corev1.ConditionTrue, "Claimed", fmt.Sprintf("%d of %d hosts are held", have, want)
+	case s.Installed():
+		return c.claimedAfterInstall(have, want)
+	case c.step.Reason == string(contract.ReasonHostsNotAvailable) && c.step.Message != "":
+		return corev1.ConditionFalse, c.step.Reason, c.step.Message
+	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
+		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
+	}
+	return corev1.ConditionUnknown, c.step.Reason, c.words()
+}
+
+// claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
+func (c conditions) claimedAfterInstall(have, want int) (corev1.ConditionStatus, string, string) {
+	if c.specChanged() {
+		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
+	}
+	return corev1.ConditionFalse, "HostsLost", fmt.Sprintf(
+		"%d of %d hosts are held: see who changed spec.consumerRef of the BareMetalHosts, or deleted one", have, want)
+}
+
+func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
+	s := c.seen
+	switch {
+	case s.Deleting:
+		return corev1.ConditionUnknown, ReasonDeleting, c.words()
+	case s.Installed() && c.specChanged():
+		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
+	case s.Installed():
+		return corev1.ConditionTrue, ReasonInstalled, recap(s)
+	case c.failure() != nil:
+		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
+	}
+	return corev1.ConditionUnknown, c.step.Reason, c.words()
+}
+
+func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
+	k, name := c.seen.Kubeconfig, contract.KubeconfigName(c.seen.Name)
+	switch {
+	case k != nil && k.Broken == "" && k.Expires.After(c.now):
+		return corev1.ConditionTrue, "Stored", fmt.Sprintf("Secret %s, key value", name)
+	case k != nil && k.Broken == "":
+		return corev1.ConditionFalse, ReasonExpired, fmt.Sprintf(
+			"the certificate in Secret %s ended: annotate the Provisioning with a new bpa.akraino.org/retry to collect another", name)
+	case c.step.Do == StoreKubeconfig && c.err != nil:
+		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.err.Error(), longestMessage)
+	case c.step.Do == StoreKubeconfig:
+		return corev1.ConditionUnknown, "Storing", "Secret " + name + " is being written"
+	case c.seen.Installed():
+		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("there is no usable Secret %s and nothing to make it from: "+
+			"annotate the Provisioning with a new bpa.akraino.org/retry to collect another", name)
+	}
+	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "the cluster is not installed yet"
+}
+
+// changedText: this version installs clusters; it does not change them.
+const changedText = "the spec changed after the cluster was installed; this version of BPA does not act on that: set the spec back, or delete the " +
+	"Provisioning and apply it again"
+
+func (c conditions) specChanged() bool {
+	return c.status.InstalledDigest != "" && c.seen.Digest != "" && c.status.InstalledDigest != c.seen.Digest
+}
+
+// failure is that of the last run while no other one is about to start.
+func (c conditions) failure() *v1alpha1.FailureStatus {
+	if r := c.seen.Newest(); c.status.Failure == nil || !c.seen.wanted(*r) || c.step.Do == StartRun {
+		return nil
+	}
+	return c.status.Failure
+}
+
+// failureText reads as one sentence: task, host, step, message, and what comes next.
+func (c conditions) failureText() string {
+	f := c.status.Failure
+	var text strings.Builder
+	text.WriteString("run " + c.seen.Newest().Name + " failed")
+	if f.Task != "" {
+		text.WriteString(" in " + f.Task)
+	}
+	if f.Host != "" {
+		text.WriteString(" on " + f.Host)
+	}
+	if f.Step != "" {
+		text.WriteString(", " + f.Step)
+	}
+	if f.Message != "" {
+		text.WriteString(": " + strings.TrimRight(f.Message, ". \n"))
+	}
+	if f.NextAttempt != nil {
+		text.WriteString(". Next attempt at " + f.NextAttempt.UTC().Format(time.RFC3339))
+	} else {
+		text.WriteString(". What to do: " + f.Hint)
+	}
+	return text.String()
+}
+
+// words are those of the step, or of what went wrong with it.
+func (c conditions) words() string {
+	if c.err != nil {
+		return cut(fmt.Sprintf("%s does not work yet: %v", c.step.Do, c.err), longestMessage)
+	}
+	return c.step.Message
+}
+
+func recap(s Seen) string {
+	if r := s.Newest(); r != nil {
+		if t := r.task(contract.TaskKubespray); t != nil && t.Results[contract.ResultRecap] != "" {
+			return t.Results[contract.ResultRecap]
+		}
+	}
+	return "the cluster was installed"
+}

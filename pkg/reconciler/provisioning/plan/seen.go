@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Seen is the world around one Provisioning, as plain facts.
+type Seen struct {
+	Name     string
+	Deleting bool
+	Paused   bool
+
+	// Slots are the names of the nodes that the spec asks for.
+	Slots []string
+	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
+	Digest, Inputs, Retry string
+	// Invalid says why the spec cannot be read, which the webhook should have prevented.
+	Invalid string
+
+	// Runs of this Provisioning, oldest first.
+	Runs []Run
+	// Leftovers are objects of an earlier Provisioning of the same name that are not gone yet.
+	Leftovers []string
+	// Pods of runs that may still act; looked for only during deletion.
+	Pods []string
+
+	// Held are the hosts that this Provisioning holds, Nodes what select-hosts wrote about them.
+	Held  []string
+	Nodes []contract.Node
+	// Hosts is whether there is a host for every slot; nil: not looked, for nothing is about to start.
+	Hosts *Need
+	// SSH is whether the key to the hosts is there; nil: not looked.
+	SSH *Need
+
+	// Progress is what the kubespray task last wrote.
+	Progress *contract.Progress
+	// Kubeconfig is the stored one; nil: there is none.
+	Kubeconfig *Kubeconfig
+	// Collected: the last run brought a certificate that is still good, and its private key is still there.
+	Collected bool
+
+	// InstalledDigest is remembered in the status: what was installed, even after its run was deleted.
+	InstalledDigest string
+
+	Limits Limits
+}
+
+// Need is something without which no run starts.
+type Need struct {
+	// Missing says what is not there, and what to do; empty: all is there.
+	Missing string
+}
+
+// Kubeconfig is what the Secret says of itself.
+type Kubeconfig struct {
+	Endpoint string
+	Expires  time.Time
+	Broken   string // why it cannot be used; empty: fine
+}
+
+// Limits are the site's settings.
+type Limits struct {
+	Attempts int32 // most attempts for one wanted state
+	History  int   // finished runs to keep
+}
+
+// State of a run or a task.
+type State int
+
+const (
+	Active State = iota
+	Succeeded
+	Failed
+)
+
+// Run is one PipelineRun.
+type Run struct {
+	Name      string
+	Number    int32 // counts all runs
+	Attempt   int32 // counts those for the same wanted state
+	Operation string
+
+	Digest, Inputs, Retry string // what it was started for
+
+	State      State
+	Cancelling bool // it was asked to stop
+	Reason     string
+	Message    string // Tekton's
+	Started    time.Time
+	Completed  time.Time // zero while Active
+	Tasks      []Task    // in the order of the pipeline, as far as they exist
+}
+
+// Task is one TaskRun of a run.
+type Task struct {
+	Name    string // in the pipeline
+	State   State
+	Reason  string
+	Message string // Tekton's
+	Failure *contract.Failure
+	Results map[string]string
+}
+
+// task finds a task of the run by its name in the pipeline.
+func (r Run) task(name string) *Task {
+	for i := range r.Tasks {
+		if r.Tasks[i].Name == name {
+			return &r.Tasks[i]
+		}
+	}
+	return nil
+}
+
+// Newest is the run that counts; nil before the first.
+func (s Seen) Newest() *Run {
+	if len(s.Runs) == 0 {
+		return nil
+	}
+	return &s.Runs[len(s.Runs)-1]
+}
+
+// ActiveRuns are those that work. There is never more than one, unless a person started another.
+func (s Seen) ActiveRuns() []Run {
+	var active []Run
+	for _, r := range s.Runs {
+		if r.State == Active {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// wanted reports whether a run was started for what is wanted now.
+func (s Seen) wanted(r Run) bool { return r.Inputs == s.Inputs && r.Retry == s.Retry }
+
+// Installed reports whether the cluster runs, as far as we know: the last run succeeded, or one did and no later one failed.
+func (s Seen) Installed() bool {
+	newest := s.Newest()
+	if newest == nil || newest.State == Active {
+		return newest == nil && s.InstalledDigest != ""
+	}
+	return newest.State == Succeeded
+}
+
+// Starting reports whether nothing but what the world lacks keeps a run from starting now; only then it is worth looking for hosts and keys.
+func Starting(s Seen, now time.Time) bool {
+	s.Hosts, s.SSH = &Need{}, &Need{}
+	return Next(s, now).Do == StartRun
+}

@@ -1,0 +1,97 @@
+package provisioning
+
+import (
+	"context"
+	"io"
+
+	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
+	tektonlisters "github.com/tektoncd/pipeline/pkg/client/listers/pipeline/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+)
+
+// Hosts is what the reconciler needs of the site's hosts.
+type Hosts interface {
+	// All are the hosts of a namespace, from a cache.
+	All(ctx context.Context, namespace string) ([]hosts.Host, error)
+	// Held are the names of the hosts that an owner holds, from a cache.
+	Held(ctx context.Context, owner hosts.Owner) ([]string, error)
+	// Release gives back every host that the owner holds, and no other, reading live. It returns their names.
+	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
+}
+
+// Reconciler drives Provisionings. Listers hold only objects that carry contract.LabelCluster.
+type Reconciler struct {
+	kube       kubernetes.Interface
+	tekton     tektonclient.Interface
+	runs       tektonlisters.PipelineRunLister
+	taskRuns   tektonlisters.TaskRunLister
+	configMaps corelisters.ConfigMapLister
+	secrets    corelisters.SecretLister
+	hosts      Hosts
+	settings   func() Settings
+	clock      clock.PassiveClock
+	random     io.Reader
+}
+
+var (
+	_ provisioningreconciler.Interface = (*Reconciler)(nil)
+	_ provisioningreconciler.Finalizer = (*Reconciler)(nil)
+)
+
+// ReconcileKind brings one Provisioning a step further.
+func (r *Reconciler) ReconcileKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
+	return r.visit(ctx, p)
+}
+
+// FinalizeKind ends what runs and gives back the hosts. Deletion is a state like any other; nil lets the Provisioning go.
+func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
+	return r.visit(ctx, p)
+}
+
+func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
+	now := r.clock.Now()
+	seen, err := r.observe(ctx, p, now)
+	if err != nil {
+		return err
+	}
+	next := plan.Next(seen, now)
+	err = r.apply(ctx, p, seen, next)
+	if next.Do == plan.Release && err == nil {
+		return nil // the finalizer goes, and the object with it: a status would have nowhere to be written
+	}
+	before := p.Status.DeepCopy()
+	plan.Report(p, seen, next, err, now)
+	tell(ctx, p, plan.Events(before, &p.Status))
+	return outcome(next, err)
+}
+
+// tell makes Kubernetes events.
+func tell(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
+	recorder := controller.GetEventRecorder(ctx)
+	if recorder == nil {
+		return
+	}
+	for _, e := range events {
+		recorder.Event(p, e.Type, e.Reason, e.Message)
+	}
+}
+
+// outcome: an error is tried again with backoff, a waiting comes back by itself, everything else when the world changes.
+func outcome(next plan.Step, err error) reconciler.Event {
+	if err != nil {
+		return err
+	}
+	if next.After > 0 {
+		return controller.NewRequeueAfter(next.After)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package provisioning
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// readJSON reads what a task wrote into a ConfigMap of p. What is not there, or is not p's, leaves into as it is; so does what cannot be
+// read, since a task that writes nonsense must not stop the reconciler.
+func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into any) error {
+	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get ConfigMap %s: %w", name, err)
+	}
+	if text := cm.Data[key]; text != "" && metav1.IsControlledBy(cm, p) {
+		_ = json.Unmarshal([]byte(text), into)
+	}
+	return nil
+}
+
+// secret is a Secret of p, from the cache; nil if there is none.
+func (r *Reconciler) secret(p *v1alpha1.Provisioning, name string) (*corev1.Secret, error) {
+	s, err := r.secrets.Secrets(p.Namespace).Get(name)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(s, p) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,115 @@
+package resources
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Keys of the two Secrets.
+const (
+	KeyKubeconfig = "value"       // in <name>-kubeconfig, as Cluster API has it
+	KeyPrivateKey = "tls.key"     // in <name>-kubeconfig-key: PEM
+	KeyCSR        = "request.pem" // in <name>-kubeconfig-key: the request made with the key
+)
+
+// secretTypeCAPI is the type that Cluster API gives to its kubeconfig Secrets.
+const secretTypeCAPI corev1.SecretType = "cluster.x-k8s.io/secret"
+
+// groupAdmins is bound to cluster-admin in every kubeadm cluster since 1.29; unlike system:masters its rights can be taken away.
+const groupAdmins = "kubeadm:cluster-admins"
+
+// MakeKubeconfigKey makes the private key of the kubeconfig and the request for its certificate. The key never leaves this Secret and the
+// kubeconfig; the request is public. Both are kept: made once, every attempt asks with the same request.
+func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secret, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
+	if err != nil {
+		return nil, fmt.Errorf("make the kubeconfig's key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig's key: %w", err)
+	}
+	request, err := x509.CreateCertificateRequest(random, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: user(p), Organization: []string{groupAdmins}},
+	}, key)
+	if err != nil {
+		return nil, fmt.Errorf("make the kubeconfig's certificate request: %w", err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: meta(p, contract.KubeconfigKeyName(p.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data: map[string][]byte{
+			KeyPrivateKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+			KeyCSR:        pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
+		},
+	}, nil
+}
+
+func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + "-admin" }
+
+// Access is what collect-kubeconfig brings home: public data only.
+type Access struct {
+	CA, Certificate, Endpoint string
+}
+
+// MakeKubeconfigSecret puts the access and the key together. It refuses a certificate that is not for this key.
+func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (*corev1.Secret, error) {
+	if _, err := tls.X509KeyPair([]byte(access.Certificate), key); err != nil {
+		return nil, fmt.Errorf("the certificate does not fit the key in Secret %s: %w", contract.KubeconfigKeyName(p.Name), err)
+	}
+	cluster := p.ClusterName()
+	name := user(p) + "@" + cluster
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: access.Endpoint, CertificateAuthorityData: []byte(access.CA)}
+	config.AuthInfos[user(p)] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte(access.Certificate), ClientKeyData: key}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user(p)}
+	config.CurrentContext = name
+	value, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	m := meta(p, contract.KubeconfigName(p.Name))
+	m.Labels[LabelCAPICluster] = p.Name
+	return &corev1.Secret{ObjectMeta: m, Type: secretTypeCAPI, Data: map[string][]byte{KeyKubeconfig: value}}, nil
+}
+
+// ReadKubeconfig tells which API server a stored kubeconfig is for and when its certificate ends.
+func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, err error) {
+	bad := func(err error) (string, time.Time, error) {
+		return "", time.Time{}, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
+	}
+	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
+	if err != nil {
+		return bad(err)
+	}
+	context := config.Contexts[config.CurrentContext]
+	if context == nil || config.Clusters[context.Cluster] == nil || config.AuthInfos[context.AuthInfo] == nil {
+		return bad(fmt.Errorf("no usable current context"))
+	}
+	user := config.AuthInfos[context.AuthInfo]
+	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	if err != nil {
+		return bad(err)
+	}
+	return config.Clusters[context.Cluster].Server, pair.Leaf.NotAfter, nil
+}
+
+// Fits reports whether a certificate is for this key and not ended.
+func Fits(certificate, key []byte, now time.Time) bool {
+	pair, err := tls.X509KeyPair(certificate, key)
+	return err == nil && pair.Leaf.NotAfter.After(now)
+}

@@ -1,0 +1,124 @@
+package resources
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Annotations on a run, next to the contract's, by which a later visit knows what the run was started for.
+const (
+	// AnnotationInputs is the digest of everything that went into the run.
+	AnnotationInputs = "bpa.akraino.org/inputs-digest"
+	// LabelPipeline is what `tkn pipelinerun list PIPELINE` looks for. Tekton sets it itself, but later.
+	LabelPipeline = "tekton.dev/pipeline"
+)
+
+// nonroot is the user of every task; the base images know it by this number.
+const nonroot = 65532
+
+// playbookInstall is kubespray's entry point for a new cluster.
+const playbookInstall = "cluster.yml"
+
+// Run says which run of a Provisioning is made, and for what.
+type Run struct {
+	Number  int32 // in the name; counts all runs
+	Attempt int32 // for this wanted state
+	Digest  string
+	Inputs  string
+	Retry   string // value of the retry annotation that the run obeys
+	CSR     string // PEM
+}
+
+// MakePipelineRun is one attempt to install the cluster.
+func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
+	m := meta(p, RunName(p.Name, contract.OperationInstall, run.Number))
+	m.Labels[contract.LabelOperation] = contract.OperationInstall
+	m.Labels[contract.LabelAttempt] = strconv.Itoa(int(run.Attempt))
+	m.Labels[LabelPipeline] = contract.PipelineInstall
+	m.Annotations = map[string]string{
+		contract.AnnotationRequestDigest: run.Digest,
+		AnnotationInputs:                 run.Inputs,
+	}
+	if run.Retry != "" {
+		m.Annotations[contract.AnnotationRetry] = run.Retry
+	}
+	return &tekton.PipelineRun{
+		ObjectMeta: m,
+		Spec: tekton.PipelineRunSpec{
+			PipelineRef: &tekton.PipelineRef{ResolverRef: tekton.ResolverRef{
+				Resolver: "cluster",
+				Params: tekton.Params{
+					param("kind", "pipeline"),
+					param("name", contract.PipelineInstall),
+					param("namespace", Namespace),
+				},
+			}},
+			Params: tekton.Params{
+				param(contract.ParamProvisioning, p.Name),
+				param(contract.ParamPlaybook, playbookInstall),
+				param(contract.ParamCertificateRequest, run.CSR),
+			},
+			Workspaces:      makeWorkspaces(p),
+			Timeouts:        makeTimeouts(installTimeout(p)),
+			TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: makePodTemplate()},
+			TaskRunSpecs:    makeTaskRunSpecs(p),
+		},
+	}
+}
+
+func param(name, value string) tekton.Param {
+	return tekton.Param{Name: name, Value: *tekton.NewStructuredValues(value)}
+}
+
+func makeWorkspaces(p *v1alpha1.Provisioning) []tekton.WorkspaceBinding {
+	configMap := func(workspace, name string) tekton.WorkspaceBinding {
+		return tekton.WorkspaceBinding{Name: workspace, ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+		}}
+	}
+	return []tekton.WorkspaceBinding{
+		configMap(contract.WorkspaceRequest, contract.RequestName(p.Name)),
+		configMap(contract.WorkspaceInventory, contract.InventoryName(p.Name)),
+		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: p.Spec.SSH.SecretName}},
+	}
+}
+
+// makeTimeouts bounds the whole run. The tasks' bound is given too, since without it each task would end after Tekton's default of an hour.
+func makeTimeouts(total time.Duration) *tekton.TimeoutFields {
+	return &tekton.TimeoutFields{Pipeline: &metav1.Duration{Duration: total}, Tasks: &metav1.Duration{Duration: total}}
+}
+
+func makePodTemplate() *pod.PodTemplate {
+	return &pod.PodTemplate{
+		EnableServiceLinks: ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(int64(nonroot)),
+			RunAsGroup:     ptr.To(int64(nonroot)),
+			FSGroup:        ptr.To(int64(nonroot)),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+}
+
+// makeTaskRunSpecs gives each task its account. All four talk to the API server, so each gets its token.
+func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
+	var specs []tekton.PipelineTaskRunSpec
+	for _, task := range Tasks {
+		specs = append(specs, tekton.PipelineTaskRunSpec{
+			PipelineTaskName:   task,
+			ServiceAccountName: contract.ServiceAccountName(p.Name, task),
+			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(true)},
+		})
+	}
+	return specs
+}

@@ -1,0 +1,69 @@
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// ClusterRoleSelectHosts is what select-hosts may do with the hosts of a namespace; config/ installs it.
+const ClusterRoleSelectHosts = "bpa-select-hosts"
+
+// Tasks are the pipeline's tasks in their order; each runs as an account of its own.
+var Tasks = []string{contract.TaskSelectHosts, contract.TaskRenderInventory, contract.TaskKubespray, contract.TaskCollectKubeconfig}
+
+// MakeServiceAccounts are the accounts of the tasks. Their tokens are mounted only where the run asks for it.
+func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
+	var all []*corev1.ServiceAccount
+	for _, task := range Tasks {
+		all = append(all, &corev1.ServiceAccount{
+			ObjectMeta:                   meta(p, contract.ServiceAccountName(p.Name, task)),
+			AutomountServiceAccountToken: ptr.To(false),
+		})
+	}
+	return all
+}
+
+// MakeRoles say, by name, which ConfigMaps each task reads and writes.
+func MakeRoles(p *v1alpha1.Provisioning) []*rbacv1.Role {
+	inventory, knownHosts, progress := contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name)
+	return []*rbacv1.Role{
+		makeRole(p, contract.TaskSelectHosts, []string{"get", "update"}, inventory),
+		makeRole(p, contract.TaskRenderInventory, []string{"get", "update"}, inventory),
+		makeRole(p, contract.TaskKubespray, []string{"get", "update"}, knownHosts, progress),
+		makeRole(p, contract.TaskCollectKubeconfig, []string{"get"}, knownHosts),
+	}
+}
+
+func makeRole(p *v1alpha1.Provisioning, task string, verbs []string, configMaps ...string) *rbacv1.Role {
+	return &rbacv1.Role{
+		ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task)),
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: configMaps, Verbs: verbs,
+		}},
+	}
+}
+
+// MakeRoleBindings give each task its Role, and select-hosts the hosts of the namespace.
+func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
+	var all []*rbacv1.RoleBinding
+	for _, task := range Tasks {
+		name := contract.ServiceAccountName(p.Name, task)
+		all = append(all, makeBinding(p, name, task, "Role", name))
+	}
+	hosts := contract.ServiceAccountName(p.Name, contract.TaskSelectHosts) + "-hosts"
+	return append(all, makeBinding(p, hosts, contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
+}
+
+func makeBinding(p *v1alpha1.Provisioning, name, task, kind, role string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: meta(p, name),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: contract.ServiceAccountName(p.Name, task),
+		}},
+	}
+}

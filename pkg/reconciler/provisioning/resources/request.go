@@ -1,0 +1,93 @@
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// MakeRequest says in the tasks' words what a Provisioning asks for. The depot is the spec's own, else the site's. A spec that passed the
+// webhook gives no error.
+func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, error) {
+	slots, err := p.Spec.Slots()
+	if err != nil {
+		return contract.Request{}, err
+	}
+	if p.Spec.Depot.URL != "" {
+		depotURL = p.Spec.Depot.URL
+	}
+	request := contract.Request{
+		Provisioning:      p.Name,
+		Namespace:         p.Namespace,
+		UID:               string(p.UID),
+		Cluster:           p.ClusterName(),
+		KubernetesVersion: p.Spec.Kubernetes.Version,
+		NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
+		PodSubnet:         p.Spec.PodSubnet,
+		ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
+		SSHUser:           p.Spec.SSH.User,
+		SSHPort:           int(p.Spec.SSH.Port),
+		DepotURL:          depotURL,
+	}
+	for _, s := range slots {
+		request.Slots = append(request.Slots, makeSlot(s))
+	}
+	for name, value := range p.Spec.Kubespray.Vars {
+		if request.Vars == nil {
+			request.Vars = map[string]json.RawMessage{}
+		}
+		request.Vars[name] = json.RawMessage(value.Raw)
+	}
+	return request, nil
+}
+
+func makeSlot(s v1alpha1.Slot) contract.Slot {
+	slot := contract.Slot{
+		Name: s.Name, MAC: string(s.MAC), CPU: int(s.CPU), Memory: s.Memory, SRIOV: s.SRIOV, QAT: s.QAT,
+	}
+	if s.ControlPlane {
+		slot.Roles = append(slot.Roles, contract.RoleControlPlane)
+	}
+	if s.Worker {
+		slot.Roles = append(slot.Roles, contract.RoleWorker)
+	}
+	return slot
+}
+
+// Digest identifies the cluster that a request describes. How the cluster is reached and where its parts come from (user, port, depot,
+// the object's UID) do not count: a site that moves its depot has not changed its clusters.
+func Digest(r contract.Request) (string, error) {
+	r.UID, r.SSHUser, r.SSHPort, r.DepotURL = "", "", 0, ""
+	return digest(r)
+}
+
+// Inputs identifies everything that can make a run end differently: once one of them changes, a run that failed for good is tried again.
+func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
+	return digest(struct {
+		Request   contract.Request
+		SSHSecret string
+		Timeout   time.Duration
+	}{r, p.Spec.SSH.SecretName, installTimeout(p)})
+}
+
+// digest is that of the JSON text, in which Go sorts the keys of maps.
+func digest(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("digest of the request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+func installTimeout(p *v1alpha1.Provisioning) time.Duration {
+	if p.Spec.Timeouts.Install != nil && p.Spec.Timeouts.Install.Duration > 0 {
+		return p.Spec.Timeouts.Install.Duration
+	}
+	return v1alpha1.DefaultInstallTimeout
+}

@@ -1,0 +1,176 @@
+package provisioning
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+func selector(p *v1alpha1.Provisioning) labels.Selector {
+	return labels.SelectorFromSet(labels.Set{contract.LabelCluster: p.Name})
+}
+
+// observeRuns reads runs and their tasks from the caches.
+func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	runs, err := r.runs.PipelineRuns(p.Namespace).List(selector(p))
+	if err != nil {
+		return fmt.Errorf("list PipelineRuns: %w", err)
+	}
+	taskRuns, err := r.taskRuns.TaskRuns(p.Namespace).List(selector(p))
+	if err != nil {
+		return fmt.Errorf("list TaskRuns: %w", err)
+	}
+	sortOut(p, runs, taskRuns, seen)
+	return nil
+}
+
+// observeWorkersLive asks the API server for everything that may work on the hosts. Caches may lag: a host that is released too early can be
+// taken and installed by somebody else while our playbook still works on it.
+func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	options := metav1.ListOptions{LabelSelector: selector(p).String()}
+	runs, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).List(ctx, options)
+	if err != nil {
+		return fmt.Errorf("list PipelineRuns: %w", err)
+	}
+	taskRuns, err := r.tekton.TektonV1().TaskRuns(p.Namespace).List(ctx, options)
+	if err != nil {
+		return fmt.Errorf("list TaskRuns: %w", err)
+	}
+	sortOut(p, pointers(runs.Items), pointers(taskRuns.Items), seen)
+	for i := range taskRuns.Items {
+		if !taskRuns.Items[i].IsDone() { // it may yet make a pod
+			seen.Pods = append(seen.Pods, "TaskRun "+taskRuns.Items[i].Name)
+		}
+	}
+	pods, err := r.livePods(ctx, p)
+	seen.Pods = append(seen.Pods, pods...)
+	return err
+}
+
+// livePods are the pods of this name's runs, of an earlier life too, that have not ended for good.
+func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning) ([]string, error) {
+	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(p).String()})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var alive []string
+	for _, pod := range pods.Items {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			alive = append(alive, pod.Name)
+		}
+	}
+	return alive, nil
+}
+
+func pointers[T any](items []T) []*T {
+	all := make([]*T, len(items))
+	for i := range items {
+		all[i] = &items[i]
+	}
+	return all
+}
+
+// sortOut tells our runs, oldest first, from what an earlier Provisioning of the same name left behind.
+func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*tekton.TaskRun, seen *plan.Seen) {
+	tasksOf := map[types.UID][]*tekton.TaskRun{}
+	for _, tr := range taskRuns {
+		if owner := metav1.GetControllerOf(tr); owner != nil {
+			tasksOf[owner.UID] = append(tasksOf[owner.UID], tr)
+		}
+	}
+	for _, run := range runs {
+		if !metav1.IsControlledBy(run, p) {
+			seen.Leftovers = append(seen.Leftovers, run.Name)
+			continue
+		}
+		seen.Runs = append(seen.Runs, makeRun(run, tasksOf[run.UID]))
+		delete(tasksOf, run.UID)
+	}
+	for _, orphans := range tasksOf {
+		for _, tr := range orphans {
+			seen.Leftovers = append(seen.Leftovers, tr.Name)
+		}
+	}
+	slices.Sort(seen.Leftovers)
+	slices.SortFunc(seen.Runs, func(a, b plan.Run) int { return int(a.Number) - int(b.Number) })
+}
+
+func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
+	condition := run.Status.GetCondition(apis.ConditionSucceeded)
+	made := plan.Run{
+		Name:       run.Name,
+		Number:     resources.RunNumber(run.Name),
+		Operation:  run.Labels[contract.LabelOperation],
+		Digest:     run.Annotations[contract.AnnotationRequestDigest],
+		Inputs:     run.Annotations[resources.AnnotationInputs],
+		Retry:      run.Annotations[contract.AnnotationRetry],
+		State:      stateOf(condition),
+		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
+	}
+	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
+		made.Attempt = int32(n)
+	}
+	if condition != nil {
+		made.Reason, made.Message = condition.Reason, condition.Message
+	}
+	if run.Status.StartTime != nil {
+		made.Started = run.Status.StartTime.Time
+	}
+	if made.State != plan.Active {
+		made.Completed = condition.LastTransitionTime.Inner.Time
+		if run.Status.CompletionTime != nil {
+			made.Completed = run.Status.CompletionTime.Time
+		}
+	}
+	for _, child := range run.Status.ChildReferences {
+		for _, tr := range taskRuns {
+			if tr.Name == child.Name {
+				made.Tasks = append(made.Tasks, makeTask(tr))
+			}
+		}
+	}
+	return made
+}
+
+func stateOf(condition *apis.Condition) plan.State {
+	switch {
+	case condition.IsTrue():
+		return plan.Succeeded
+	case condition.IsFalse():
+		return plan.Failed
+	}
+	return plan.Active
+}
+
+func makeTask(tr *tekton.TaskRun) plan.Task {
+	condition := tr.Status.GetCondition(apis.ConditionSucceeded)
+	task := plan.Task{Name: tr.Labels[pipeline.PipelineTaskLabelKey], State: stateOf(condition), Results: map[string]string{}}
+	if condition != nil {
+		task.Reason, task.Message = condition.Reason, condition.Message
+	}
+	for _, result := range tr.Status.Results {
+		task.Results[result.Name] = result.Value.StringVal
+	}
+	if text := task.Results[contract.ResultFailure]; text != "" && task.State == plan.Failed {
+		failure := &contract.Failure{}
+		if err := json.Unmarshal([]byte(text), failure); err == nil {
+			task.Failure = failure
+		}
+	}
+	return task
+}

@@ -1,0 +1,54 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+type key = types.NamespacedName
+
+// watchSSHSecrets tells of Secrets that appear or change, by name only: the API server is asked for metadata alone, and of these only names
+// are kept, since a cluster's Secrets are neither ours to read nor small.
+func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) error {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("watch the names of Secrets: %w", err)
+	}
+	informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource("secrets"),
+		metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	if err := informer.SetTransform(nameOnly); err != nil {
+		return fmt.Errorf("watch the names of Secrets: %w", err)
+	}
+	tell := func(o any) {
+		if m, ok := o.(metav1.Object); ok {
+			changed(m.GetNamespace(), m.GetName())
+		}
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    tell,
+		UpdateFunc: func(_, after any) { tell(after) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the names of Secrets: %w", err)
+	}
+	go informer.RunWithContext(ctx)
+	return nil
+}
+
+func nameOnly(o any) (any, error) {
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+	}}, nil
+}
