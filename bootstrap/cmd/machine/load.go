@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/spf13/cobra"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+func loadCommand(layout.Layout) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load ARCHIVE NAME",
+		Short: "Put an image archive (docker save, ko --tarball) into the depot as NAME, such as tools/busybox:1.36",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			img, err := tarball.ImageFromPath(args[0], nil)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", args[0], err)
+			}
+			ref := layout.Depot + "/" + args[1]
+			pushed, err := images.Push(cmd.Context(), ref, img)
+			if err == nil {
+				fmt.Println(ref, remark(pushed))
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/build"
+	"github.com/akraino-icn/bpa/bootstrap/internal/cluster"
+	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/host"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
+)
+
+func upCommand(l layout.Layout) *cobra.Command {
+	project := true
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring the machine up: packages, builds, cluster, DNS, Metal3's kinds, Tekton and the project",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			source, err := source()
+			if err != nil {
+				return err
+			}
+			return runSteps(cmd.Context(), l, upSteps(l, source, project))
+		},
+	}
+	cmd.Flags().BoolVar(&project, "project", project, "deploy the project itself, too")
+	return cmd
+}
+
+func deployCommand(l layout.Layout) *cobra.Command {
+	return &cobra.Command{
+		Use:   "deploy",
+		Short: "Build the project's images and apply its config/ (part of up)",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			source, err := source()
+			if err != nil {
+				return err
+			}
+			return runSteps(cmd.Context(), l, []step{{"project", func(ctx context.Context, log io.Writer) (string, error) {
+				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log}.Deploy(ctx)
+				return remark(changed), err
+			}}})
+		},
+	}
+}
+
+func source() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return build.FindSource(dir)
+}
+
+func upSteps(l layout.Layout, source string, project bool) []step {
+	steps := []step{{"Debian packages", func(ctx context.Context, log io.Writer) (string, error) {
+		installed, err := host.InstallPackages(ctx, log)
+		if len(installed) == 0 {
+			return "up to date", err
+		}
+		return "installed " + strings.Join(installed, " "), err
+	}}}
+	for _, t := range build.Targets() {
+		steps = append(steps, buildStep(l, source, t))
+	}
+	in := func(log io.Writer) cluster.Cluster { return cluster.Cluster{Layout: l, Source: source, Log: log} }
+	steps = append(steps,
+		step{"network and firewall", func(ctx context.Context, _ io.Writer) (string, error) {
+			return "", host.PrepareNetwork(ctx)
+		}},
+		step{"keys and configuration", func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
+		step{"control plane and node", func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
+		step{"base images", func(ctx context.Context, log io.Writer) (string, error) {
+			pushed, err := in(log).PushBaseImages(ctx)
+			return remark(pushed > 0), err
+		}},
+		step{"node ready", func(ctx context.Context, log io.Writer) (string, error) { return "", in(log).AwaitNode(ctx) }},
+		step{"DNS and Metal3's kinds", func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log).InstallAddons(ctx)
+			return remark(changed), err
+		}},
+		step{"Tekton Pipelines", func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log).InstallTekton(ctx)
+			return remark(changed), err
+		}},
+	)
+	if project {
+		steps = append(steps, step{"project", func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log).Deploy(ctx)
+			if errors.Is(err, cluster.ErrNotYet) {
+				return err.Error(), nil
+			}
+			return remark(changed), err
+		}})
+	}
+	return steps
+}
+
+// configure writes all that components read, and the administrator's kubeconfig.
+func configure(l layout.Layout) error {
+	site := pki.Site{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
+	if err := pki.Ensure(l.PKI(), site, time.Now()); err != nil {
+		return err
+	}
+	if err := config.Write(config.Files(l, host.Facts())); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.DepotDir(), 0o755); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.Data(), 0o711); err != nil {
+		return err
+	}
+	if err := config.Plan(l).Write(paths(l).Plan); err != nil {
+		return err
+	}
+	admin, err := os.ReadFile(pki.Kubeconfig(l.PKI(), "admin"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.Kubeconfig(), admin, 0o600); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}

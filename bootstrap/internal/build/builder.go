@@ -1,0 +1,196 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Builder builds targets from a source tree into a folder.
+type Builder struct {
+	Source string              // folder of the bootstrap module
+	Bin    string              // where programs go
+	Stamp  func(string) string // file that remembers what a target was made from
+	Log    io.Writer           // Go's own output
+}
+
+// FindSource gives the folder of the bootstrap module: BPA_SOURCE, or the one that dir lies in or beside.
+func FindSource(dir string) (string, error) {
+	if named := os.Getenv("BPA_SOURCE"); named != "" {
+		dir = named
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, candidate := range []string{at, filepath.Join(at, "bootstrap")} {
+			if _, err := os.Stat(filepath.Join(candidate, "modules", "kube", "go.mod")); err == nil {
+				return candidate, nil
+			}
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no source of the bootstrap module at or above %s: run this inside the checkout, or set BPA_SOURCE to it", dir)
+		}
+	}
+}
+
+// Ensure builds the target if it is not up to date, and tells whether it did.
+func (b Builder) Ensure(ctx context.Context, t Target) (built bool, err error) {
+	key, err := b.key(t)
+	if err != nil {
+		return false, err
+	}
+	if !t.Local && b.current(t, key) {
+		return false, nil
+	}
+	if err := os.MkdirAll(b.Bin, 0o755); err != nil {
+		return false, err
+	}
+	before := b.times(t)
+	if err := b.compile(ctx, t); err != nil {
+		return false, err
+	}
+	if err := b.link(t); err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(b.Stamp(t.Name)), 0o755); err != nil {
+		return false, err
+	}
+	return before != b.times(t), os.WriteFile(b.Stamp(t.Name), []byte(key+"\n"), 0o644)
+}
+
+// compile builds into a folder beside the final one and moves over only programs whose content changed: one that runs
+// cannot be written to, and a new time stamp would make the supervisor restart it.
+func (b Builder) compile(ctx context.Context, t Target) error {
+	fresh, err := os.MkdirTemp(b.Bin, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", t.LDFlags, "-o", fresh + "/"}, t.Packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(b.Source, t.Module)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = b.Log, io.MultiWriter(b.Log, &said)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", t.Name, err, tail(said.String(), 2000))
+	}
+	for _, name := range t.programs() {
+		if err := replace(filepath.Join(fresh, name), filepath.Join(b.Bin, name)); err != nil {
+			return fmt.Errorf("install %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (b Builder) link(t Target) error {
+	for _, name := range t.Links {
+		at := filepath.Join(b.Bin, name)
+		if to, err := os.Readlink(at); err == nil && to == t.programs()[0] {
+			continue
+		}
+		_ = os.Remove(at)
+		if err := os.Symlink(t.programs()[0], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Target) programs() []string {
+	var names []string
+	for _, p := range t.Packages {
+		names = append(names, path.Base(p))
+	}
+	return names
+}
+
+func (b Builder) current(t Target, key string) bool {
+	stamp, err := os.ReadFile(b.Stamp(t.Name))
+	if err != nil || strings.TrimSpace(string(stamp)) != key {
+		return false
+	}
+	for _, name := range append(t.programs(), t.Links...) {
+		if _, err := os.Stat(filepath.Join(b.Bin, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// times changes when one of the target's programs was replaced.
+func (b Builder) times(t Target) string {
+	var all strings.Builder
+	for _, name := range t.programs() {
+		if info, err := os.Stat(filepath.Join(b.Bin, name)); err == nil {
+			fmt.Fprintln(&all, name, info.ModTime().UnixNano())
+		}
+	}
+	return all.String()
+}
+
+// key is the hash of all that a target is made from: Go's version, the flags and the module's files. What the module
+// requires is in its go.sum.
+func (b Builder) key(t Target) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.Version(), runtime.GOARCH, t.Name, t.LDFlags, t.Packages, t.Links)
+	if t.Local {
+		return hex.EncodeToString(h.Sum(nil)), nil
+	}
+	dir := filepath.Join(b.Source, t.Module)
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		fmt.Fprintf(h, "%s %x\n", strings.TrimPrefix(file, dir), sha256.Sum256(content))
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func replace(fresh, final string) error {
+	same, err := sameContent(fresh, final)
+	if err != nil || same {
+		return err
+	}
+	return os.Rename(fresh, final)
+}
+
+func sameContent(a, b string) (bool, error) {
+	first, err := hashFile(a)
+	if err != nil {
+		return false, err
+	}
+	second, err := hashFile(b)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	return first == second, err
+}
+
+func hashFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, file)
+	return string(h.Sum(nil)), err
+}
+
+func tail(s string, n int) string {
+	s = strings.TrimSpace(s)
+	if len(s) > n {
+		return "… " + s[len(s)-n:]
+	}
+	return s
+}

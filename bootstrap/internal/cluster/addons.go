@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/config"
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/manifests"
+)
+
+// Images that the machine makes itself. Repository names are upstream's, so that application clusters find them too.
+const (
+	StaticImage  = layout.Depot + "/base/static:latest"
+	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.12.4"
+	AnsibleImage = layout.Depot + "/base/ansible:latest" // made by the lab, needed by the project
+)
+
+const certificates = "/etc/ssl/certs/ca-certificates.crt"
+
+// PushBaseImages fills the depot with the images that everything else needs, and gives the number of those it pushed.
+func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
+	certs, err := os.ReadFile(certificates)
+	if err != nil {
+		return 0, fmt.Errorf("read trusted authorities (package ca-certificates): %w", err)
+	}
+	for _, i := range []struct {
+		ref  string
+		make func() (v1.Image, error)
+	}{
+		{StaticImage, func() (v1.Image, error) { return images.Static(certs, runtime.GOARCH) }},
+		{config.PauseImage, func() (v1.Image, error) { return images.Pause(c.Layout.Bin("pause"), runtime.GOARCH) }},
+		{CoreDNSImage, func() (v1.Image, error) { return images.CoreDNS(c.Layout.Bin("coredns"), certs, runtime.GOARCH) }},
+	} {
+		img, err := i.make()
+		if err != nil {
+			return pushed, err
+		}
+		fresh, err := images.Push(ctx, i.ref, img)
+		if err != nil {
+			return pushed, err
+		}
+		if fresh {
+			pushed++
+		}
+	}
+	return pushed, nil
+}
+
+// InstallAddons applies DNS and Metal3's kinds, and tells whether anything changed.
+func (c Cluster) InstallAddons(ctx context.Context) (bool, error) {
+	image, err := images.Pinned(ctx, CoreDNSImage)
+	if err != nil {
+		return false, err
+	}
+	filled := strings.NewReplacer("image: IMAGE", "image: "+image, "SUM", sum(manifests.CoreDNS)).Replace(string(manifests.CoreDNS))
+	dns, err := c.Apply(ctx, "coredns", []byte(filled))
+	if err != nil {
+		return false, err
+	}
+	metal3, err := c.Apply(ctx, "metal3-crds", manifests.Metal3)
+	if err != nil {
+		return false, err
+	}
+	return dns || metal3, c.AwaitRollout(ctx, "kube-system")
+}
+
+// key hashes texts apart from each other.
+func key(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s\n", len(p), p)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}

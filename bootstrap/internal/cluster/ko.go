@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// koConfig is the part of .ko.yaml that we set. Every base is in the depot: ko's own default is out of reach.
+type koConfig struct {
+	DefaultBaseImage   string            `json:"defaultBaseImage"`
+	BaseImageOverrides map[string]string `json:"baseImageOverrides,omitempty"`
+	DefaultLdflags     []string          `json:"defaultLdflags,omitempty"`
+}
+
+// koRun is one call of `ko resolve`.
+type koRun struct {
+	name  string // of the call, and of the repository below the depot that takes the images
+	dir   string // of the module whose packages are built
+	stdin []byte // manifests, when args say "-f -"
+	args  []string
+	tags  string // Go build tags
+	base  map[string]string
+}
+
+// resolve builds and pushes the images that the manifests name by ko://, and gives the manifests with digests.
+func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
+	dir := c.Layout.Cache("ko", r.name)
+	text, err := yaml.Marshal(koConfig{DefaultBaseImage: StaticImage, BaseImageOverrides: r.base, DefaultLdflags: []string{"-s", "-w"}})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".ko.yaml"), text, 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, c.Layout.Bin("ko"), append([]string{"resolve", "--base-import-paths", "--sbom=none", "--jobs=2"}, r.args...)...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.Depot+"/"+r.name,
+		"KOCACHE="+c.Layout.Cache("ko", "build"), "GOFLAGS=-buildvcs=false -tags="+r.tags, "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Stdin = bytes.NewReader(r.stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&errs, c.Log)
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("ko resolve %s: %w: %s", r.name, err, lastLines(errs.String(), 5))
+	}
+	return out.Bytes(), nil
+}
+
+// reference finds images of the depot in resolved manifests.
+var reference = regexp.MustCompile(regexp.QuoteMeta(layout.Depot) + `/[a-z0-9/._-]+@sha256:[0-9a-f]{64}`)
+
+// complete tells whether the depot holds every image that resolved manifests name.
+func complete(ctx context.Context, resolved []byte) bool {
+	found := reference.FindAll(resolved, -1)
+	for _, ref := range found {
+		if !images.Exists(ctx, string(ref)) {
+			return false
+		}
+	}
+	return len(found) > 0
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// PauseImage holds a pod's namespaces open.
+const PauseImage = layout.Depot + "/pause:3.10.1"
+
+// Without runc's right to lower oom_score_adj a container fails to start with nothing but "can't get final child's
+// PID from pipe: EOF"; hence restrict_oom_score_adj. Plug-ins that write outside the state folder are off.
+func containerd(l layout.Layout, f Facts) string {
+	return fmt.Sprintf(`version = 3
+root = %q
+state = %q
+disabled_plugins = [
+  "io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri", "io.containerd.internal.v1.tracing",
+  "io.containerd.tracing.processor.v1.otlp",
+  "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.erofs",
+  "io.containerd.differ.v1.erofs",
+]
+
+[grpc]
+  address = %q
+
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = "overlayfs"
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = %q
+  [plugins.'io.containerd.cri.v1.images'.registry]
+    config_path = %q
+
+[plugins.'io.containerd.cri.v1.runtime']
+  disable_apparmor = %t
+  restrict_oom_score_adj = %t
+  netns_mounts_under_state_dir = true
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ["/usr/lib/cni"]
+    conf_dir = %q
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+      SystemdCgroup = false
+`, l.Data("containerd"), l.ContainerdState(), l.ContainerdSocket(), PauseImage, l.Etc("certs.d"),
+		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"))
+}
+
+// depotHosts tells containerd that the depot speaks plain HTTP.
+func depotHosts() string {
+	return fmt.Sprintf("server = \"http://%[1]s\"\n\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", layout.Depot)
+}
+
+// cni connects pods by the machine's own bridge. Nothing is masqueraded: pods have no business outside.
+func cni(l layout.Layout) string {
+	return fmt.Sprintf(`{
+  "cniVersion": "1.0.0",
+  "name": "bpa",
+  "plugins": [
+    {
+      "type": "bridge", "bridge": %q, "isGateway": true, "ipMasq": false, "hairpinMode": true,
+      "ipam": {
+        "type": "host-local", "dataDir": %q,
+        "ranges": [[{"subnet": %q, "rangeStart": %q, "gateway": %q}]],
+        "routes": [{"dst": "0.0.0.0/0"}]
+      }
+    },
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`, layout.Bridge, l.Data("cni"), layout.PodCIDR, layout.PodFirst, layout.NodeIP)
+}

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"path/filepath"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+)
+
+// ControlPlane describes an etcd and a kube-apiserver: those of the machine, or a pair of their own for a test.
+type ControlPlane struct {
+	Bin         func(name string) string
+	PKI         string
+	Data        string
+	EtcdPort    string
+	EtcdPeer    string // port for other members; there are none
+	Address     string // the API server listens on it
+	Port        string
+	ServiceCIDR string
+}
+
+// Etcd is the first component. It does not fsync: data of a killed process are safe in the kernel's page cache, and the
+// state of this machine can be made again after a power failure. It makes writes several times faster.
+func (c ControlPlane) Etcd() supervisor.Component {
+	client, peer := "https://127.0.0.1:"+c.EtcdPort, "https://127.0.0.1:"+c.EtcdPeer
+	cert, key, ca := c.key("etcd.crt"), c.key("etcd.key"), c.key("etcd-ca.crt")
+	return supervisor.Component{
+		Name: "etcd", Notify: true, Inputs: []string{c.Bin("kube"), cert, key, ca},
+		Args: []string{
+			c.Bin("etcd"), "--name=bootstrap", "--data-dir=" + filepath.Join(c.Data, "etcd"), "--unsafe-no-fsync",
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=bootstrap=" + peer,
+			"--cert-file=" + cert, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
+			"--peer-cert-file=" + cert, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca, "--peer-client-cert-auth",
+			"--auto-compaction-retention=1h", "--quota-backend-bytes=4294967296", "--log-level=warn",
+		},
+	}
+}
+
+// APIServer is the second component. Pods' logs and exec go by the node's address: its name is in no DNS.
+func (c ControlPlane) APIServer() supervisor.Component {
+	return supervisor.Component{
+		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
+		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key")},
+		Args: []string{
+			c.Bin("kube-apiserver"),
+			"--bind-address=" + c.Address, "--secure-port=" + c.Port, "--advertise-address=" + c.Address,
+			"--etcd-servers=https://127.0.0.1:" + c.EtcdPort, "--etcd-cafile=" + c.key("etcd-ca.crt"),
+			"--etcd-certfile=" + c.key("apiserver-etcd.crt"), "--etcd-keyfile=" + c.key("apiserver-etcd.key"),
+			"--client-ca-file=" + c.key("ca.crt"),
+			"--tls-cert-file=" + c.key("apiserver.crt"), "--tls-private-key-file=" + c.key("apiserver.key"),
+			"--kubelet-client-certificate=" + c.key("apiserver-kubelet.crt"), "--kubelet-client-key=" + c.key("apiserver-kubelet.key"),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + c.key("sa.pub"), "--service-account-signing-key-file=" + c.key("sa.key"),
+			"--service-cluster-ip-range=" + c.ServiceCIDR, "--authorization-mode=Node,RBAC", "--allow-privileged",
+			"--enable-admission-plugins=NodeRestriction",
+			"--requestheader-client-ca-file=" + c.key("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			"--proxy-client-cert-file=" + c.key("front-proxy.crt"), "--proxy-client-key-file=" + c.key("front-proxy.key"),
+		},
+	}
+}
+
+func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
+
+// machineControlPlane listens on the bridge only: the machine's other networks have no business with it.
+func machineControlPlane(l layout.Layout) ControlPlane {
+	return ControlPlane{
+		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), EtcdPort: "2379", EtcdPeer: "2380",
+		Address: layout.NodeIP, Port: "6443", ServiceCIDR: layout.ServiceCIDR,
+	}
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// cgroupfs, because the machine may have no systemd; cgroup v1 is still common on the machines that this must run on.
+func kubelet(l layout.Layout) string {
+	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+address: %[5]s
+authentication:
+  anonymous: {enabled: false}
+  webhook: {enabled: true}
+  x509: {clientCAFile: %[1]s/ca.crt}
+authorization: {mode: Webhook}
+cgroupDriver: cgroupfs
+clusterDNS: [%[2]s]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix://%[3]s
+evictionHard: {memory.available: 100Mi, nodefs.available: "2%%", imagefs.available: "2%%"}
+failCgroupV1: false
+failSwapOn: false
+healthzBindAddress: 127.0.0.1
+imageGCHighThresholdPercent: 95
+imageGCLowThresholdPercent: 90
+maxPods: 200
+nodeStatusUpdateFrequency: 5s
+podLogsDir: %[4]s
+registryPullQPS: 0
+resolvConf: %[6]s
+serializeImagePulls: false
+tlsCertFile: %[1]s/kubelet.crt
+tlsPrivateKeyFile: %[1]s/kubelet.key
+`, l.PKI(), layout.DNSIP, l.ContainerdSocket(), l.Data("pod-logs"), layout.NodeIP, l.Etc("resolv.conf"))
+}
+
+// resolvConf is what pods with the node's DNS get. The machine's own would send them outside, where nothing leads.
+func resolvConf() string { return "nameserver " + layout.DNSIP + "\n" }
+
+// Where pods' traffic does not pass iptables on its way back, the answer would not be translated back; then every
+// service connection is masqueraded, so that the answer comes through the machine.
+func proxy(l layout.Layout, f Facts) string {
+	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clientConnection: {kubeconfig: %q}
+clusterCIDR: %s
+conntrack: {maxPerCore: 0, min: 0}
+healthzBindAddress: 127.0.0.1:10256
+hostnameOverride: %s
+iptables: {masqueradeAll: %t}
+metricsBindAddress: 127.0.0.1:10249
+mode: iptables
+nodePortAddresses: [%s/32]
+`, filepath.Join(l.PKI(), "proxy.kubeconfig"), layout.PodCIDR, layout.NodeName, !f.BridgeNF, layout.NodeIP)
+}

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"path/filepath"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+)
+
+// Plan is everything that the machine keeps running.
+func Plan(l layout.Layout) supervisor.Plan {
+	control := machineControlPlane(l)
+	return supervisor.Plan{Components: []supervisor.Component{
+		depot(l), control.Etcd(), control.APIServer(), controllerManager(l), scheduler(l), containerdComponent(l), kubeletComponent(l), proxyComponent(l),
+	}}
+}
+
+func depot(l layout.Layout) supervisor.Component {
+	return supervisor.Component{
+		Name: "depot", Health: "http://" + layout.Depot + "/readyz", Inputs: []string{l.Bin("depot")},
+		Args: []string{l.Bin("depot"), "--listen=" + layout.Depot, "--root=" + l.DepotDir()},
+	}
+}
+
+func controllerManager(l layout.Layout) supervisor.Component {
+	conf := filepath.Join(l.PKI(), "controller-manager.kubeconfig")
+	return supervisor.Component{
+		Name: "kube-controller-manager", Needs: []string{"kube-apiserver"}, Health: "https://127.0.0.1:10257/healthz",
+		Inputs: []string{l.Bin("kube"), conf, filepath.Join(l.PKI(), "sa.key")},
+		Args: []string{
+			l.Bin("kube-controller-manager"), "--bind-address=127.0.0.1", "--kubeconfig=" + conf,
+			"--authentication-kubeconfig=" + conf, "--authorization-kubeconfig=" + conf,
+			"--service-account-private-key-file=" + filepath.Join(l.PKI(), "sa.key"), "--root-ca-file=" + filepath.Join(l.PKI(), "ca.crt"),
+			"--use-service-account-credentials", "--leader-elect=false",
+			"--cluster-signing-cert-file=" + filepath.Join(l.PKI(), "ca.crt"), "--cluster-signing-key-file=" + filepath.Join(l.PKI(), "ca.key"),
+		},
+	}
+}
+
+func scheduler(l layout.Layout) supervisor.Component {
+	conf := filepath.Join(l.PKI(), "scheduler.kubeconfig")
+	return supervisor.Component{
+		Name: "kube-scheduler", Needs: []string{"kube-apiserver"}, Health: "https://127.0.0.1:10259/healthz",
+		Inputs: []string{l.Bin("kube"), conf},
+		Args: []string{
+			l.Bin("kube-scheduler"), "--bind-address=127.0.0.1", "--kubeconfig=" + conf,
+			"--authentication-kubeconfig=" + conf, "--authorization-kubeconfig=" + conf, "--leader-elect=false",
+		},
+	}
+}
+
+func containerdComponent(l layout.Layout) supervisor.Component {
+	conf := l.Etc("containerd.toml")
+	return supervisor.Component{
+		Name: "containerd", Notify: true, Inputs: []string{l.Bin("containerd"), conf},
+		Args: []string{l.Bin("containerd"), "--config=" + conf, "--log-level=info"},
+		Env:  []string{"PATH=" + l.BinDir() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, // its shim is next to it
+	}
+}
+
+// The kubelet ends at once where containerd's socket is missing, so it is one of its needs.
+func kubeletComponent(l layout.Layout) supervisor.Component {
+	conf, kubeconfig := l.Etc("kubelet.yaml"), filepath.Join(l.PKI(), "kubelet.kubeconfig")
+	return supervisor.Component{
+		Name: "kubelet", Needs: []string{"containerd", "kube-apiserver"}, Notify: true, Health: "http://127.0.0.1:10248/healthz",
+		Inputs: []string{l.Bin("kube"), conf, kubeconfig, filepath.Join(l.PKI(), "kubelet.crt")},
+		Args: []string{
+			l.Bin("kubelet"), "--config=" + conf, "--kubeconfig=" + kubeconfig, "--hostname-override=" + layout.NodeName,
+			"--node-ip=" + layout.NodeIP, "--root-dir=" + l.Data("kubelet"), "--cert-dir=" + l.PKI(),
+		},
+	}
+}
+
+func proxyComponent(l layout.Layout) supervisor.Component {
+	conf := l.Etc("proxy.yaml")
+	return supervisor.Component{
+		Name: "kube-proxy", Needs: []string{"kube-apiserver"}, Health: "http://127.0.0.1:10256/livez",
+		Inputs: []string{l.Bin("kube"), conf, filepath.Join(l.PKI(), "proxy.kubeconfig")},
+		Args:   []string{l.Bin("kube-proxy"), "--config=" + conf},
+	}
+}

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// packages are what the node agent and the container runtime call, and what the lab makes its root file systems with.
+var packages = []string{
+	"ca-certificates", "conntrack", "containernetworking-plugins", "ethtool", "iproute2", "iptables", "kmod",
+	"mmdebstrap", "openssh-client", "procps", "runc", "socat", "util-linux",
+}
+
+// InstallPackages installs the Debian packages that are missing, and asks no repository when none is.
+func InstallPackages(ctx context.Context, log io.Writer) (installed []string, err error) {
+	if _, err := exec.LookPath("dpkg-query"); err != nil {
+		return nil, fmt.Errorf("this machine has no dpkg: install by hand what %s is called here", strings.Join(packages, ", "))
+	}
+	missing := missingPackages(ctx)
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	install := append([]string{"install", "-y", "-qq", "--no-install-recommends"}, missing...)
+	if err := apt(ctx, log, install...); err == nil {
+		return missing, nil
+	}
+	if err := apt(ctx, log, "update", "-qq"); err != nil { // only now: the lists were missing or old
+		return nil, err
+	}
+	return missing, apt(ctx, log, install...)
+}
+
+func missingPackages(ctx context.Context) []string {
+	query := append([]string{"-W", "-f", "${db:Status-Status} ${Package}\n"}, packages...)
+	out, _ := exec.CommandContext(ctx, "dpkg-query", query...).Output() // fails when it knows nothing of one; the rest is printed
+	var missing []string
+	for _, p := range packages {
+		if !slices.Contains(strings.Split(string(out), "\n"), "installed "+p) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+func apt(ctx context.Context, log io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	var tail strings.Builder
+	cmd.Stdout, cmd.Stderr = log, io.MultiWriter(log, &tail)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("apt-get %s: %w: %s", args[0], err, strings.TrimSpace(tail.String()))
+	}
+	return nil
+}

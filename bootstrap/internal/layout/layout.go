@@ -1,0 +1,75 @@
+package layout
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Default is the state folder when BPA_STATE says nothing.
+const Default = "/var/lib/bpa"
+
+// Layout is the state folder of one bootstrap machine.
+type Layout struct{ Root string }
+
+// FromEnv gives the layout that BPA_STATE asks for.
+func FromEnv() Layout {
+	if root := os.Getenv("BPA_STATE"); root != "" {
+		return Layout{Root: filepath.Clean(root)}
+	}
+	return Layout{Root: Default}
+}
+
+func (l Layout) path(parts ...string) string {
+	return filepath.Join(append([]string{l.Root}, parts...)...)
+}
+
+// What survives `machine down`: builds, the depot's content, caches.
+
+// Bin is a built tool.
+func (l Layout) Bin(name string) string { return l.path("bin", name) }
+
+// BinDir holds every built tool; it goes first in PATH.
+func (l Layout) BinDir() string { return l.path("bin") }
+
+// Stamp records what a build was made from.
+func (l Layout) Stamp(name string) string { return l.path("stamps", name) }
+
+// Cache keeps what is expensive to make, such as resolved manifests.
+func (l Layout) Cache(parts ...string) string { return l.path(append([]string{"cache"}, parts...)...) }
+
+// DepotDir is the store's content: the registry and the downloads.
+func (l Layout) DepotDir() string { return l.path("depot") }
+
+// What belongs to the running cluster and goes with `machine down`.
+
+// Kubeconfig is the cluster administrator's.
+func (l Layout) Kubeconfig() string { return l.path("kubeconfig") }
+
+// PKI is the folder of keys and certificates.
+func (l Layout) PKI() string { return l.path("pki") }
+
+// Etc is a component's configuration file.
+func (l Layout) Etc(parts ...string) string { return l.path(append([]string{"etc"}, parts...)...) }
+
+// Data is a component's data folder.
+func (l Layout) Data(parts ...string) string { return l.path(append([]string{"data"}, parts...)...) }
+
+// Run holds sockets, locks and what only means something to live processes.
+func (l Layout) Run(parts ...string) string { return l.path(append([]string{"run"}, parts...)...) }
+
+// Log is a component's log file.
+func (l Layout) Log(parts ...string) string { return l.path(append([]string{"log"}, parts...)...) }
+
+// ContainerdSocket is the address of the container runtime.
+func (l Layout) ContainerdSocket() string { return l.Run("containerd.sock") }
+
+// ContainerdState holds the mounts and sockets of running containers; it means nothing after a reboot.
+func (l Layout) ContainerdState() string { return l.Run("containerd") }
+
+// SupervisorSocket is where the supervisor answers.
+func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
+
+// ClusterDirs are removed by `machine down`.
+func (l Layout) ClusterDirs() []string {
+	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig()}
+}

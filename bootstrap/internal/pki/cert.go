@@ -1,0 +1,154 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	lifetime = 10 * 365 * 24 * time.Hour // a bootstrap machine stands at an edge site for years without a visitor
+	renewAt  = 180 * 24 * time.Hour
+)
+
+// pair is a certificate with its private key.
+type pair struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// subject says what a certificate is for.
+type subject struct {
+	file   string // name of the files in the folder, without ending
+	name   string // CN
+	groups []string
+	dns    []string
+	ips    []string
+	ca     bool
+}
+
+// ensure gives the subject's pair, made anew when what is there does not serve. A nil parent signs itself.
+func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
+	have, err := load(dir, s.file)
+	switch {
+	case err == nil && serves(have.cert, s, parent, now):
+		return have, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	made, err := issue(s, parent, now)
+	if err != nil {
+		return nil, fmt.Errorf("issue %s: %w", s.file, err)
+	}
+	return made, store(dir, s.file, made)
+}
+
+func serves(c *x509.Certificate, s subject, parent *pair, now time.Time) bool {
+	issuer := c
+	if parent != nil {
+		issuer = parent.cert
+	}
+	return c.CheckSignatureFrom(issuer) == nil && now.Add(renewAt).Before(c.NotAfter) &&
+		c.Subject.CommonName == s.name && slices.Equal(c.Subject.Organization, s.groups) &&
+		slices.Equal(c.DNSNames, s.dns) && slices.EqualFunc(c.IPAddresses, s.ips, func(ip net.IP, want string) bool { return ip.Equal(net.ParseIP(want)) })
+}
+
+func issue(s subject, parent *pair, now time.Time) (*pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	template := describe(s, serial, now)
+	signer := &pair{cert: template, key: key}
+	if parent != nil {
+		signer = parent
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, key.Public(), signer.key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	return &pair{cert: cert, key: key}, err
+}
+
+func describe(s subject, serial *big.Int, now time.Time) *x509.Certificate {
+	c := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: s.name, Organization: s.groups},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), DNSNames: s.dns,
+		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, ip := range s.ips {
+		c.IPAddresses = append(c.IPAddresses, net.ParseIP(ip))
+	}
+	if s.ca {
+		c.IsCA, c.ExtKeyUsage = true, nil
+		c.KeyUsage |= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	}
+	return c
+}
+
+func load(dir, file string) (*pair, error) {
+	certPEM, err := os.ReadFile(filepath.Join(dir, file+".crt"))
+	if err != nil {
+		return nil, err
+	}
+	key, err := loadKey(filepath.Join(dir, file+".key"))
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(certPEM)
+	if block == nil {
+		return nil, fmt.Errorf("%s.crt in %s holds no certificate; remove it and try again", file, dir)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	return &pair{cert: cert, key: key}, err
+}
+
+func loadKey(path string) (crypto.Signer, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, fmt.Errorf("%s holds no key; remove it and try again", path)
+	}
+	return x509.ParseECPrivateKey(block.Bytes)
+}
+
+func store(dir, file string, p *pair) error {
+	if err := storeKey(filepath.Join(dir, file+".key"), p.key.(*ecdsa.PrivateKey)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, file+".crt"), encode("CERTIFICATE", p.cert.Raw), 0o644)
+}
+
+func storeKey(path string, key *ecdsa.PrivateKey) error {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, encode("EC PRIVATE KEY", der), 0o600)
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,44 @@
+package pki
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Kubeconfig is the path of a user's kubeconfig in a folder that Ensure has filled.
+func Kubeconfig(dir, user string) string { return filepath.Join(dir, user+".kubeconfig") }
+
+func writeKubeconfig(dir, user, server string) error {
+	var parts [3][]byte
+	for i, file := range []string{"ca.crt", user + ".crt", user + ".key"} {
+		raw, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return fmt.Errorf("kubeconfig of %s: %w", user, err)
+		}
+		parts[i] = raw
+	}
+	text, err := yaml.Marshal(kubeconfig(server, user, parts[0], parts[1], parts[2]))
+	if err != nil {
+		return err
+	}
+	path := Kubeconfig(dir, user)
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+		return nil // its time stamp says when components must restart
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+// kubeconfig is the file's content with everything embedded, so that it can be copied elsewhere.
+func kubeconfig(server, user string, ca, cert, key []byte) map[string]any {
+	type object = map[string]any
+	return object{
+		"apiVersion": "v1", "kind": "Config", "current-context": user + "@bootstrap",
+		"clusters": []object{{"name": "bootstrap", "cluster": object{"server": server, "certificate-authority-data": ca}}},
+		"users":    []object{{"name": user, "user": object{"client-certificate-data": cert, "client-key-data": key}}},
+		"contexts": []object{{"name": user + "@bootstrap", "context": object{"cluster": "bootstrap", "user": user}}},
+	}
+}

@@ -1,0 +1,137 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotRunning: no daemon answers at the socket.
+var ErrNotRunning = errors.New("no supervisor is running")
+
+// Client talks to a daemon.
+type Client struct {
+	paths Paths
+	http  *http.Client
+}
+
+// NewClient makes a client for the daemon with these paths; it does not connect yet.
+func NewClient(p Paths) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", p.Socket)
+	}
+	return &Client{paths: p, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
+}
+
+// Status asks for the daemon's process id and its components, in the order of their needs.
+func (c *Client) Status(ctx context.Context) (pid int, components []Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	body, err := c.do(ctx, http.MethodGet, "/status")
+	if err != nil {
+		return 0, nil, err
+	}
+	var r report
+	if err := json.Unmarshal(body, &r); err != nil {
+		return 0, nil, fmt.Errorf("read status: %w", err)
+	}
+	return r.PID, r.Components, nil
+}
+
+// Reload makes the daemon read its plan again; components that did not change are left alone.
+func (c *Client) Reload(ctx context.Context) error {
+	_, err := c.do(ctx, http.MethodPost, "/reload")
+	return err
+}
+
+// Stop ends the daemon and returns when it and all its components are gone.
+func (c *Client) Stop(ctx context.Context) error {
+	if _, err := c.do(ctx, http.MethodPost, "/stop"); err != nil && !errors.Is(err, ErrNotRunning) {
+		return err
+	}
+	return c.awaitLock(ctx)
+}
+
+// AwaitReady returns when every component of the daemon is ready.
+func (c *Client) AwaitReady(ctx context.Context) error {
+	var last []Status
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		if _, components, err := c.Status(ctx); err == nil {
+			last = components
+			if allReady(components) {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for components: %w (%s)", ctx.Err(), unready(last))
+		}
+	}
+}
+
+func allReady(components []Status) bool { return len(components) > 0 && unready(components) == "" }
+
+func unready(components []Status) string {
+	var names []string
+	for _, s := range components {
+		if s.Phase != Ready {
+			names = append(names, strings.TrimSpace(fmt.Sprintf("%s is %s %s", s.Name, s.Phase, s.Exit)))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+			return nil, ErrNotRunning
+		}
+		return nil, fmt.Errorf("ask the supervisor: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("supervisor: %s", strings.TrimSpace(string(body)))
+	}
+	return body, err
+}
+
+// awaitLock returns when no daemon holds the lock.
+func (c *Client) awaitLock(ctx context.Context) error {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		lock, err := acquire(c.paths.Lock)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			if lock != nil {
+				lock.Close()
+			}
+			return nil
+		}
+		if !errors.Is(err, ErrRunning) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the supervisor to end: %w", ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,14 @@
+// Package manifests holds what the machine applies to its cluster as it is. It must stay free of code.
+package manifests
+
+import _ "embed"
+
+// CoreDNS is the cluster's DNS. IMAGE stands for the image, SUM for a hash of this text.
+//
+//go:embed coredns.yaml
+var CoreDNS []byte
+
+// Metal3 are the CRDs of Metal3 that BPA reads.
+//
+//go:embed metal3-crds.yaml
+var Metal3 []byte

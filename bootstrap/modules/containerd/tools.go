@@ -1,0 +1,10 @@
+//go:build tools
+
+// Package containerd pins the container runtime that the bootstrap machine builds and runs.
+package containerd
+
+import (
+	_ "github.com/containerd/containerd/v2/cmd/containerd"
+	_ "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"
+	_ "github.com/containerd/containerd/v2/cmd/ctr"
+)

@@ -1,0 +1,35 @@
+// Command coredns is CoreDNS with the plugins that a Kubernetes cluster's own DNS uses and no others: the cloud
+// providers' plugins make up most of the full program's build time.
+package main
+
+import (
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/caddy/onevent"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/log"
+	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/metrics"
+	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/rewrite"
+	_ "github.com/coredns/coredns/plugin/template"
+)
+
+// The order in which plugins see a query is CoreDNS's own.
+func init() {
+	dnsserver.Directives = []string{
+		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "cache", "rewrite", "loadbalance",
+		"template", "hosts", "kubernetes", "loop", "forward",
+	}
+}
+
+func main() { coremain.Run() }
