@@ -26,6 +26,8 @@ type Fleet struct {
 	Image      string // of a machine
 	Nameserver string // what machines have in resolv.conf
 	Log        io.Writer
+
+	readMAC func(ctx context.Context, ip string, signer ssh.Signer) (string, error) // nil: by SSH
 }
 
 // NewClient is a client that knows Kubernetes' and Metal3's kinds.
@@ -95,7 +97,11 @@ func (f *Fleet) makeMachine(ctx context.Context, s Shape, signer ssh.Signer) err
 	if err != nil {
 		return err
 	}
-	mac, err := readMAC(ctx, ip, signer)
+	read := f.readMAC
+	if read == nil {
+		read = readMAC
+	}
+	mac, err := read(ctx, ip, signer)
 	if err != nil {
 		return fmt.Errorf("machine %s: %w", s.Name, err)
 	}
@@ -154,8 +160,11 @@ func (f *Fleet) create(ctx context.Context, o client.Object) error {
 func (f *Fleet) replace(ctx context.Context, o client.Object) error {
 	err := f.Client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {
-		o.SetResourceVersion("") // an update without one is unconditional
-		err = f.Client.Update(ctx, o)
+		old := o.DeepCopyObject().(client.Object)
+		if err = f.Client.Get(ctx, client.ObjectKeyFromObject(o), old); err == nil {
+			o.SetResourceVersion(old.GetResourceVersion())
+			err = f.Client.Update(ctx, o)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write %T %s: %w", o, o.GetName(), err)

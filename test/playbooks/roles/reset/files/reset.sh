@@ -13,7 +13,7 @@ ip link delete cni0 2>/dev/null
 ip route flush proto 76 2>/dev/null # of test/lab/modules/network
 for table in filter nat mangle; do iptables -t $table -F && iptables -t $table -X; done
 # Mount points stay, their contents go.
-for dir in /etc/kubernetes /etc/cni /etc/containerd /opt/cni /var/lib/kubelet /var/lib/etcd /var/lib/containerd /var/lib/cni /var/lib/bpa-installed /run/containerd; do
+for dir in /etc/kubernetes /etc/cni /etc/containerd /opt/cni /var/lib/kubelet /var/lib/etcd /var/lib/containerd /var/lib/cni /var/lib/bpa-installed /run/containerd /var/log/pods /var/log/containers; do
 	[ ! -d $dir ] || find $dir -mindepth 1 -delete
 done
 rm -rf /etc/kubernetes /var/lib/bpa-installed /etc/systemd/system/{kubelet,containerd}.service /etc/sysctl.d/99-kubernetes.conf

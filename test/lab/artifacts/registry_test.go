@@ -1,0 +1,93 @@
+package artifacts
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/akraino-icn/bpa/test/lab/pack"
+)
+
+// newSite is a site with an empty registry; writes counts the manifests that were put there.
+func newSite(t *testing.T) (s *Site, writes *int) {
+	t.Helper()
+	writes = new(int)
+	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") {
+			*writes++
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return &Site{State: t.TempDir(), Registry: strings.TrimPrefix(server.URL, "http://"), Log: io.Discard}, writes
+}
+
+// layerOf is a layer file with that content; it is written once, since a file's time counts.
+func layerOf(t *testing.T, s *Site, content string) string {
+	t.Helper()
+	path, err := s.packedLayer(content, "", pack.Entry{Name: "file", Content: []byte(content)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPushOnlyWhatIsMissing(t *testing.T) {
+	s, writes := newSite(t)
+	push := func(why, content string, want int) {
+		t.Helper()
+		err := s.push(t.Context(), image{"lab/thing:v1", []string{layerOf(t, s, content)}, v1.Config{Entrypoint: []string{"/file"}}})
+		if err != nil {
+			t.Fatalf("%s: %v", why, err)
+		}
+		if *writes != want {
+			t.Errorf("%s: %d manifests written, want %d", why, *writes, want)
+		}
+	}
+	push("an empty registry", "one", 1)
+	push("nothing changed", "one", 1)
+	push("another layer", "two", 2)
+	emptied, count := newSite(t)
+	s.Registry, writes = emptied.Registry, count
+	push("the registry was emptied", "two", 1)
+}
+
+func TestPushedImageRunsAsAsked(t *testing.T) {
+	s, _ := newSite(t)
+	config := v1.Config{Entrypoint: []string{"/file"}, User: "65532:65532", WorkingDir: "/kubespray"}
+	if err := s.push(t.Context(), image{"base/thing:latest", []string{layerOf(t, s, "x")}, config}); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.ParseReference(s.Registry + "/base/thing:latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.OS != "linux" || got.Architecture != "amd64" || got.Config.User != config.User || got.Config.WorkingDir != config.WorkingDir {
+		t.Errorf("config = %+v", got)
+	}
+}
+
+func TestExpectSaysWhoMakesIt(t *testing.T) {
+	s, _ := newSite(t)
+	err := s.expect("pause:3.10.1")
+	if err == nil || !strings.Contains(err.Error(), "pause:3.10.1") || !strings.Contains(err.Error(), "make base") {
+		t.Errorf("expect() = %v", err)
+	}
+}
