@@ -2,12 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
 func downCommand(l layout.Layout) *cobra.Command {
@@ -15,7 +21,7 @@ func downCommand(l layout.Layout) *cobra.Command {
 		Use:   "down",
 		Short: "Stop everything and remove the cluster; builds, depot and caches stay",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runSteps(cmd.Context(), l, downSteps(l)) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return down(cmd.Context(), l) },
 	}
 }
 
@@ -25,7 +31,7 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 		Short: "down, and remove the whole state folder",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := runSteps(cmd.Context(), l, downSteps(l)); err != nil {
+			if err := down(cmd.Context(), l); err != nil {
 				return err
 			}
 			return os.RemoveAll(l.Root)
@@ -33,6 +39,36 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
-func downSteps(l layout.Layout) []step {
-	return []step{{"todo", func(context.Context, io.Writer) (string, error) { return "", nil }}}
+// down removes in the order of the needs: the supervisor first, or it would restart what is being stopped; mounts
+// before files, or their content would be removed.
+func down(ctx context.Context, l layout.Layout) error {
+	return runSteps(ctx, l, []step{
+		{"components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
+		{"containers", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.KillContainers(ctx, l) }},
+		{"bridge and firewall", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.RemoveNetwork(ctx) }},
+		{"control groups", func(context.Context, io.Writer) (string, error) {
+			return "", host.RemoveControlGroups(l.Run("cgroup"))
+		}},
+		{"mounts and files", func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
+		{"nothing is left", func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},
+	})
+}
+
+// stopSupervisor asks; a supervisor that does not end in time, or is dead, leaves children that are killed.
+func stopSupervisor(ctx context.Context, l layout.Layout) error {
+	if _, err := os.Stat(l.Run()); errors.Is(err, os.ErrNotExist) {
+		return host.KillComponents(ctx, l)
+	}
+	asked, cancel := context.WithTimeout(ctx, 90*time.Second)
+	defer cancel()
+	err := supervisor.NewClient(paths(l)).Stop(asked)
+	return errors.Join(err, host.KillComponents(ctx, l))
+}
+
+func verify(ctx context.Context, l layout.Layout) error {
+	left, err := host.Leftovers(ctx, l)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("still there: %s", strings.Join(left, "; "))
+	}
+	return err
 }

@@ -40,7 +40,7 @@ func start(ctx context.Context, l layout.Layout) (string, error) {
 	client := supervisor.NewClient(paths(l))
 	err := client.Reload(ctx)
 	if errors.Is(err, supervisor.ErrNotRunning) {
-		if err = host.Revive(l); err == nil {
+		if err = host.Revive(ctx, l); err == nil {
 			err = detach(l)
 		}
 	}

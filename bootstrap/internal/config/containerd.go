@@ -43,9 +43,10 @@ disabled_plugins = [
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+      Root = %q
       SystemdCgroup = false
 `, l.Data("containerd"), l.ContainerdState(), l.ContainerdSocket(), PauseImage, l.Etc("certs.d"),
-		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"))
+		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"), l.RuncState())
 }
 
 // depotHosts tells containerd that the depot speaks plain HTTP.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MountsBelow lists the mount points at or below dir, deepest and newest first.
+// MountsBelow lists the mount points below dir (not dir itself, which may be a disk of its own), deepest and newest first.
 func MountsBelow(dir string) ([]string, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -25,7 +25,7 @@ func mountsBelow(mountinfo, dir string) []string {
 		if len(fields) < 5 {
 			continue
 		}
-		if point := unescape.Replace(fields[4]); point == dir || strings.HasPrefix(point, dir+"/") {
+		if point := unescape.Replace(fields[4]); strings.HasPrefix(point, dir+"/") {
 			points = append(points, point)
 		}
 	}
@@ -36,7 +36,7 @@ func mountsBelow(mountinfo, dir string) []string {
 // unescape: the kernel writes these characters of a path in octal.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// UnmountBelow detaches everything mounted at or below dir.
+// UnmountBelow detaches everything mounted below dir.
 func UnmountBelow(dir string) error {
 	points, err := MountsBelow(dir)
 	if err != nil {

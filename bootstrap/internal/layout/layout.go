@@ -66,6 +66,9 @@ func (l Layout) ContainerdSocket() string { return l.Run("containerd.sock") }
 // ContainerdState holds the mounts and sockets of running containers; it means nothing after a reboot.
 func (l Layout) ContainerdState() string { return l.Run("containerd") }
 
+// RuncState holds what runc knows of running containers.
+func (l Layout) RuncState() string { return l.Run("runc") }
+
 // SupervisorSocket is where the supervisor answers.
 func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 

@@ -1,0 +1,145 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroupRoots are all mounted control group hierarchies: one for v2, one per controller for v1.
+func cgroupRoots() ([]string, error) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("read mounts: %w", err)
+	}
+	return cgroupMounts(string(raw)), nil
+}
+
+// cgroupMounts picks the hierarchies below /sys/fs/cgroup; a container's own view of them, mounted elsewhere, is not ours.
+func cgroupMounts(mountinfo string) []string {
+	var roots []string
+	for line := range strings.Lines(mountinfo) {
+		mount, source, found := strings.Cut(line, " - ")
+		fields := strings.Fields(mount)
+		if !found || len(fields) < 5 || !strings.HasPrefix(source, "cgroup") {
+			continue
+		}
+		if point := fields[4]; point == "/sys/fs/cgroup" || strings.HasPrefix(point, "/sys/fs/cgroup/") {
+			roots = append(roots, point)
+		}
+	}
+	return roots
+}
+
+// unmountedHierarchies are v1 controllers in use whose hierarchy is mounted nowhere: a lab node makes its group there.
+func unmountedHierarchies(selfCgroup string, roots []string) []string {
+	var left []string
+	for line := range strings.Lines(selfCgroup) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 || parts[1] == "" {
+			continue
+		}
+		mounted := slices.ContainsFunc(roots, func(root string) bool {
+			return filepath.Base(root) == strings.TrimPrefix(parts[1], "name=") || filepath.Base(root) == parts[1]
+		})
+		if !mounted {
+			left = append(left, parts[1])
+		}
+	}
+	return left
+}
+
+// ourGroups are the control groups of pods and of lab nodes, at the top of the hierarchies below these roots.
+func ourGroups(roots []string) []string {
+	var groups []string
+	for _, root := range roots {
+		for _, pattern := range []string{"kubepods", "nodes-????????-????-????-????-????????????"} {
+			found, _ := filepath.Glob(filepath.Join(root, pattern))
+			groups = append(groups, found...)
+		}
+	}
+	return groups
+}
+
+// members lists the processes in the groups and all below.
+func members(groups []string) []int {
+	seen := map[int]bool{}
+	for _, group := range groups {
+		_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return nil // a group may vanish while we look
+			}
+			raw, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			for field := range strings.FieldsSeq(string(raw)) {
+				if pid, err := strconv.Atoi(field); err == nil && pid > 0 { // 0: in another process namespace
+					seen[pid] = true
+				}
+			}
+			return nil
+		})
+	}
+	pids := make([]int, 0, len(seen))
+	for pid := range seen {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// removeGroups removes empty groups, innermost first.
+func removeGroups(groups []string) error {
+	var failed error
+	for _, group := range groups {
+		var dirs []string
+		_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil
+		})
+		for _, dir := range slices.Backward(dirs) {
+			if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
+				failed = fmt.Errorf("remove control group %s: %w", dir, err)
+			}
+		}
+	}
+	return failed
+}
+
+// RemoveControlGroups removes the groups of pods and lab nodes, also in hierarchies that are mounted nowhere; those
+// are mounted at scratch meanwhile. Their processes must be gone.
+func RemoveControlGroups(scratch string) error {
+	roots, err := cgroupRoots()
+	if err != nil {
+		return err
+	}
+	failed := removeGroups(ourGroups(roots))
+	self, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	for _, controller := range unmountedHierarchies(string(self), roots) {
+		failed = errors.Join(failed, inHierarchy(controller, scratch, func() error { return removeGroups(ourGroups([]string{scratch})) }))
+	}
+	return failed
+}
+
+func inHierarchy(controller, at string, do func() error) error {
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return err
+	}
+	options := controller
+	if strings.HasPrefix(controller, "name=") {
+		options = "none," + controller
+	}
+	if err := unix.Mount("cgroup", at, "cgroup", 0, options); err != nil {
+		return fmt.Errorf("mount control groups of %s: %w", controller, err)
+	}
+	return errors.Join(do(), unix.Unmount(at, unix.MNT_DETACH), os.Remove(at))
+}
