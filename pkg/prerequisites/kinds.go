@@ -1,0 +1,65 @@
+package prerequisites
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Need is an API that must be served.
+type Need struct {
+	GroupVersion string
+	Resources    []string
+	Install      string // what a person installs to get it
+}
+
+// Needs are those of the controller. HardwareData is not among them: older Metal3 has the same facts in the status of its hosts.
+var Needs = []Need{
+	{"bpa.akraino.org/v1alpha1", []string{"provisionings"}, "BPA's own kinds (config/300-provisionings.yaml)"},
+	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation)"},
+	{"metal3.io/v1alpha1", []string{"baremetalhosts"}, "Metal3's Bare Metal Operator (https://book.metal3.io)"},
+}
+
+// Discovery is the part of client-go's discovery client that is used.
+type Discovery interface {
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// Missing are the needs that the API server does not serve.
+func Missing(d Discovery, needs []Need) ([]Need, error) {
+	var missing []Need
+	for _, need := range needs {
+		list, err := d.ServerResourcesForGroupVersion(need.GroupVersion)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("ask for the kinds of %s: %w", need.GroupVersion, err)
+		}
+		served := map[string]bool{}
+		if err == nil {
+			for _, r := range list.APIResources {
+				served[r.Name] = true
+			}
+		}
+		lacks := need
+		lacks.Resources = nil
+		for _, name := range need.Resources {
+			if !served[name] {
+				lacks.Resources = append(lacks.Resources, name)
+			}
+		}
+		if len(lacks.Resources) > 0 {
+			missing = append(missing, lacks)
+		}
+	}
+	return missing, nil
+}
+
+// Message says in one sentence what is missing and what to install.
+func Message(missing []Need) string {
+	var parts []string
+	for _, need := range missing {
+		parts = append(parts, fmt.Sprintf("%s %s is missing: install %s", need.GroupVersion, strings.Join(need.Resources, ", "), need.Install))
+	}
+	return strings.Join(parts, "; ")
+}
