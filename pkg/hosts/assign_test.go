@@ -149,8 +149,8 @@ func TestNoFitExplains(t *testing.T) {
 			if !errors.As(err, &nofit) {
 				t.Fatalf("Assign = %v, %v; want a NoFit", found, err)
 			}
-			if nofit.Hosts != len(tc.hosts) {
-				t.Errorf("Hosts = %d, want %d", nofit.Hosts, len(tc.hosts))
+			if len(nofit.Hosts) != len(tc.hosts) {
+				t.Errorf("it tells of %d hosts, want %d", len(nofit.Hosts), len(tc.hosts))
 			}
 			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
@@ -209,8 +209,8 @@ func TestNodesWithoutAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Nodes(slots, world, Assignment{{0, "host-1"}, {1, "host-2"}})
 			var address *AddressError
-			if !errors.As(err, &address) || address.Host != "host-2" {
-				t.Errorf("Nodes: %v; want an AddressError of host-2", err)
+			if !errors.As(err, &address) || address.Host != "host-2" || address.Node != "b" {
+				t.Errorf("Nodes: %v; want an AddressError of node b and host-2", err)
 			}
 		})
 	}

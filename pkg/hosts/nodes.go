@@ -9,11 +9,14 @@ import (
 
 // AddressError is the error of a host that cannot be reached for sure.
 type AddressError struct {
+	Node string
 	Host string
 	Why  string
 }
 
-func (e *AddressError) Error() string { return fmt.Sprintf("host %s %s", e.Host, e.Why) }
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("host %s, chosen for %s, %s", e.Host, e.Node, e.Why)
+}
 
 // Nodes joins the slots with their assigned hosts and addresses, in the order of the slots. A missing address, or one that two of the hosts
 // have, is an *AddressError.
@@ -28,10 +31,10 @@ func Nodes(slots []contract.Slot, all []Host, assigned Assignment) ([]contract.N
 		slot, host := slots[pair.Slot], byName[pair.Host]
 		address := host.Address(slot.MAC)
 		if !address.IsValid() {
-			return nil, &AddressError{pair.Host, "has no IP address in its hardware facts: inspect it again, or give its HardwareData the address"}
+			return nil, &AddressError{slot.Name, pair.Host, "has no IP address in its hardware facts: inspect it again, or give its HardwareData the address"}
 		}
 		if other, dup := taken[address]; dup {
-			return nil, &AddressError{pair.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", address, other)}
+			return nil, &AddressError{slot.Name, pair.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", address, other)}
 		}
 		taken[address] = pair.Host
 		nodes = append(nodes, contract.Node{

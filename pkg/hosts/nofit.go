@@ -13,8 +13,8 @@ import (
 type NoFit struct {
 	// Unmet are the slots that get no host, in the order of the spec.
 	Unmet []Unmet
-	// Hosts is how many hosts there are in all.
-	Hosts int
+	// Hosts are all hosts that there are, by name.
+	Hosts []Host
 }
 
 // Unmet is a slot that gets no host.
@@ -72,7 +72,7 @@ func some(names []string) string {
 
 // explain tells of every slot that the finished matching leaves without a host.
 func (w *world) explain() *NoFit {
-	e := &NoFit{Hosts: len(w.hosts)}
+	e := &NoFit{Hosts: w.hosts}
 	for s, host := range w.hostOf {
 		if host != none {
 			continue
@@ -95,10 +95,8 @@ func (w *world) unmet(s int) Unmet {
 		kind := w.obstacle(s, h).of(slot, host)
 		if kind == "" {
 			kind = "needed for other nodes"
-			u.Obstacles[host.Name] = "needed for " + w.slots[w.slotOf[h]].Name
-		} else {
-			u.Obstacles[host.Name] = kind
 		}
+		u.Obstacles[host.Name] = w.why(s, h)
 		if count[kind]++; count[kind] == 1 {
 			kinds = append(kinds, kind)
 		}
@@ -122,15 +120,8 @@ func (w *world) unmetPin(s int) Unmet {
 	u := Unmet{Slot: slot.Name, Obstacles: map[string]string{}}
 	var names []string
 	for _, h := range w.pins[s].hosts {
-		name, what := w.hosts[h].Name, w.obstacle(s, h)
-		why := what.of(slot, w.hosts[h])
-		if what == held {
-			why = "held by " + w.hosts[h].Holder.String()
-		}
-		if why == "" && w.slotOf[h] != none {
-			why = "needed for " + w.slots[w.slotOf[h]].Name
-		}
-		names, u.Obstacles[name] = append(names, name), why
+		name := w.hosts[h].Name
+		names, u.Obstacles[name] = append(names, name), w.why(s, h)
 	}
 	switch len(names) {
 	case 0:
@@ -141,6 +132,18 @@ func (w *world) unmetPin(s int) Unmet {
 		u.Why = fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", slot.MAC, len(names), some(names))
 	}
 	return u
+}
+
+// why is an obstacle of one certain host in full, or the other slot that the host is needed for.
+func (w *world) why(s, h int) string {
+	switch what := w.obstacle(s, h); {
+	case what == held:
+		return "held by " + w.hosts[h].Holder.String()
+	case what == nothing && w.slotOf[h] != none:
+		return "needed for " + w.slots[w.slotOf[h]].Name
+	default:
+		return what.of(w.slots[s], w.hosts[h])
+	}
 }
 
 // Needs writes what a slot asks of a host, such as "8 CPUs, 16Gi, SR-IOV"; empty if anything will do.

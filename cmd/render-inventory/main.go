@@ -1,0 +1,45 @@
+// Command render-inventory is the task of that name: it renders hosts.ini and the variables for kubespray.
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+)
+
+func main() {
+	provisioning := flag.String("provisioning", "", "name of the Provisioning to render the inventory of")
+	namespace := flag.String("namespace", "", "its namespace")
+	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
+	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
+	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	flag.Parse()
+
+	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		request, err := workspace.Request(*requestDir, *namespace, *provisioning)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := workspace.Nodes(*inventoryDir)
+		if err != nil {
+			return nil, err
+		}
+		maps, err := configmap.Client(*namespace)
+		if err != nil {
+			return nil, err
+		}
+		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes}, renderinventory.Ports{
+			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
+			Reason:    apierror.Reason,
+			Log:       os.Stdout,
+		})
+		return out.Results(), err
+	})
+}

@@ -1,0 +1,69 @@
+// Command select-hosts is the task of that name: it claims a host for every node that a Provisioning asks for.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+)
+
+func main() {
+	provisioning := flag.String("provisioning", "", "name of the Provisioning to claim hosts for")
+	namespace := flag.String("namespace", "", "its namespace, which is also that of the hosts")
+	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
+	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	flag.Parse()
+
+	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		request, err := workspace.Request(*requestDir, *namespace, *provisioning)
+		if err != nil {
+			return nil, err
+		}
+		hosts, err := hostClient()
+		if err != nil {
+			return nil, outcome.Because(apierror.Reason(err), fmt.Errorf("find the API server: %w", err))
+		}
+		maps, err := configmap.Client(*namespace)
+		if err != nil {
+			return nil, err
+		}
+		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
+			Hosts:     hosts,
+			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
+			Log:       os.Stdout,
+		})
+		return out.Results(), err
+	})
+}
+
+// callLimit bounds one call to the API server.
+const callLimit = 30 * time.Second
+
+// hostClient reads and writes hosts at the API server of this pod, or at that of $KUBECONFIG, without a cache.
+func hostClient() (client.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = callLimit
+	config.UserAgent = "bpa-" + contract.TaskSelectHosts
+	scheme := runtime.NewScheme()
+	if err := metal3.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}

@@ -1,0 +1,74 @@
+package renderinventory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// Input is what the task is given.
+type Input struct {
+	Request contract.Request
+	Nodes   []contract.Node
+}
+
+// Output is what the task finds out, a field per result.
+type Output struct {
+	Digest string // sha256:hex of what was rendered
+}
+
+// Results are the output as Tekton's results.
+func (o Output) Results() map[string]string {
+	return map[string]string{contract.ResultInventoryDigest: o.Digest}
+}
+
+// Ports are what the task works with.
+type Ports struct {
+	Inventory Inventory
+	// Reason gives an error of Inventory its reason.
+	Reason func(error) contract.Reason
+	Log    io.Writer
+}
+
+// Inventory keeps the files for the tasks that follow.
+type Inventory interface {
+	Set(ctx context.Context, key, value string) error
+}
+
+// Run renders the inventory and stores it. Run twice it changes nothing.
+func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
+	rendered, err := render(in)
+	if err != nil {
+		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	fmt.Fprintf(ports.Log, "%s:\n\n%s\n%s:\n\n%s", contract.KeyHostsINI, rendered.HostsINI, contract.KeyGroupVars, rendered.GroupVars)
+	for _, note := range rendered.Notes {
+		fmt.Fprintf(ports.Log, "\nNote: %s.\n", note)
+	}
+	for key, text := range map[string][]byte{contract.KeyHostsINI: rendered.HostsINI, contract.KeyGroupVars: rendered.GroupVars} {
+		if err := ports.Inventory.Set(ctx, key, string(text)); err != nil {
+			return Output{}, outcome.Because(ports.Reason(err), err)
+		}
+	}
+	return Output{Digest: rendered.Digest()}, nil
+}
+
+// render makes sure that the nodes are those of this request and not of an earlier one.
+func render(in Input) (inventory.Inventory, error) {
+	var wanted, got []string
+	for _, slot := range in.Request.Slots {
+		wanted = append(wanted, slot.Name)
+	}
+	for _, node := range in.Nodes {
+		got = append(got, node.Name)
+	}
+	if !slices.Equal(wanted, got) {
+		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are held for %v", wanted, got)
+	}
+	return inventory.Render(in.Request, in.Nodes)
+}

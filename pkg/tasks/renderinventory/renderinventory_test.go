@@ -1,0 +1,95 @@
+package renderinventory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// memory is an inventory that fails on demand.
+type memory struct {
+	data map[string]string
+	err  error
+}
+
+func (m *memory) Set(_ context.Context, key, value string) error {
+	if m.err == nil {
+		m.data[key] = value
+	}
+	return m.err
+}
+
+func unavailable(error) contract.Reason { return contract.ReasonAPIUnavailable }
+
+func input() Input {
+	roles := []string{contract.RoleControlPlane, contract.RoleWorker}
+	return Input{
+		Request: contract.Request{
+			Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16",
+			ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, Slots: []contract.Slot{{Name: "m-1"}, {Name: "m-2"}},
+			Vars: map[string]json.RawMessage{"own": json.RawMessage(`"value"`)},
+		},
+		Nodes: []contract.Node{
+			{Name: "m-1", Roles: roles, Host: "host-1", Address: "10.0.0.1"}, {Name: "m-2", Roles: roles, Host: "host-2", Address: "10.0.0.2"},
+		},
+	}
+}
+
+func TestRun(t *testing.T) {
+	store, log := &memory{data: map[string]string{}}, &bytes.Buffer{}
+	got, err := Run(context.Background(), input(), Ports{store, unavailable, log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := inventory.Render(input().Request, input().Nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]string{contract.KeyHostsINI: string(want.HostsINI), contract.KeyGroupVars: string(want.GroupVars)}
+	if diff := cmp.Diff(stored, store.data); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	if got.Digest != want.Digest() {
+		t.Errorf("Digest = %s, want %s", got.Digest, want.Digest())
+	}
+	for _, line := range []string{"m-2 ansible_host=10.0.0.2", `"own": "value"`, "Note: etcd needs an odd number"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log does not show %q:\n%s", line, log)
+		}
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		change  func(*Input)
+		store   error
+		reason  contract.Reason
+		message string
+	}{
+		{"a field is not safe", func(in *Input) { in.Request.SSHUser = "root\nx" }, nil, contract.ReasonInvalidRequest, "SSH user"},
+		{"nodes of an earlier request", func(in *Input) { in.Nodes = in.Nodes[:1] }, nil, contract.ReasonInvalidRequest, "[m-1 m-2], but hosts are held for [m-1]"},
+		{"no store", func(*Input) {}, errors.New("connection refused"), contract.ReasonAPIUnavailable, "refused"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, store := input(), &memory{map[string]string{}, tc.store}
+			tc.change(&in)
+			_, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}})
+			if err == nil || len(store.data) > 0 {
+				t.Fatalf("Run: %v, stored %v; want a failure and nothing stored", err, store.data)
+			}
+			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package selecthosts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// Input is what the task is given.
+type Input struct {
+	Request contract.Request
+}
+
+// Output is what the task finds out, a field per result.
+type Output struct {
+	Hosts string // "master-1=host-3 worker-1=host-1", cut to contract.MaxText
+	Count int
+}
+
+// Results are the output as Tekton's results.
+func (o Output) Results() map[string]string {
+	return map[string]string{contract.ResultHosts: o.Hosts, contract.ResultCount: fmt.Sprint(o.Count)}
+}
+
+// Ports are what the task works with.
+type Ports struct {
+	Hosts     client.Client // reads from the API server, not from a cache
+	Inventory Inventory
+	Log       io.Writer
+}
+
+// Inventory keeps the nodes for the tasks that follow.
+type Inventory interface {
+	Set(ctx context.Context, key, value string) error
+}
+
+// Run claims the hosts, all or none, and stores the nodes. Run twice it changes nothing.
+func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
+	fmt.Fprintf(ports.Log, "%s/%s asks for %d nodes.\n", in.Request.Namespace, in.Request.Provisioning, len(in.Request.Slots))
+	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
+	if err != nil {
+		explain(ports.Log, err)
+		return Output{}, because(err)
+	}
+	if err := store(ctx, ports.Inventory, claimed.Nodes); err != nil {
+		if failed := claimed.Undo(ctx); failed != nil {
+			err = fmt.Errorf("%w; then %w", err, failed)
+		}
+		return Output{}, because(err)
+	}
+	tell(ports.Log, in.Request.Slots, claimed)
+	return output(claimed.Nodes), nil
+}
+
+func store(ctx context.Context, inventory Inventory, nodes []contract.Node) error {
+	text, err := json.MarshalIndent(nodes, "", "  ")
+	if err != nil {
+		return err
+	}
+	return inventory.Set(ctx, contract.KeyNodes, string(text)+"\n")
+}
+
+func output(nodes []contract.Node) Output {
+	var pairs []string
+	for _, node := range nodes {
+		pairs = append(pairs, node.Name+"="+node.Host)
+	}
+	return Output{Hosts: outcome.Cut(strings.Join(pairs, " "), contract.MaxText), Count: len(nodes)}
+}
+
+// because gives an error of the claim its reason.
+func because(err error) error {
+	var nofit *hosts.NoFit
+	var address *hosts.AddressError
+	switch {
+	case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
+		return outcome.Because(contract.ReasonHostsNotAvailable, err)
+	case errors.As(err, &address):
+		return &outcome.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}
+	}
+	return outcome.Because(apierror.Reason(err), err)
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// longest is more than a ConfigMap can hold.
+const longest = 2 << 20
+
+// Request reads the request from the workspace in dir and makes sure that it is the one of the given Provisioning.
+func Request(dir, namespace, provisioning string) (contract.Request, error) {
+	var r contract.Request
+	if err := read(dir, contract.KeyRequest, &r); err != nil {
+		return r, err
+	}
+	if r.Namespace != namespace || r.Provisioning != provisioning {
+		return r, invalid(contract.KeyRequest, fmt.Errorf("it is for %s/%s, but this run is for %s/%s", r.Namespace, r.Provisioning, namespace, provisioning))
+	}
+	return r, nil
+}
+
+// Nodes reads the nodes that select-hosts has found hosts for.
+func Nodes(dir string) ([]contract.Node, error) {
+	var nodes []contract.Node
+	return nodes, read(dir, contract.KeyNodes, &nodes)
+}
+
+func read(dir, name string, into any) error {
+	file, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return invalid(name, err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longest+1))
+	if err == nil && len(text) > longest {
+		err = fmt.Errorf("it is longer than %d bytes", longest)
+	}
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields() // the controller and the tasks must be of one version
+		err = decoder.Decode(into)
+	}
+	if err != nil {
+		return invalid(name, err)
+	}
+	return nil
+}
+
+func invalid(name string, err error) error {
+	return outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", name, err))
+}

@@ -1,0 +1,53 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRequest(t *testing.T) {
+	dir := write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","slots":[{"name":"m-1","cpu":8}]}`)
+	got, err := Request(dir, "site", "edge-1")
+	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Slots: []contract.Slot{{Name: "m-1", CPU: 8}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, request (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestNodes(t *testing.T) {
+	got, err := Nodes(write(t, contract.KeyNodes, `[{"name":"m-1","host":"host-1","address":"10.0.0.1"}]`))
+	if diff := cmp.Diff([]contract.Node{{Name: "m-1", Host: "host-1", Address: "10.0.0.1"}}, got); err != nil || diff != "" {
+		t.Errorf("%v, nodes (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestRequestRefuses(t *testing.T) {
+	for name, dir := range map[string]string{
+		"no such file":        t.TempDir(),
+		"it is for":           write(t, contract.KeyRequest, `{"provisioning":"edge-2","namespace":"site"}`),
+		"unexpected":          write(t, contract.KeyRequest, `{"provisioning":`),
+		`unknown field "new"`: write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","new":1}`),
+		"longer than":         write(t, contract.KeyRequest, strings.Repeat(" ", longest+1)),
+	} {
+		_, err := Request(dir, "site", "edge-1")
+		if err == nil || !strings.Contains(err.Error(), name) || outcome.FailureOf(err).Reason != contract.ReasonInvalidRequest {
+			t.Errorf("Request: %v; want an invalid request that tells %q", err, name)
+		}
+	}
+}
