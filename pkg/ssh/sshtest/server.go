@@ -58,7 +58,13 @@ func Signer(t testing.TB, private crypto.Signer) (ssh.Signer, []byte) {
 // Start serves user "root" with the given key, showing the given host keys.
 func Start(t testing.TB, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return StartAt(t, "127.0.0.1:0", user, handler, hostKeys...)
+}
+
+// StartAt is Start at an address on loopback.
+func StartAt(t testing.TB, at string, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +75,7 @@ func Start(t testing.TB, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Si
 	var wait sync.WaitGroup
 	wait.Go(func() { s.accept(&wait) })
 	t.Cleanup(func() {
-		listener.Close()
-		s.Disconnect()
+		s.Stop()
 		wait.Wait()
 	})
 	return s
@@ -97,6 +102,12 @@ func (s *Server) Commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.commands...)
+}
+
+// Stop refuses new connections and breaks the others.
+func (s *Server) Stop() {
+	s.listener.Close()
+	s.Disconnect()
 }
 
 // Disconnect breaks all connections.

@@ -1,0 +1,75 @@
+package kubespray
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+)
+
+// files are what ansible-playbook is given, all under the scratch folder.
+type files struct {
+	scratch                               string
+	inventory, key, knownHosts, extraVars string
+	controlPaths                          string
+}
+
+// prepare writes the files. Inventory and key are mounted read-only with modes of the mount's choosing, while kubespray writes beside
+// the inventory and ssh refuses a key that others may read.
+func prepare(in Input, pins ssh.Pins) (files, error) {
+	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
+	f := files{
+		scratch: in.ScratchDir, inventory: at("inventory/hosts.ini"), key: at("key"),
+		knownHosts: at("known_hosts"), extraVars: at("extra-vars.json"), controlPaths: at("cp"),
+	}
+	uids := make([]string, len(in.Nodes))
+	for i, node := range in.Nodes {
+		uids[i] = node.HostUID
+	}
+	extra, err := json.Marshal(map[string]string{"ansible_ssh_args": f.sshArgs()})
+	if err != nil {
+		return files{}, err
+	}
+	for _, file := range []struct {
+		path    string
+		content []byte
+		mode    os.FileMode
+	}{
+		{f.inventory, in.HostsINI, 0o600},
+		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
+		{f.key, in.PrivateKey, 0o400},
+		{f.knownHosts, []byte(pins.Only(uids...).String()), 0o600},
+		{f.extraVars, extra, 0o600},
+		{at("tmp/.keep"), nil, 0o600},
+		{at("cp/.keep"), nil, 0o600},
+	} {
+		if err := write(file.path, file.content, file.mode); err != nil {
+			return files{}, fmt.Errorf("prepare %s: %w", file.path, err)
+		}
+	}
+	return f, nil
+}
+
+// write replaces a file, also one that its owner may only read.
+func write(path string, content []byte, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.WriteFile(path, content, mode)
+}
+
+// sshArgs make ssh check host keys against the pinned ones. ssh takes the first value that it meets, and these come first, so neither
+// kubespray's ansible.cfg nor a variable in the inventory turns the checking off.
+func (f files) sshArgs() string {
+	return strings.Join([]string{
+		"-o ControlMaster=auto", "-o ControlPersist=120s",
+		"-o StrictHostKeyChecking=yes", "-o UserKnownHostsFile=" + f.knownHosts, "-o GlobalKnownHostsFile=/dev/null",
+		"-o ServerAliveInterval=15", "-o ServerAliveCountMax=8", "-o ConnectionAttempts=5",
+	}, " ")
+}

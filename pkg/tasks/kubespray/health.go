@@ -1,0 +1,229 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// kubectl on a control plane; sudo's own PATH lacks /usr/local/bin on some systems.
+const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
+
+// maxObjects bounds what kubectl may print: some 2,000 nodes and their pods.
+const maxObjects = 64 << 20
+
+// awaitHealthy looks for itself whether the nodes are there and Ready and the system pods too: a playbook can end well over a DNS
+// server that crashes again and again.
+func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
+	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
+	defer cancel()
+	conn, err := firstControlPlane(ctx, in, key, pins, ports)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	fmt.Fprintf(ports.Log, "\nWait until nodes and system pods are Ready\n")
+	var bad []trouble
+	for last := ""; ; {
+		now := look(ctx, in, conn)
+		if ctx.Err() == nil {
+			bad = now
+		}
+		if len(bad) == 0 && ctx.Err() == nil {
+			fmt.Fprintf(ports.Log, "  %d nodes and all system pods are Ready\n", len(in.Nodes))
+			return nil
+		}
+		if ctx.Err() != nil {
+			return unhealthy(ctx, in, bad)
+		}
+		if said := summary(bad); said != last {
+			fmt.Fprintf(ports.Log, "  %s\n", said)
+			last = said
+		}
+		pause := time.After(time.Second) // no busy loop if kubectl wait has nothing to wait for
+		if bad[0].await != "" {
+			_, _ = conn.Output(ctx, in.asRoot(kubectl+bad[0].await+" --timeout=15s"), 64<<10) // the next look tells how it ended
+		}
+		select {
+		case <-pause:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func firstControlPlane(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) (Connection, error) {
+	var failed error
+	for _, node := range in.controlPlanes() {
+		dial, cancel := context.WithTimeout(ctx, in.ConnectLimit)
+		conn, err := ports.Dial(dial, in.target(node), key, pins.Of(node.HostUID))
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		if failed == nil {
+			reason, _ := reasonOf(err)
+			failed = &outcome.Error{Reason: reason, Host: node.Name, Step: "check the cluster", Err: err}
+		}
+	}
+	return nil, failed
+}
+
+// trouble is one thing that is not as it should be.
+type trouble struct {
+	node  string // empty if it is about no node
+	what  string
+	await string // arguments of kubectl that wait for its end
+}
+
+func look(ctx context.Context, in Input, conn Connection) []trouble {
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	defer cancel()
+	raw, err := conn.Output(ctx, in.asRoot(kubectl+"get nodes,pods --namespace kube-system --output json --request-timeout=30s"), maxObjects)
+	var exit *ssh.ExitError
+	if errors.As(err, &exit) {
+		return []trouble{{what: "the new API server does not answer kubectl: " + outcome.Cut(exit.Stderr, 300)}}
+	}
+	if err != nil {
+		return []trouble{{what: fmt.Sprintf("the control plane cannot be asked: %v", err)}}
+	}
+	var list struct{ Items []object }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return []trouble{{what: fmt.Sprintf("kubectl's answer is unreadable: %v", err)}}
+	}
+	return judge(in.Nodes, in.Request.NetworkPlugin, list.Items)
+}
+
+// object holds the fields of nodes and pods that are looked at.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name              string
+		DeletionTimestamp *time.Time
+	}
+	Spec   struct{ NodeName string }
+	Status struct {
+		Phase                 string
+		Conditions            []struct{ Type, Status, Reason, Message string }
+		InitContainerStatuses []containerStatus
+		ContainerStatuses     []containerStatus
+	}
+}
+
+type containerStatus struct {
+	State struct {
+		Waiting, Terminated *struct{ Reason, Message string }
+	}
+}
+
+// judge finds what is wrong with a cluster that should have these nodes.
+func judge(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
+	var bad []trouble
+	registered := map[string]object{}
+	pods := 0
+	for _, o := range objects {
+		switch o.Kind {
+		case "Node":
+			registered[o.Metadata.Name] = o
+		case "Pod":
+			pods++
+		}
+	}
+	for _, node := range nodes {
+		o, there := registered[node.Name]
+		if !there {
+			bad = append(bad, trouble{node.Name, "node " + node.Name + " is not registered", await("create", "node", node.Name)})
+		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
+			bad = append(bad, trouble{node.Name, "node " + node.Name + " is not Ready: " + why, await("condition=Ready", "node", node.Name)})
+		}
+	}
+	if pods == 0 {
+		bad = append(bad, trouble{what: "there is no pod in kube-system"})
+	}
+	for _, o := range objects {
+		if trouble, sick := sickPod(o, networkPlugin); sick {
+			bad = append(bad, trouble)
+		}
+	}
+	return bad
+}
+
+func sickPod(o object, networkPlugin string) (trouble, bool) {
+	if o.Kind != "Pod" || o.Metadata.DeletionTimestamp != nil || o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" {
+		return trouble{}, false // a failed pod was given up by its owner, who made another
+	}
+	ready, why := o.ready()
+	if ready || needsNetwork(networkPlugin) && o.Status.Phase == "Pending" {
+		return trouble{}, false
+	}
+	on := ""
+	if o.Spec.NodeName != "" {
+		on = " on " + o.Spec.NodeName
+	}
+	what := fmt.Sprintf("pod kube-system/%s%s is not Ready: %s", o.Metadata.Name, on, why)
+	return trouble{o.Spec.NodeName, what, "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name)}, true
+}
+
+// ready reads the condition; if it is not true it says why, by the container that waits if there is one.
+func (o object) ready() (bool, string) {
+	why := "no condition yet"
+	for _, c := range o.Status.Conditions {
+		switch {
+		case c.Type == "Ready" && c.Status == "True":
+			return true, ""
+		case c.Type == "Ready", c.Type == "PodScheduled" && c.Status == "False":
+			why = strings.Trim(c.Reason+": "+c.Message, ": ")
+		}
+	}
+	for _, c := range slices.Concat(o.Status.InitContainerStatuses, o.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
+			return false, strings.Trim(w.Reason+": "+w.Message, ": ")
+		}
+	}
+	return false, outcome.Cut(why, 300)
+}
+
+// needsNetwork: with these plugins kubespray leaves the pod network to the person, and no node gets Ready before that is done.
+func needsNetwork(plugin string) bool { return plugin == "none" || plugin == "cni" }
+
+func ownNetwork(plugin, why string) bool {
+	return needsNetwork(plugin) && strings.Contains(why, "NetworkPluginNotReady")
+}
+
+var kubernetesName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+// await makes the arguments of kubectl wait. The name comes from the cluster and goes through a shell: anything odd is not waited for.
+func await(what, kind, name string) string {
+	if !kubernetesName.MatchString(name) {
+		return ""
+	}
+	return "wait --for=" + what + " " + kind + "/" + name
+}
+
+func summary(bad []trouble) string {
+	if len(bad) == 1 {
+		return bad[0].what
+	}
+	return fmt.Sprintf("%s (and %d more)", bad[0].what, len(bad)-1)
+}
+
+func unhealthy(ctx context.Context, in Input, bad []trouble) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return fmt.Errorf("interrupted while waiting for a healthy cluster: %w", context.Canceled)
+	}
+	if len(bad) == 0 {
+		bad = []trouble{{what: "the control plane does not answer"}}
+	}
+	return &outcome.Error{
+		Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster",
+		Err: fmt.Errorf("the playbook ended well, but after %s %s", in.HealthLimit, summary(bad)),
+	}
+}

@@ -1,0 +1,290 @@
+package kubespray
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+func TestRun(t *testing.T) {
+	w := newWorld(t, 2)
+	w.progress.data = map[string]string{keyTasks: `{"cluster.yml":11,"reset.yml":3}`}
+	out, err := w.run()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &w.log)
+	}
+	if want := "2 nodes: ok=18 changed=14 failed=0 unreachable=0 in 4s"; out.Recap != want {
+		t.Errorf("recap %q, want %q", out.Recap, want)
+	}
+	var progress contract.Progress
+	if err := json.Unmarshal([]byte(w.progress.data[contract.KeyProgress]), &progress); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(contract.Progress{Run: "edge-1-install-1", Percent: 100, Step: "The cluster is healthy"}, progress); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+	if got := w.progress.data[keyTasks]; got != `{"cluster.yml":11,"reset.yml":3}` {
+		t.Errorf("tasks remembered: %s", got)
+	}
+	log := w.log.String()
+	for _, want := range []string{"master-1", "first contact", "PLAY [Prepare nodes]", "RECAP", "3 nodes and all system pods are Ready", out.Recap} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not tell %q:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, "_event") || strings.Contains(log, "Skipping callback") {
+		t.Errorf("the log has noise:\n%s", log)
+	}
+}
+
+func TestWhatAnsibleIsGiven(t *testing.T) {
+	w := newWorld(t, 1)
+	scratch := w.in.ScratchDir
+	files := map[string]os.FileMode{}
+	w.play = func(c Command, stdout, stderr io.Writer) int {
+		for _, name := range []string{"key", "known_hosts", "inventory/hosts.ini", "inventory/group_vars/all/bpa.json"} {
+			info, err := os.Stat(filepath.Join(scratch, name))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			files[name] = info.Mode().Perm()
+		}
+		return recorded("green", 0)(c, stdout, stderr)
+	}
+	for range 2 { // the scratch folder may have been used before
+		if _, err := w.run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]os.FileMode{"key": 0o400, "known_hosts": 0o600, "inventory/hosts.ini": 0o600, "inventory/group_vars/all/bpa.json": 0o600}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	c := w.ran[0]
+	wantArgs := []string{"ansible-playbook", "-b", "-i", scratch + "/inventory/hosts.ini", "--private-key", scratch + "/key", "--forks", "5", "-e", "@" + scratch + "/extra-vars.json", "cluster.yml"}
+	if diff := cmp.Diff(wantArgs, c.Args); diff != "" || c.Dir != w.in.PlaybooksDir {
+		t.Errorf("in %s, arguments (-want +got):\n%s", c.Dir, diff)
+	}
+	for _, env := range []string{"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl", "ANSIBLE_CALLBACKS_ENABLED=", "ANSIBLE_HOST_KEY_CHECKING=True", "HOME=" + scratch} {
+		if !slices.Contains(c.Env, env) {
+			t.Errorf("environment lacks %s", env)
+		}
+	}
+	var extra map[string]string
+	raw, err := os.ReadFile(scratch + "/extra-vars.json")
+	if err != nil || json.Unmarshal(raw, &extra) != nil {
+		t.Fatal(err)
+	}
+	for _, option := range []string{"StrictHostKeyChecking=yes", "UserKnownHostsFile=" + scratch + "/known_hosts", "GlobalKnownHostsFile=/dev/null"} {
+		if !strings.Contains(extra["ansible_ssh_args"], option) {
+			t.Errorf("ssh is not told %s: %s", option, extra["ansible_ssh_args"])
+		}
+	}
+	known, err := os.ReadFile(scratch + "/known_hosts")
+	if err != nil || strings.Count(string(known), "ssh-ed25519") != 2 {
+		t.Errorf("known_hosts %v:\n%s", err, known)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, spoil := range map[string]func(*Input){
+		"no nodes":             func(in *Input) { in.Nodes = nil },
+		"no control plane":     func(in *Input) { in.Nodes[0].Roles = []string{contract.RoleWorker} },
+		"no address":           func(in *Input) { in.Nodes[0].Address = "" },
+		"option as a playbook": func(in *Input) { in.Playbook = "--version.yml" },
+		"playbook elsewhere":   func(in *Input) { in.Playbook = "../cluster.yml" },
+		"playbook missing":     func(in *Input) { in.Playbook = "scale.yml" },
+		"no key":               func(in *Input) { in.PrivateKey = []byte("nonsense") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 0)
+			spoil(&w.in)
+			_, err := w.run()
+			if f := outcome.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.ran) > 0 || len(w.servers[0].Commands()) > 0 {
+				t.Errorf("failure %+v after %d playbooks and %v", f, len(w.ran), w.servers[0].Commands())
+			}
+		})
+	}
+}
+
+func TestPreflightFailures(t *testing.T) {
+	stranger, strangerFile := sshtest.NewKey(t)
+	for _, tc := range []struct {
+		name  string
+		spoil func(*world)
+		want  contract.Failure
+		says  []string
+	}{
+		{"a node is down", func(w *world) { w.servers[1].Stop() },
+			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
+		{"two nodes are down", func(w *world) { w.servers[1].Stop(); w.servers[2].Stop() },
+			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"1 more nodes fail: worker-2"}},
+		{"the key is refused", func(w *world) { w.in.PrivateKey = strangerFile },
+			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "public half"}},
+		{"the user cannot be root", func(w *world) { w.in.Request.SSHUser = "debian" },
+			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user debian"}},
+		{"a host shows another key, another is down", func(w *world) {
+			w.pin("uid-3", stranger.PublicKey())
+			w.servers[0].Stop()
+		}, contract.Failure{Reason: contract.ReasonHostKeyChanged, Host: "worker-2"},
+			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "1 more nodes fail: master-1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			tc.spoil(w)
+			_, err := w.run()
+			got := outcome.FailureOf(err)
+			for _, want := range tc.says {
+				if !strings.Contains(got.Message, want) {
+					t.Errorf("message %q does not tell %q", got.Message, want)
+				}
+			}
+			tc.want.Step, got.Message = "connect by SSH", ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+			if len(w.ran) != 0 {
+				t.Error("the playbook ran all the same")
+			}
+		})
+	}
+}
+
+func (w *world) pin(uid string, key ssh.HostKey) {
+	w.knownHosts.data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
+}
+
+func TestReplacedMachineIsPinnedAnew(t *testing.T) {
+	w := newWorld(t, 1)
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	fresh, _ := sshtest.NewKey(t)
+	w.servers[1].Rekey(w.user.PublicKey(), fresh)
+	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonHostKeyChanged {
+		t.Fatalf("the same machine with another key: %v", err)
+	}
+	w.in.Nodes[1].HostUID = "uid-of-a-new-machine"
+	if _, err := w.run(); err != nil {
+		t.Fatalf("another machine: %v", err)
+	}
+	pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+	if err != nil || len(pins) != 2 || ssh.Fingerprint(pins.Of("uid-of-a-new-machine")) != ssh.Fingerprint(fresh.PublicKey()) {
+		t.Errorf("pins %v, %v", pins, err)
+	}
+}
+
+func TestPlaybookFailures(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		play func(Command, io.Writer, io.Writer) int
+		want contract.Failure
+	}{
+		{"a task fails", recorded("failed", 2), contract.Failure{
+			Reason: contract.ReasonPlaybookFailed, Host: "worker-1", Step: "kubeadm | Join",
+			Message: "non-zero return code: [preflight] Some fatal errors occurred\nerror execution phase preflight, token [hidden] (and 1 more hosts failed)"}},
+		{"a node goes away", recorded("gone", 4), contract.Failure{
+			Reason: contract.ReasonHostUnreachable, Host: "worker-1", Step: "Ping",
+			Message: "Failed to connect to the host via ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused (and 1 more hosts failed)"}},
+		{"the playbook is broken", func(_ Command, _, stderr io.Writer) int {
+			fmt.Fprint(stderr, "ERROR! couldn't resolve module\npassword=hunter22")
+			return 4
+		}, contract.Failure{
+			Reason:  contract.ReasonPlaybookFailed,
+			Message: "ansible-playbook cluster.yml ended with exit status 4, and no task that failed: ERROR! couldn't resolve module\npassword=[hidden]"}},
+		{"killed in the middle", func(Command, io.Writer, io.Writer) int { return -1 }, contract.Failure{
+			Reason:  contract.ReasonPlaybookFailed,
+			Message: "ansible-playbook cluster.yml ended with exit status -1, and no task that failed: it says nothing on stderr"}},
+		{"no recap", func(Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
+			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.play = tc.play
+			_, err := w.run()
+			if diff := cmp.Diff(tc.want, outcome.FailureOf(err)); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+			for _, secret := range []string{"0123456789abcdef", "hunter22"} {
+				if strings.Contains(w.log.String(), secret) {
+					t.Errorf("the log shows a secret:\n%s", &w.log)
+				}
+			}
+		})
+	}
+}
+
+func TestClusterGetsHealthy(t *testing.T) {
+	w := newWorld(t, 1)
+	master, worker := nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")
+	answers := []string{
+		"not JSON",
+		list(master),
+		list(master, nodeJSON("worker-1", "False", "KubeletNotReady")),
+		list(master, worker, podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff")),
+		list(master, worker, podJSON("coredns-1", "worker-1", "True", "")),
+	}
+	var waited []string
+	asked := 0
+	w.kubectl = func() string { asked++; return answers[min(asked, len(answers))-1] }
+	w.waited = func(command string) { waited = append(waited, command[strings.Index(command, "kubectl"):]) }
+	if _, err := w.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &w.log)
+	}
+	kubeconfig := "kubectl --kubeconfig /etc/kubernetes/admin.conf "
+	want := []string{
+		kubeconfig + "wait --for=create node/worker-1 --timeout=15s",
+		kubeconfig + "wait --for=condition=Ready node/worker-1 --timeout=15s",
+		kubeconfig + "--namespace kube-system wait --for=condition=Ready pod/coredns-1 --timeout=15s",
+	}
+	if diff := cmp.Diff(want, waited); diff != "" {
+		t.Errorf("waited for (-want +got):\n%s\n%s", diff, &w.log)
+	}
+}
+
+func TestClusterStaysSick(t *testing.T) {
+	w := newWorld(t, 1)
+	w.in.HealthLimit = 1500 * time.Millisecond
+	w.kubectl = func() string {
+		return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""), podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
+	}
+	_, err := w.run()
+	want := contract.Failure{
+		Reason: contract.ReasonClusterUnhealthy, Host: "worker-1", Step: "check the cluster",
+		Message: "the playbook ended well, but after 1.5s pod kube-system/coredns-1 on worker-1 is not Ready: CrashLoopBackOff: again and again",
+	}
+	if diff := cmp.Diff(want, outcome.FailureOf(err)); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPIServerDown(t *testing.T) {
+	w := newWorld(t, 0)
+	w.progress.err = errors.New("etcd is full")
+	if _, err := w.run(); err != nil {
+		t.Errorf("progress is worth no failure: %v", err)
+	}
+	if got := strings.Count(w.log.String(), "etcd is full"); got != 1 {
+		t.Errorf("the log tells %d times that progress is not shown", got)
+	}
+	w = newWorld(t, 0)
+	w.knownHosts.err = errors.New("etcd is full")
+	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
+		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))
+	}
+}

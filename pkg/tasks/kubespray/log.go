@@ -1,0 +1,67 @@
+package kubespray
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/akraino-icn/bpa/pkg/ansible"
+)
+
+// lockedWriter keeps lines of several goroutines apart.
+type lockedWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+// stderrWriter passes ansible's stderr on, line by line and redacted, and keeps its end.
+type stderrWriter struct {
+	out    io.Writer
+	redact ansible.Lines
+	part   []byte
+	kept   []string
+}
+
+const (
+	maxStderrLine = 8 << 10
+	keptLines     = 12
+)
+
+func (w *stderrWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		if room := maxStderrLine - len(w.part); room > 0 {
+			w.part = append(w.part, line[:min(len(line), room)]...)
+		}
+		if !ended {
+			return n, nil
+		}
+		w.flush()
+		p = rest
+	}
+}
+
+// flush ends the line under way. It is to be called once nothing writes any more.
+func (w *stderrWriter) flush() {
+	line, show := w.redact.Redact(strings.TrimRight(string(w.part), "\r \t"))
+	w.part = w.part[:0]
+	if !show || line == "" || strings.Contains(line, "Skipping callback plugin ''") { // the price of turning kubespray's callbacks off
+		return
+	}
+	fmt.Fprintf(w.out, "      %s\n", line)
+	if w.kept = append(w.kept, line); len(w.kept) > keptLines {
+		w.kept = w.kept[1:]
+	}
+}
+
+// last is the end of what was written.
+func (w *stderrWriter) last() string { return strings.Join(w.kept, "\n") }

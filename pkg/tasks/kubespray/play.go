@@ -1,0 +1,159 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// play runs the playbook, follows what it says, and returns its recap.
+func play(ctx context.Context, in Input, f files, ports Ports, told *teller) (string, error) {
+	meter := ansible.NewMeter(expected(ctx, in, ports))
+	journal := ansible.NewJournal(ports.Log, meter)
+	findings := &ansible.Findings{}
+	stderr := &stderrWriter{out: ports.Log}
+	fmt.Fprintf(ports.Log, "\nRun %s on %d nodes, %d at a time\n", in.Playbook, len(in.Nodes), forks(len(in.Nodes)))
+
+	events, ended := follow(ctx, command(in, f), ports, stderr)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case now := <-tick.C:
+			journal.Tick(now)
+		case e, more := <-events:
+			if open = more; !more {
+				break
+			}
+			findings.See(e)
+			if meter.See(e) {
+				told.set(meter.Percent(), meter.Step())
+			}
+			journal.See(e)
+		}
+	}
+	end := <-ended
+	stderr.flush()
+	if err := verdict(ctx, in, findings, end, stderr.last()); err != nil {
+		return "", err
+	}
+	remember(ctx, in, ports, meter.Started())
+	return findings.Recap(), nil
+}
+
+type ending struct {
+	status int
+	err    error
+}
+
+// follow starts the playbook. The events end before the ending is told.
+func follow(ctx context.Context, c Command, ports Ports, stderr io.Writer) (<-chan ansible.Event, <-chan ending) {
+	events, ended := make(chan ansible.Event, 64), make(chan ending, 1)
+	out, in := io.Pipe()
+	go func() {
+		status, err := ports.Playbook(ctx, c, in, stderr)
+		in.Close()
+		ended <- ending{status, err}
+	}()
+	go func() {
+		defer close(events)
+		_ = ansible.Read(out, func(e ansible.Event) { events <- e }) // a pipe of our own breaks only by its end
+	}()
+	return events, ended
+}
+
+// verdict decides whether the run went well: only the exit status and the statistics count, since ignored failures look like real ones.
+func verdict(ctx context.Context, in Input, findings *ansible.Findings, end ending, stderr string) error {
+	if end.err != nil {
+		return outcome.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", end.err))
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s was interrupted: %w", in.Playbook, context.Cause(ctx))
+	}
+	cause, bad := findings.Cause()
+	switch {
+	case bad:
+		return failure(cause)
+	case end.status != 0:
+		if stderr == "" {
+			stderr = "it says nothing on stderr"
+		}
+		return outcome.Because(contract.ReasonPlaybookFailed,
+			fmt.Errorf("ansible-playbook %s ended with exit status %d, and no task that failed: %s", in.Playbook, end.status, stderr))
+	case !findings.Ended():
+		return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended without a recap", in.Playbook))
+	}
+	return nil
+}
+
+func failure(cause ansible.Failure) error {
+	message := cause.Message
+	if cause.Others > 0 {
+		message += fmt.Sprintf(" (and %d more hosts failed)", cause.Others)
+	}
+	e := &outcome.Error{Reason: contract.ReasonPlaybookFailed, Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
+	if cause.Unreachable {
+		e.Reason = contract.ReasonHostUnreachable
+		switch {
+		case strings.Contains(message, "Host key verification failed"):
+			e.Reason = contract.ReasonHostKeyChanged
+		case strings.Contains(message, "Permission denied"):
+			e.Reason = contract.ReasonSSHDenied
+		}
+	}
+	return e
+}
+
+// forks is how many hosts are worked on at a time: Ansible's default of 5 makes many nodes slow, too many take the memory.
+func forks(nodes int) int { return min(max(5, nodes), 40) }
+
+func command(in Input, f files) Command {
+	env := []string{
+		"HOME=" + f.scratch,
+		"TMPDIR=" + filepath.Join(f.scratch, "tmp"),
+		"PATH=" + os.Getenv("PATH"),
+		"LC_ALL=C.UTF-8", // ansible insists on UTF-8
+		"PYTHONUNBUFFERED=1",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl",
+		"ANSIBLE_CALLBACKS_ENABLED=", // kubespray's own would print between the JSON lines
+		"ANSIBLE_CACHE_PLUGIN_CONNECTION=" + filepath.Join(f.scratch, "facts"),
+		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(f.scratch, "tmp"),
+		"ANSIBLE_SSH_CONTROL_PATH_DIR=" + f.controlPaths,
+		"ANSIBLE_HOST_KEY_CHECKING=True",
+		"ANSIBLE_SSH_ARGS=" + f.sshArgs(),
+		"ANSIBLE_RETRY_FILES_ENABLED=False",
+		"ANSIBLE_NOCOLOR=1",
+	}
+	if config := filepath.Join(in.PlaybooksDir, "ansible.cfg"); exists(config) {
+		env = append(env, "ANSIBLE_CONFIG="+config)
+	}
+	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // the image's own
+		if value := os.Getenv(kept); value != "" {
+			env = append(env, kept+"="+value)
+		}
+	}
+	return Command{
+		Dir: in.PlaybooksDir,
+		Args: []string{
+			"ansible-playbook", "-b", "-i", f.inventory, "--private-key", f.key, "--forks", strconv.Itoa(forks(len(in.Nodes))),
+			"-e", "@" + f.extraVars, in.Playbook,
+		},
+		Env: env,
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,135 @@
+package kubespray
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// manyAtOnce bounds how many nodes are connected to at a time.
+const manyAtOnce = 32
+
+// preflight connects to every node, so that a host that is down, refuses us or is not the one it was is named within seconds and before
+// anything was changed. It returns the pinned host keys of all nodes; new ones are stored even if another node fails.
+func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
+	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
+	if err != nil {
+		return nil, outcome.Because(contract.ReasonAPIUnavailable, err)
+	}
+	pins, err := ssh.ParsePins(text)
+	if err != nil {
+		return nil, outcome.Because(contract.ReasonInvalidRequest,
+			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
+	}
+	fmt.Fprintf(ports.Log, "Connect to %d nodes by SSH as %s\n", len(in.Nodes), in.Request.SSHUser)
+	seen := make([]ssh.HostKey, len(in.Nodes))
+	failed := make([]error, len(in.Nodes))
+	var group errgroup.Group
+	group.SetLimit(manyAtOnce)
+	for i, node := range in.Nodes {
+		group.Go(func() error {
+			seen[i], failed[i] = knock(ctx, in, node, key, pins.Of(node.HostUID), ports)
+			return nil
+		})
+	}
+	_ = group.Wait()
+
+	for i, node := range in.Nodes {
+		says := "as pinned"
+		switch {
+		case failed[i] != nil:
+			says = failed[i].Error()
+		case pins.Of(node.HostUID) == nil:
+			says = "first contact, its host key is pinned: " + ssh.Fingerprint(seen[i])
+		}
+		fmt.Fprintf(ports.Log, "  %-16s %-22s %s\n", node.Name, in.target(node).HostPort(), says)
+		if failed[i] == nil {
+			pins = pins.With(ssh.Pin{UID: node.HostUID, Host: node.Host, At: in.target(node).HostPort(), Key: seen[i]})
+		}
+	}
+	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, pins.String()); err != nil {
+		return nil, outcome.Because(contract.ReasonAPIUnavailable, err)
+	}
+	return pins, worst(in, failed)
+}
+
+// knock tells whether a node can be worked on: it answers, it is the one it was, it lets us in, and we can be root there.
+func knock(ctx context.Context, in Input, node contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (ssh.HostKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
+	defer cancel()
+	conn, err := ports.Dial(ctx, in.target(node), key, pinned)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var exit *ssh.ExitError
+	if _, err := conn.Output(ctx, in.asRoot("true"), 64<<10); errors.As(err, &exit) {
+		return nil, fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)
+	} else if err != nil {
+		return nil, err
+	}
+	return conn.HostKey(), nil
+}
+
+// reasonOf classifies an SSH error. The higher the rank, the more a person is needed.
+func reasonOf(err error) (reason contract.Reason, rank int) {
+	var changed *ssh.KeyChangedError
+	switch {
+	case errors.As(err, &changed):
+		return contract.ReasonHostKeyChanged, 3
+	case errors.Is(err, ssh.ErrDenied):
+		return contract.ReasonSSHDenied, 2
+	}
+	return contract.ReasonHostUnreachable, 1
+}
+
+// worst tells of the node that needs a person most, and names the others.
+func worst(in Input, failed []error) error {
+	var bad []int
+	for i, err := range failed {
+		if err != nil {
+			bad = append(bad, i)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(bad, func(a, b int) int {
+		_, rankA := reasonOf(failed[a])
+		_, rankB := reasonOf(failed[b])
+		return cmp.Compare(rankB, rankA)
+	})
+	first, others := bad[0], bad[1:]
+	reason, _ := reasonOf(failed[first])
+	node := in.Nodes[first]
+	message := fmt.Sprintf("%s (host %s) at %s: %v. %s", node.Name, node.Host, in.target(node).HostPort(), failed[first], advice(in, node, reason))
+	if len(others) > 0 {
+		names := make([]string, len(others))
+		for i, other := range others {
+			names[i] = in.Nodes[other].Name
+		}
+		message += fmt.Sprintf(" %d more nodes fail: %s", len(others), outcome.Cut(strings.Join(names, ", "), 200))
+	}
+	return &outcome.Error{Reason: reason, Host: node.Name, Step: "connect by SSH", Err: errors.New(message)}
+}
+
+// advice says what to do next.
+func advice(in Input, node contract.Node, reason contract.Reason) string {
+	switch reason {
+	case contract.ReasonHostKeyChanged:
+		return fmt.Sprintf("If the machine was installed anew on purpose, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s; if not, something else answers at its address.",
+			node.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
+	case contract.ReasonSSHDenied:
+		return "Put the public half of the SSH Secret's key on the host, or set spec.ssh."
+	}
+	return "Is the machine on, and its SSH server up?"
+}

@@ -1,0 +1,130 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// teller stores progress where the reconciler watches it: at most once a second, only what changed, and never holding up the work.
+type teller struct {
+	ctx   context.Context
+	store Store
+	log   io.Writer
+	every time.Duration
+
+	mu      sync.Mutex
+	latest  contract.Progress
+	changed chan struct{} // holds one token if latest is not stored yet
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+func tell(ctx context.Context, store Store, run string, log io.Writer) *teller {
+	t := &teller{
+		ctx: ctx, store: store, log: log, every: time.Second, latest: contract.Progress{Run: run},
+		changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go t.run()
+	return t
+}
+
+// set says how far the task is. It never waits.
+func (t *teller) set(percent int, step string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := contract.Progress{Run: t.latest.Run, Percent: max(t.latest.Percent, percent), Step: step}
+	if next == t.latest {
+		return
+	}
+	t.latest = next
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// end stores what was said last and returns.
+func (t *teller) end() {
+	close(t.stop)
+	<-t.done
+}
+
+func (t *teller) run() {
+	defer close(t.done)
+	warned := false
+	write := func() {
+		if err := t.write(); err != nil && !warned {
+			warned = true
+			fmt.Fprintf(t.log, "progress is not shown: %v\n", err)
+		}
+	}
+	for {
+		select {
+		case <-t.changed:
+			write()
+		case <-t.stop:
+			select {
+			case <-t.changed:
+				write()
+			default:
+			}
+			return
+		}
+		select {
+		case <-time.After(t.every):
+		case <-t.stop:
+		}
+	}
+}
+
+func (t *teller) write() error {
+	t.mu.Lock()
+	latest := t.latest
+	t.mu.Unlock()
+	text, err := json.Marshal(latest)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), 10*time.Second)
+	defer cancel()
+	return t.store.Set(ctx, contract.KeyProgress, string(text))
+}
+
+// keyTasks holds, beside the progress, how many tasks each playbook started when it last went well: {"cluster.yml": 1212}.
+const keyTasks = "tasks.json"
+
+// expected is how many tasks will start: as many as last time, else an estimate from reading the playbook.
+func expected(ctx context.Context, in Input, ports Ports) int {
+	if n := counts(ctx, ports)[in.Playbook]; n > 0 {
+		return n
+	}
+	return ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook)
+}
+
+// remember is worth no failure: the next run would estimate again.
+func remember(ctx context.Context, in Input, ports Ports, started int) {
+	known := counts(ctx, ports)
+	known[in.Playbook] = started
+	if text, err := json.Marshal(known); err == nil {
+		_ = ports.Progress.Set(ctx, keyTasks, string(text))
+	}
+}
+
+func counts(ctx context.Context, ports Ports) map[string]int {
+	known := map[string]int{}
+	if text, err := ports.Progress.Get(ctx, keyTasks); err == nil && text != "" {
+		_ = json.Unmarshal([]byte(text), &known)
+	}
+	if known == nil {
+		known = map[string]int{}
+	}
+	return known
+}
