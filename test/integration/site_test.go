@@ -139,7 +139,7 @@ func (s *site) awaitReady(out io.Reader) error {
 
 // install applies what config/ says about the API and the webhook, but for the Deployment.
 func (s *site) install(ctx context.Context) error {
-	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks"} {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks", "600-config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
@@ -240,16 +240,20 @@ func (w *webhook) start(ctx context.Context) error {
 func (w *webhook) awaitAnswer(ctx context.Context, sample []byte) error {
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
+	var last string // what a call that was not cut off said
 	for {
-		out, err := w.site.run(ctx, sample, "create", "--dry-run=server", "-n", namespace, "-f", "-")
+		out, err := w.site.run(ctx, sample, "create", "--dry-run=server", "-n", "default", "-f", "-")
 		if err == nil {
 			return nil
+		}
+		if ctx.Err() == nil {
+			last = out
 		}
 		select {
 		case <-retry.C:
 		case <-ctx.Done():
 			log, _ := os.ReadFile(w.log)
-			return fmt.Errorf("the webhook does not answer: %s\n%s", out, log)
+			return fmt.Errorf("the webhook does not answer: %s\n%s", last, log)
 		}
 	}
 }

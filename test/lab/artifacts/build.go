@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 
 	"github.com/akraino-icn/bpa/test/lab/stamp"
@@ -20,7 +21,7 @@ func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, pac
 	args := append([]string{"build", "-trimpath", "-ldflags=-s -w " + ldflags, "-o", out + "/"}, packages...)
 	var outputs []string
 	for _, p := range packages {
-		outputs = append(outputs, filepath.Join(out, filepath.Base(p)))
+		outputs = append(outputs, filepath.Join(out, program(p)))
 	}
 	key := stamp.Key(append([]string{sources, runtime.Version()}, args...)...)
 	return s.once("build "+filepath.Base(out), key, outputs, func() error {
@@ -30,3 +31,13 @@ func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, pac
 		return run(ctx, module, []string{"CGO_ENABLED=0"}, "go", args...)
 	})
 }
+
+// program is the name that go build gives the program of a package: a last part such as v3 does not count.
+func program(pkg string) string {
+	if major.MatchString(filepath.Base(pkg)) {
+		pkg = filepath.Dir(pkg)
+	}
+	return filepath.Base(pkg)
+}
+
+var major = regexp.MustCompile(`^v[0-9]+$`)

@@ -27,6 +27,7 @@ func (s *Site) writeVars(ctx context.Context, files []file) error {
 		return err
 	}
 	vars["runc_version"] = runc
+	vars["etcd_version"], vars["crictl_version"], vars["nerdctl_version"] = etcdVersion, crictlVersion, nerdctlVersion
 	vars["dl_k8s_io_url"] = "http://" + s.Registry + "/files/dl.k8s.io"
 	vars["github_url"] = "http://" + s.Registry + "/files/github.com"
 	vars["containerd_registries_mirrors"] = mirrors("http://" + s.Registry)

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package nerdctl pins the program with which kubespray pulls images.
+package nerdctl
+
+import (
+	_ "github.com/containerd/nerdctl/v2/cmd/nerdctl"
+)
