@@ -139,7 +139,7 @@ func (s *site) awaitReady(out io.Reader) error {
 
 // install applies what config/ says about the API and the webhook, but for the Deployment.
 func (s *site) install(ctx context.Context) error {
-	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks", "600-config-logging"} {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

@@ -12,7 +12,7 @@ type MAC string
 var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)
 
 // ParseMAC brings an address with colons or dashes, in upper or lower case, to lower case with colons. It refuses
-// addresses that no single card can have: all zeros, and group addresses (multicast and broadcast).
+// what no card has: all zeros, and the address of all cards.
 func ParseMAC(text string) (MAC, error) {
 	mac, what, advice := parseMAC(text)
 	if what != "" {
@@ -31,10 +31,8 @@ func parseMAC(text string) (mac MAC, what, advice string) {
 	switch {
 	case !macPattern.MatchString(address):
 		return "", fmt.Sprintf("%q is no MAC address", text), "write six pairs of hexadecimal digits, such as 00:c6:14:04:61:b2"
-	case address == "00:00:00:00:00:00":
+	case address == "00:00:00:00:00:00" || address == "ff:ff:ff:ff:ff:ff":
 		return "", fmt.Sprintf("%q is no card's MAC address", text), readIt
-	case strings.IndexByte("13579bdf", address[1]) >= 0:
-		return "", fmt.Sprintf("%q is a group's MAC address, since its first byte is odd", text), readIt
 	}
 	return MAC(address), "", ""
 }

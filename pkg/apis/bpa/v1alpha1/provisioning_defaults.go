@@ -34,6 +34,7 @@ func (p *Provisioning) SetDefaults(context.Context) {
 		}
 		p.Labels[LabelCluster] = p.Name
 	}
+	p.restoreLostNames()
 	p.Spec.setDefaults()
 }
 

@@ -48,6 +48,30 @@ func TestDefaultsKeepWhatIsSaid(t *testing.T) {
 	}
 }
 
+// kubectl apply turns "- master-1:" into an empty item; its annotation still has the name.
+func TestNamesThatKubectlDropsComeBack(t *testing.T) {
+	const written = `{"spec": {"masters": [{"m": {"cpu": 4}}], "workers": [{"m": null}, {"w": {"cpu": 1}}]}}`
+	for _, r := range []struct {
+		name, annotation string
+		got, want        []map[string]Worker
+	}{
+		{"dropped", written, []map[string]Worker{{}, {"w": {CPU: 1}}}, []map[string]Worker{{"m": {}}, {"w": {CPU: 1}}}},
+		{"not applied by kubectl", "", []map[string]Worker{{}, {"w": {CPU: 1}}}, []map[string]Worker{{}, {"w": {CPU: 1}}}},
+		{"changed since", written, []map[string]Worker{{}}, []map[string]Worker{{}}},
+		{"had a value", written, []map[string]Worker{{"m": {}}, {}}, []map[string]Worker{{"m": {}}, {}}},
+		{"unreadable", "x", []map[string]Worker{{}}, []map[string]Worker{{}}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			p := &Provisioning{Spec: ProvisioningSpec{Workers: r.got}}
+			p.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": r.annotation}
+			p.SetDefaults(context.Background())
+			if diff := cmp.Diff(r.want, p.Spec.Workers); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Whatever is written, defaulting it again changes nothing: the webhook may be called twice for one request.
 func TestDefaultsAreIdempotent(t *testing.T) {
 	texts := []string{"", "v", "vv1.35.4", "1.35.4", "http://depot//", "/", " v1", "10.0.0.0/8", "flannel"}

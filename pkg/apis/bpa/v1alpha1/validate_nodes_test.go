@@ -50,7 +50,7 @@ func TestMACRules(t *testing.T) {
 		{"zeros", "masters: [{m: {mac-address: '00:00:00:00:00:00'}}]",
 			`"00:00:00:00:00:00" is no card's MAC address: spec.masters[0].m.mac-address` + "\n" + adviceRead},
 		{"broadcast", "masters: [{m: {mac-address: 'ff:ff:ff:ff:ff:ff'}}]",
-			`"ff:ff:ff:ff:ff:ff" is a group's MAC address, since its first byte is odd: spec.masters[0].m.mac-address` + "\n" + adviceRead},
+			`"ff:ff:ff:ff:ff:ff" is no card's MAC address: spec.masters[0].m.mac-address` + "\n" + adviceRead},
 		{"two masters, other case", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}, {k: {mac-address: 00-C6-14-04-61-B2}}, {o: {cpu: 1}}]",
 			"00:c6:14:04:61:b2 is already the address of spec.masters[0].m: spec.masters[1].k.mac-address\n" + adviceOne},
 		{"master and worker with other names", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{w: {mac-address: '00:c6:14:04:61:b2'}}]",
