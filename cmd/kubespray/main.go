@@ -1,13 +1,12 @@
-// Command kubespray is the task that installs the cluster by a kubespray playbook.
+// Command kubespray is the task of that name: it installs the cluster by a kubespray playbook.
 package main
 
 import (
 	"context"
+	"flag"
 	"io"
 	"os"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
@@ -17,72 +16,42 @@ import (
 )
 
 func main() {
-	if err := command().Execute(); err != nil {
-		os.Exit(2) // wrong flags; a task that fails exits in outcome.Main
-	}
-}
+	var in kubespray.Input
+	var mounts kubespray.Mounts
+	provisioning := flag.String("provisioning", "", "name of the Provisioning")
+	namespace := flag.String("namespace", "", "its namespace")
+	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, told with the progress")
+	flag.StringVar(&in.Playbook, "playbook", "cluster.yml", "playbook to run")
+	flag.StringVar(&mounts.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
+	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
+	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+kubespray.KeySSH)
+	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
+	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "folder to write to, best in memory: the private key is copied there")
+	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
+	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to get Ready after the playbook")
+	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	flag.Parse()
 
-type flags struct {
-	kubespray.Mounts
-	provisioning, namespace, resultsDir string
-	in                                  kubespray.Input
-}
-
-func command() *cobra.Command {
-	var f flags
-	c := &cobra.Command{
-		Use:          "kubespray",
-		Short:        "Install the cluster: run a kubespray playbook on the claimed hosts and see that the nodes are Ready",
-		Args:         cobra.NoArgs,
-		SilenceUsage: true,
-		Run: func(*cobra.Command, []string) {
-			outcome.Main(f.resultsDir, f.run)
-		},
-	}
-	s := c.Flags()
-	s.StringVar(&f.provisioning, "provisioning", "", "name of the Provisioning")
-	s.StringVar(&f.namespace, "namespace", "", "its namespace")
-	s.StringVar(&f.in.Run, "run", "", "name of the PipelineRun, told with the progress")
-	s.StringVar(&f.in.Playbook, "playbook", "cluster.yml", "playbook to run")
-	s.StringVar(&f.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
-	s.StringVar(&f.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
-	s.StringVar(&f.SSHDir, "ssh-dir", "", "folder with ssh-privatekey")
-	s.StringVar(&f.in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
-	s.StringVar(&f.in.ScratchDir, "scratch-dir", os.TempDir(), "folder to write to, best in memory: the private key is copied there")
-	s.StringVar(&f.resultsDir, "results-dir", outcome.ResultsDir, "folder for the results")
-	s.DurationVar(&f.in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
-	s.DurationVar(&f.in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to get Ready after the playbook")
-	for _, required := range []string{"provisioning", "namespace", "request-dir", "inventory-dir", "ssh-dir"} {
-		if err := c.MarkFlagRequired(required); err != nil {
-			panic(err) // a flag's name above is wrong
+	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		if err := mounts.Fill(&in, *namespace, *provisioning); err != nil {
+			return nil, err
 		}
-	}
-	return c
-}
-
-func (f flags) run(ctx context.Context) (map[string]string, error) {
-	in, err := f.Read(f.in)
-	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
-	}
-	maps, err := configmap.Client(f.namespace)
-	if err != nil {
-		return nil, err
-	}
-	out, err := kubespray.Run(ctx, in, kubespray.Ports{
-		Dial: dial,
-		Playbook: func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
-			defer kubespray.CloseMasters(in.ScratchDir)
-			return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
-		},
-		KnownHosts: configmap.New(maps, contract.KnownHostsName(f.provisioning)),
-		Progress:   configmap.New(maps, contract.ProgressName(f.provisioning)),
-		Log:        os.Stdout,
+		maps, err := configmap.Client(*namespace)
+		if err != nil {
+			return nil, err
+		}
+		out, err := kubespray.Run(ctx, in, kubespray.Ports{
+			Dial:       dial,
+			Playbook:   playbook(in.ScratchDir),
+			KnownHosts: configmap.New(maps, contract.KnownHostsName(*provisioning)),
+			Progress:   configmap.New(maps, contract.ProgressName(*provisioning)),
+			Log:        os.Stdout,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return map[string]string{contract.ResultRecap: out.Recap}, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{contract.ResultRecap: out.Recap}, nil
 }
 
 func dial(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (kubespray.Connection, error) {
@@ -91,4 +60,11 @@ func dial(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (
 		return nil, err
 	}
 	return client, nil
+}
+
+func playbook(scratch string) func(context.Context, kubespray.Command, io.Writer, io.Writer) (int, error) {
+	return func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
+		defer kubespray.CloseMasters(scratch)
+		return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+	}
 }

@@ -3,5 +3,5 @@
 //
 // Its invariants: nothing is done on a host whose SSH host key differs from the one seen at first contact, and no text that Ansible
 // printed leaves it unredacted. It depends on kubespray's entry points and inventory only, not on which playbooks are behind them.
-// Only package configmap, below its port Store, talks to an API server.
+// Its port Store hides the bootstrap machine's API server; the new cluster's is asked through kubectl on a control plane.
 package kubespray

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
@@ -283,7 +284,7 @@ func TestAPIServerDown(t *testing.T) {
 		t.Errorf("the log tells %d times that progress is not shown", got)
 	}
 	w = newWorld(t, 0)
-	w.knownHosts.err = errors.New("etcd is full")
+	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")
 	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
 		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))
 	}

@@ -1,13 +1,14 @@
 package kubespray
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
 )
 
 // Mounts are the folders that the workspaces are mounted at.
@@ -18,36 +19,32 @@ type Mounts struct {
 // KeySSH is the file with the private key in a Secret of type kubernetes.io/ssh-auth.
 const KeySSH = "ssh-privatekey"
 
-// maxFile is more than a ConfigMap or a Secret can hold.
-const maxFile = 2 << 20
-
-// Read fills the input with what the workspaces hold.
-func (m Mounts) Read(in Input) (Input, error) {
-	var request, nodes []byte
+// Fill reads what the workspaces hold into the input.
+func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
+	var err error
+	if in.Request, err = workspace.Request(m.RequestDir, namespace, provisioning); err != nil {
+		return err
+	}
+	if in.Nodes, err = workspace.Nodes(m.InventoryDir); err != nil {
+		return err
+	}
 	for _, file := range []struct {
 		dir, name string
 		into      *[]byte
 	}{
-		{m.RequestDir, contract.KeyRequest, &request},
-		{m.InventoryDir, contract.KeyNodes, &nodes},
 		{m.InventoryDir, contract.KeyHostsINI, &in.HostsINI},
 		{m.InventoryDir, contract.KeyGroupVars, &in.GroupVars},
 		{m.SSHDir, KeySSH, &in.PrivateKey},
 	} {
-		content, err := readFile(filepath.Join(file.dir, file.name))
-		if err != nil {
-			return Input{}, err
+		if *file.into, err = readFile(filepath.Join(file.dir, file.name)); err != nil {
+			return outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", file.name, err))
 		}
-		*file.into = content
 	}
-	if err := json.Unmarshal(request, &in.Request); err != nil {
-		return Input{}, fmt.Errorf("read %s: %w", contract.KeyRequest, err)
-	}
-	if err := json.Unmarshal(nodes, &in.Nodes); err != nil {
-		return Input{}, fmt.Errorf("read %s: %w", contract.KeyNodes, err)
-	}
-	return in, nil
+	return nil
 }
+
+// maxFile is more than a ConfigMap or a Secret can hold.
+const maxFile = 2 << 20
 
 func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
@@ -57,7 +54,7 @@ func readFile(path string) ([]byte, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(content) > maxFile {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxFile)
+		err = fmt.Errorf("it is longer than %d bytes", maxFile)
 	}
 	return content, err
 }

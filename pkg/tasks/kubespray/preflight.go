@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
@@ -23,7 +24,7 @@ const manyAtOnce = 32
 func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonAPIUnavailable, err)
+		return nil, outcome.Because(apierror.Reason(err), err)
 	}
 	pins, err := ssh.ParsePins(text)
 	if err != nil {
@@ -57,7 +58,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 		}
 	}
 	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, pins.String()); err != nil {
-		return nil, outcome.Because(contract.ReasonAPIUnavailable, err)
+		return nil, outcome.Because(apierror.Reason(err), err)
 	}
 	return pins, worst(in, failed)
 }
