@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/manifests"
+)
+
+const flags = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: feature-flags, namespace: tekton-pipelines}
+data:
+  coschedule: "workspaces"
+  disable-creds-init: "false"
+  keep-pod-on-cancel: "false"
+  running-in-environment-with-injected-sidecars: "true"
+  set-security-context: "false"
+  enable-api-fields: "beta"
+`
+
+func tektonConfig() fstest.MapFS {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	return fstest.MapFS{
+		"config-feature-flags.yaml":           file(flags),
+		"controller.yaml":                     file("kind: Deployment\nversion: \"devel\"\n"),
+		"100-namespace/100-namespace.yaml":    file("kind: Namespace\n"),
+		"events.yaml":                         file("kind: Unwanted\n"),
+		"webhook-hpa.yaml":                    file("kind: Unwanted\n"),
+		"dummy.go":                            file("package config\n"),
+		"resolvers/resolvers-deployment.yaml": file("        command:\n        - /sbin/tini\n        - --\n        - /ko-app/resolvers\n"),
+	}
+}
+
+func TestJoinTekton(t *testing.T) {
+	joined, err := joinTekton(tektonConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(joined)
+	for _, unwanted := range []string{"Unwanted", "package config", "tini", "devel"} {
+		if strings.Contains(text, unwanted) {
+			t.Errorf("still holds %q", unwanted)
+		}
+	}
+	if strings.Index(text, "Namespace") > strings.Index(text, "Deployment") {
+		t.Error("a deployment comes before its namespace")
+	}
+	for _, document := range strings.Split(text, "---\n") {
+		if !strings.Contains(document, "feature-flags") {
+			continue
+		}
+		var object struct{ Data map[string]string }
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Data["set-security-context"] != "true" || object.Data["enable-api-fields"] != "beta" {
+			t.Errorf("flags %v: ours must be set and the others kept", object.Data)
+		}
+	}
+}
+
+func TestJoinTektonRefusesWhatItDoesNotKnow(t *testing.T) {
+	for name, change := range map[string]func(fstest.MapFS){
+		"a flag is gone":         func(c fstest.MapFS) { c["config-feature-flags.yaml"].Data = []byte("data: {}\n") },
+		"an edit does not match": func(c fstest.MapFS) { c["resolvers/resolvers-deployment.yaml"].Data = []byte("other\n") },
+	} {
+		config := tektonConfig()
+		change(config)
+		if _, err := joinTekton(config); err == nil {
+			t.Errorf("%s: no error; a new version of Tekton would be installed wrongly", name)
+		}
+	}
+}
+
+// withDepot makes references to the depot lead to a registry of the test.
+func withDepot(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	before := reference
+	reference = regexp.MustCompile(strings.Replace(before.String(), regexp.QuoteMeta(layout.Depot), regexp.QuoteMeta(host), 1))
+	t.Cleanup(func() { reference = before })
+	return host
+}
+
+func TestCompleteAsksTheDepotForEveryImage(t *testing.T) {
+	host := withDepot(t)
+	img, err := images.Static(nil, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := images.Push(t.Context(), host+"/tekton/controller:latest", img); err != nil {
+		t.Fatal(err)
+	}
+	there, err := images.Pinned(t.Context(), host+"/tekton/controller:latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := host + "/tekton/webhook@sha256:" + strings.Repeat("0", 64)
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"all there":   {"image: " + there, true},
+		"one missing": {"image: " + there + "\nimage: " + missing, false},
+		"no image":    {"kind: Namespace", false},
+	} {
+		if got := complete(t.Context(), []byte(c.text)); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+func TestApplySkipsWhatWasApplied(t *testing.T) {
+	l := layout.Layout{Root: t.TempDir()}
+	calls := filepath.Join(l.Root, "calls")
+	script := "#!/bin/sh\ncat >/dev/null\necho called >>" + calls + "\n"
+	if err := os.MkdirAll(l.BinDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.Bin("kubectl"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := Cluster{Layout: l, Log: os.Stderr}
+	for i, step := range []struct {
+		text string
+		want bool
+	}{{"a", true}, {"a", false}, {"b", true}} {
+		applied, err := c.Apply(t.Context(), "x", []byte(step.text))
+		if err != nil || applied != step.want {
+			t.Errorf("apply %d: %t, %v; want %t", i, applied, err, step.want)
+		}
+	}
+	raw, err := os.ReadFile(calls)
+	if got := strings.Count(string(raw), "called"); err != nil || got != 2 {
+		t.Errorf("kubectl was called %d times (%v), want 2", got, err)
+	}
+}
+
+func TestManifestsFitTheMachine(t *testing.T) {
+	dns := string(manifests.CoreDNS)
+	if !strings.Contains(dns, "clusterIP: "+layout.DNSIP) || !strings.Contains(dns, "image: IMAGE") {
+		t.Error("the DNS manifest does not have the address that pods are told, or no place for its image")
+	}
+	for _, crd := range []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io"} {
+		if !strings.Contains(string(manifests.Metal3), "name: "+crd) {
+			t.Errorf("no CRD %s", crd)
+		}
+	}
+}

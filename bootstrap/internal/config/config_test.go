@@ -1,0 +1,143 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+)
+
+var state = layout.Layout{Root: "/state"}
+
+func TestPlanStartsInAWorkingOrder(t *testing.T) {
+	order, err := Plan(state).Order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{
+		{"etcd", "kube-apiserver"}, {"kube-apiserver", "kube-controller-manager"}, {"kube-apiserver", "kube-scheduler"},
+		{"containerd", "kubelet"}, {"kube-apiserver", "kubelet"}, {"kube-apiserver", "kube-proxy"},
+	} {
+		if slices.Index(order, pair[0]) > slices.Index(order, pair[1]) {
+			t.Errorf("%s starts before %s: %v", pair[1], pair[0], order)
+		}
+	}
+}
+
+func TestEveryComponentTellsWhenItIsReady(t *testing.T) {
+	for _, c := range Plan(state).Components {
+		if !c.Notify && c.Health == "" {
+			t.Errorf("%s would count as ready at once", c.Name)
+		}
+	}
+}
+
+func TestConfigurationFilesThatComponentsReadAreWritten(t *testing.T) {
+	files := Files(state, Facts{})
+	for _, c := range Plan(state).Components {
+		for _, arg := range append(slices.Clone(c.Args), c.Inputs...) {
+			_, value, found := strings.Cut(arg, "--config=")
+			if !found && strings.HasPrefix(arg, state.Etc()) {
+				value, found = arg, true
+			}
+			if _, written := files[value]; found && !written {
+				t.Errorf("%s reads %s, which nobody writes", c.Name, value)
+			}
+		}
+	}
+}
+
+func TestFactsOfTheMachine(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		facts Facts
+		file  string
+		want  string
+	}{
+		{"may not lower oom_score_adj", Facts{}, "containerd.toml", "restrict_oom_score_adj = true"},
+		{"may lower oom_score_adj", Facts{LowerOOMScore: true}, "containerd.toml", "restrict_oom_score_adj = false"},
+		{"no AppArmor", Facts{}, "containerd.toml", "disable_apparmor = true"},
+		{"AppArmor", Facts{AppArmor: true}, "containerd.toml", "disable_apparmor = false"},
+		{"bridge passes iptables", Facts{BridgeNF: true}, "proxy.yaml", "masqueradeAll: false"},
+		{"bridge does not", Facts{}, "proxy.yaml", "masqueradeAll: true"},
+	} {
+		if text := Files(state, c.facts)[state.Etc(c.file)]; !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s lacks %q", c.name, c.file, c.want)
+		}
+	}
+}
+
+func TestKubeletConfiguration(t *testing.T) {
+	var got map[string]any
+	if err := yaml.Unmarshal([]byte(kubelet(state)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "containerRuntimeEndpoint": "unix:///state/run/containerd.sock",
+		"clusterDNS": []any{layout.DNSIP}, "serializeImagePulls": false, "maxPods": float64(200),
+		"authorization": map[string]any{"mode": "Webhook"},
+	}
+	for key, value := range want {
+		if diff := cmp.Diff(value, got[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+}
+
+func TestProxyAndCNIParse(t *testing.T) {
+	var p, c map[string]any
+	if err := yaml.Unmarshal([]byte(proxy(state, Facts{})), &p); err != nil {
+		t.Error(err)
+	}
+	if err := json.Unmarshal([]byte(cni(state)), &c); err != nil {
+		t.Error(err)
+	}
+	if p["mode"] != "iptables" || c["name"] != "bpa" {
+		t.Errorf("mode %v, network %v", p["mode"], c["name"])
+	}
+}
+
+// A machine's API server and a test's must be able to run side by side.
+func TestControlPlanesShareNothing(t *testing.T) {
+	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", EtcdPort: "1", EtcdPeer: "2", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
+	for _, c := range []supervisor.Component{other.Etcd(), other.APIServer()} {
+		for _, arg := range c.Args[1:] {
+			if strings.Contains(arg, "/state/") || strings.Contains(arg, layout.NodeIP) || strings.Contains(arg, ":2379") {
+				t.Errorf("%s of a test uses the machine's: %s", c.Name, arg)
+			}
+		}
+	}
+}
+
+func TestWriteKeepsTheTimeStampOfWhatIsRight(t *testing.T) {
+	path := t.TempDir() + "/a/b"
+	files := map[string]string{path: "text"}
+	if err := Write(files); err != nil {
+		t.Fatal(err)
+	}
+	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(path, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(files); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(past) {
+		t.Errorf("written again without need: %v, %v", info.ModTime(), err)
+	}
+	files[path] = "other"
+	if err := Write(files); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "other" {
+		t.Errorf("content %q, %v; want other", got, err)
+	}
+}
