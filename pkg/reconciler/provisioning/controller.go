@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"sync/atomic"
@@ -24,6 +25,7 @@ import (
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/system"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
@@ -145,7 +147,8 @@ func (w waker) secretChanged(namespace, name string) {
 		return
 	}
 	for _, p := range all {
-		if p.Spec.SSH.SecretName == name && !p.Status.IsReady() {
+		// What was stored without the webhook has no defaults in it.
+		if cmp.Or(p.Spec.SSH.SecretName, v1alpha1.DefaultSSHSecret) == name && !p.Status.IsReady() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

@@ -15,7 +15,7 @@ type Event struct {
 
 // quiet are reasons of Ready that an event of their own tells, or that nobody waits to hear.
 var quiet = map[string]bool{
-	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, "NewObservedGenFailure": true,
+	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
 }
 
 // Events tells what happened between two statuses, the older of which was stored.
@@ -40,8 +40,11 @@ func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
 	case is == nil || after.Failure != nil:
 	case is.IsTrue() && !was.IsTrue():
 		tell(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", after.APIEndpoint)
-	case !is.IsTrue() && !quiet[is.Reason] && (was == nil || was.Reason != is.Reason):
+	case quiet[is.Reason] || was != nil && was.Reason == is.Reason:
+	case is.IsFalse():
 		tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+	default:
+		tell(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
 	}
 	return events
 }

@@ -118,6 +118,9 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 // hint says what a person can do about a failure for good.
 func hint(name, run string, cause Cause) string {
 	look := fmt.Sprintf("see `tkn pipelinerun logs %s`", run)
+	if cause.Task == "" { // there is no log where no task ran
+		look = fmt.Sprintf("see `tkn pipelinerun describe %s`", run)
+	}
 	again := fmt.Sprintf("then `kubectl annotate provisioning %s bpa.akraino.org/retry=%s --overwrite`, or change the spec", name, run)
 	switch cause.Reason {
 	case contract.ReasonSSHDenied:

@@ -53,6 +53,7 @@ const (
 	ReasonSpecChanged    = "SpecChanged"
 	ReasonKubeconfigLost = "KubeconfigLost"
 	ReasonExpired        = "KubeconfigExpired"
+	reasonStoring        = "StoringKubeconfig"
 )
 
 // recheck is how often the pods of a cancelled run are counted.
@@ -184,10 +185,15 @@ func start(s Seen) Step {
 	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
-		if s.wanted(*newest) {
+		switch {
+		case !s.wanted(*newest):
+		case newest.State == Failed && Classify(*newest).Reason == contract.ReasonHostsNotAvailable:
+			step.Attempt = newest.Attempt // nothing was tried on any host
+		default:
 			step.Attempt = newest.Attempt + 1
 		}
 	}
+	step.Message = fmt.Sprintf("starting attempt %d to install the cluster", step.Attempt)
 	return step
 }
 

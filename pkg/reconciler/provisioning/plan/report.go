@@ -20,7 +20,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Tim
 	reportProgress(status, s, now) // before the run: it compares with the one that the status knows
 	reportRun(status, s)
 	reportInstalled(status, s)
-	reportFailure(p, s)
+	reportFailure(p, s, step, now)
 	reportNodes(status, s)
 
 	status.InitializeConditions()
@@ -65,9 +65,9 @@ func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 	}
 }
 
-func reportFailure(p *v1alpha1.Provisioning, s Seen) {
+func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	r := s.Newest()
-	if r == nil || r.State != Failed {
+	if r == nil || r.State != Failed || s.Deleting {
 		p.Status.Failure = nil
 		return
 	}
@@ -76,10 +76,13 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen) {
 		Reason: string(cause.Reason), Task: cause.Task, Host: cause.Host, Step: cause.Step, Message: cut(cause.Message, longestMessage),
 		ObservedRetry: r.Retry,
 	}
-	if at, again := retryAt(s, *r, cause); again {
+	switch at, again := retryAt(s, *r, cause); {
+	case again && at.After(now):
 		f.NextAttempt = instant(at)
 		f.Hint = "nothing: the controller tries again by itself"
-	} else {
+	case again || !s.wanted(*r):
+		f.Hint = step.Message // what the next attempt waits for
+	default:
 		f.Hint = hint(s.Name, r.Name, cause)
 	}
 	p.Status.Failure = f
@@ -160,7 +163,10 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
 	}
-	return corev1.ConditionUnknown, c.step.Reason, c.words()
+	if words := c.words(); words != "" {
+		return corev1.ConditionUnknown, c.step.Reason, words
+	}
+	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, fmt.Sprintf("%d of %d hosts are held", have, want)
 }
 
 // claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
@@ -183,6 +189,8 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionTrue, ReasonInstalled, recap(s)
 	case c.failure() != nil:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
+	case c.step.Reason == ReasonSSHKeyMissing: // a person must act
+		return corev1.ConditionFalse, c.step.Reason, c.words()
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
@@ -198,7 +206,7 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 	case c.step.Do == StoreKubeconfig && c.err != nil:
 		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.err.Error(), longestMessage)
 	case c.step.Do == StoreKubeconfig:
-		return corev1.ConditionUnknown, "Storing", "Secret " + name + " is being written"
+		return corev1.ConditionUnknown, reasonStoring, "Secret " + name + " is being written"
 	case c.seen.Installed():
 		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("there is no usable Secret %s and nothing to make it from: "+
 			"annotate the Provisioning with a new bpa.akraino.org/retry to collect another", name)
@@ -214,12 +222,13 @@ func (c conditions) specChanged() bool {
 	return c.status.InstalledDigest != "" && c.seen.Digest != "" && c.status.InstalledDigest != c.seen.Digest
 }
 
-// failure is that of the last run while no other one is about to start.
+// failure is that of the last run, as long as nothing newer is to be said: the rule for failed runs chose the step and left the words to us.
 func (c conditions) failure() *v1alpha1.FailureStatus {
-	if r := c.seen.Newest(); c.status.Failure == nil || !c.seen.wanted(*r) || c.step.Do == StartRun {
+	f := c.status.Failure
+	if f == nil || c.step.Reason != f.Reason || c.step.Message != "" {
 		return nil
 	}
-	return c.status.Failure
+	return f
 }
 
 // failureText reads as one sentence: task, host, step, message, and what comes next.

@@ -1,0 +1,298 @@
+package plan
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+var update = flag.Bool("update", false, "write what is into testdata")
+
+// TestStories plays every story in testdata: paragraphs of things that happen, a line of dashes, and what is chosen and reported then. Go
+// through a changed story by eye after `go test -update`.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(text), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+const rule = "----"
+
+func play(t *testing.T, text string) string {
+	w := newWorld()
+	var out []string
+	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		happened, _, told := strings.Cut(paragraph, "\n"+rule)
+		out = append(out, happened)
+		if !told {
+			out = append(out, "") // a comment
+			continue
+		}
+		for _, line := range strings.Split(happened, "\n") {
+			if !strings.HasPrefix(line, "#") {
+				w.happen(t, strings.Fields(line))
+			}
+		}
+		out = append(out, rule, w.tell(), "")
+	}
+	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
+}
+
+// world is what a story is about: what is seen, the status as it is stored, and the clock.
+type world struct {
+	seen Seen
+	p    *v1alpha1.Provisioning
+	now  time.Time
+	last Step
+}
+
+func newWorld() *world {
+	w := &world{
+		seen: Seen{
+			Name: "edge-1", Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
+			Limits: Limits{Attempts: 3, History: 2},
+			Hosts:  &Need{}, SSH: &Need{},
+		},
+		p:   &v1alpha1.Provisioning{},
+		now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
+	}
+	w.p.Name = "edge-1"
+	return w
+}
+
+func (w *world) happen(t *testing.T, words []string) {
+	rest := strings.Join(words[1:], " ")
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	switch words[0] {
+	case "hosts":
+		w.seen.Hosts = &Need{Missing: rest}
+	case "ssh":
+		w.seen.SSH = &Need{Missing: rest}
+	case "spec":
+		w.seen.Digest, w.seen.Inputs = arg(1), arg(1)
+	case "invalid":
+		w.seen.Invalid = rest
+	case "retry":
+		w.seen.Retry = arg(1)
+	case "paused":
+		w.seen.Paused = arg(1) == "yes"
+	case "delete":
+		w.seen.Deleting = true
+	case "pods":
+		w.seen.Pods = words[1:]
+	case "leftovers":
+		w.seen.Leftovers = words[1:]
+	case "wait":
+		d, err := time.ParseDuration(arg(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(d)
+	case "created":
+		w.create(t)
+	case "claimed":
+		w.claim()
+	case "released":
+		w.seen.Held = nil
+	case "task":
+		w.task(t, arg(1), arg(2), strings.Join(words[min(3, len(words)):], " "))
+	case "progress":
+		percent, _ := strconv.Atoi(arg(1))
+		w.seen.Progress = &contract.Progress{Run: w.newest(t).Name, Percent: percent, Step: strings.Join(words[2:], " ")}
+	case "run":
+		w.end(t, arg(1), strings.Join(words[min(2, len(words)):], " "))
+	case "cancelling":
+		w.newest(t).Cancelling = true
+	case "forgotten":
+		w.seen.Runs = nil
+		w.seen.Collected = false
+	case "pruned":
+		w.seen.Runs = slices.DeleteFunc(w.seen.Runs, func(r Run) bool { return slices.Contains(w.last.Runs, r.Name) })
+	case "kubeconfig":
+		w.kubeconfig(t, arg(1))
+	case "key-gone":
+		w.seen.Collected = false
+	default:
+		t.Fatalf("a story cannot tell %q", words)
+	}
+}
+
+func (w *world) newest(t *testing.T) *Run {
+	t.Helper()
+	if w.seen.Newest() == nil {
+		t.Fatal("there is no run yet")
+	}
+	return w.seen.Newest()
+}
+
+// create is what apply does for StartRun.
+func (w *world) create(t *testing.T) {
+	if w.last.Do != StartRun {
+		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
+	}
+	w.seen.Runs = append(w.seen.Runs, Run{
+		Name: fmt.Sprintf("edge-1-install-%d", w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: "install",
+		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Retry: w.seen.Retry, Started: w.now,
+	})
+}
+
+func (w *world) claim() {
+	w.seen.Held, w.seen.Nodes = nil, nil
+	for i, slot := range w.seen.Slots {
+		host := fmt.Sprintf("host-%d", i+1)
+		w.seen.Held = append(w.seen.Held, host)
+		w.seen.Nodes = append(w.seen.Nodes, contract.Node{Name: slot, Roles: []string{"worker"}, Host: host, Address: fmt.Sprintf("10.0.0.%d", i+1)})
+	}
+}
+
+func (w *world) task(t *testing.T, name, state, text string) {
+	r := w.newest(t)
+	if r.task(name) == nil {
+		r.Tasks = append(r.Tasks, Task{Name: name, Results: map[string]string{}})
+	}
+	task := r.task(name)
+	switch state {
+	case "runs":
+	case "succeeds":
+		task.State, task.Reason = Succeeded, "Succeeded"
+		if name == contract.TaskKubespray {
+			task.Results[contract.ResultRecap] = "2 nodes: ok=80 changed=12 failed=0 unreachable=0 in 94s"
+		}
+		if name == contract.TaskCollectKubeconfig {
+			task.Results[contract.ResultEndpoint] = "https://10.0.0.1:6443"
+			w.seen.Collected = true
+		}
+	case "fails": // by what the task said: reason|host|step|message
+		task.State, task.Reason = Failed, "Failed"
+		parts := strings.SplitN(text, "|", 4)
+		task.Failure = &contract.Failure{Reason: contract.Reason(parts[0]), Host: parts[1], Step: parts[2], Message: parts[3]}
+	case "dies": // by Tekton's reason and message
+		task.State = Failed
+		task.Reason, task.Message, _ = strings.Cut(text, " ")
+	default:
+		t.Fatalf("a task cannot %q", state)
+	}
+}
+
+func (w *world) end(t *testing.T, how, reason string) {
+	r := w.newest(t)
+	r.Completed = w.now
+	switch how {
+	case "succeeds":
+		r.State, r.Reason = Succeeded, "Succeeded"
+	case "fails":
+		r.State = Failed
+		r.Reason, r.Message, _ = strings.Cut(reason, " ")
+	default:
+		t.Fatalf("a run cannot %q", how)
+	}
+}
+
+func (w *world) kubeconfig(t *testing.T, state string) {
+	switch state {
+	case "stored":
+		w.seen.Kubeconfig = &Kubeconfig{Endpoint: "https://10.0.0.1:6443", Expires: w.now.Add(365 * 24 * time.Hour)}
+	case "gone":
+		w.seen.Kubeconfig = nil
+	case "broken":
+		w.seen.Kubeconfig = &Kubeconfig{Broken: "no usable current context"}
+	default:
+		t.Fatalf("a kubeconfig cannot be %q", state)
+	}
+}
+
+// tell decides and reports twice: a second visit to the same world must say nothing new.
+func (w *world) tell() string {
+	before := w.p.Status.DeepCopy()
+	w.last = Next(w.seen, w.now)
+	Report(w.p, w.seen, w.last, nil, w.now)
+	w.seen.InstalledDigest = w.p.Status.InstalledDigest
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+
+	say("%s", describeStep(w.last))
+	status := &w.p.Status
+	for _, t := range []string{"Ready", "HostsClaimed", "ClusterInstalled", "KubeconfigReady"} {
+		for _, c := range status.Conditions {
+			if string(c.Type) == t && c.IsTrue() && c.Reason == "" {
+				say("  %-16s True", t)
+			} else if string(c.Type) == t {
+				say("  %-16s %s %s: %s", t, c.Status, c.Reason, c.Message)
+			}
+		}
+	}
+	if p := status.Progress; p != nil {
+		end := ""
+		if p.EstimatedEnd != nil {
+			end = ", done at " + p.EstimatedEnd.UTC().Format("15:04:05")
+		}
+		say("  progress         %s", strings.TrimRight(p.Summary+" "+p.Step, " ")+end)
+	}
+	for _, n := range status.Nodes {
+		say("  node             %s on %s %s", n.Name, n.Host, n.State)
+	}
+	for _, e := range Events(before, status) {
+		say("  event            %s %s: %s", e.Type, e.Reason, e.Message)
+	}
+	again, later := w.p.DeepCopy(), w.now
+	if w.last.After == 0 || w.last.After > time.Second {
+		later = later.Add(time.Second)
+	}
+	Report(again, w.seen, w.last, nil, later)
+	if diff := cmp.Diff(w.p.Status, again.Status); diff != "" {
+		say("  NOT STEADY (-first +second visit):\n%s", diff)
+	}
+	for i, line := range out {
+		out[i] = strings.TrimRight(line, " ")
+	}
+	return strings.Join(out, "\n")
+}
+
+func describeStep(s Step) string {
+	text := string(s.Do)
+	if s.Do == StartRun {
+		text += fmt.Sprintf(" number %d, attempt %d", s.Number, s.Attempt)
+	}
+	if len(s.Runs) > 0 {
+		text += " " + strings.Join(s.Runs, ", ")
+	}
+	if s.After > 0 {
+		text += ", look again after " + s.After.String()
+	}
+	return text
+}
