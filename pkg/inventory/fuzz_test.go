@@ -30,19 +30,46 @@ func FuzzRender(f *testing.F) {
 			{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Address: "172.31.255.1"},
 			{Name: name, Roles: []string{role}, Address: address},
 		}
-		got, err := Render(r, nodes)
-		if err != nil {
-			return
-		}
-		found, err := readINI(got.HostsINI)
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, got.HostsINI)
-		}
-		if diff := cmp.Diff(expected(r, nodes), found); diff != "" {
-			t.Errorf("hosts.ini (-want +got):\n%s\n%s", diff, got.HostsINI)
-		}
-		checkVars(t, r, got.GroupVars)
+		judge(t, r, nodes)
 	})
+}
+
+// FuzzOneField puts any bytes into one field of a request that is valid otherwise, so that they get past the checks of the others.
+func FuzzOneField(f *testing.F) {
+	for field := range uint8(11) {
+		for _, value := range []string{"x", "10.60.0.9", "w-1\n[etcd]\nevil", "a b=c", "a#b", "'a'", "{{ a }}", "fd00::9%e", "10.8.0.0/13", "https://h:1/p", "1.35.4-rc.1"} {
+			f.Add(field, value)
+		}
+	}
+	f.Fuzz(func(t *testing.T, field uint8, value string) {
+		r := request(func(r *contract.Request) { r.Vars = map[string]json.RawMessage{"own": json.RawMessage(`{"a": 1}`)} })
+		nodes := []contract.Node{master("master-1", "172.31.255.1"), worker("worker-1", "10.60.0.9")}
+		if fields := []*string{
+			&r.Provisioning, &r.Cluster, &r.KubernetesVersion, &r.NetworkPlugin, &r.PodSubnet, &r.ServiceSubnet, &r.SSHUser, &r.DepotURL,
+			&nodes[1].Name, &nodes[1].Address, &nodes[1].Host,
+		}; int(field) < len(fields) {
+			*fields[field] = value
+		} else {
+			r.Vars = map[string]json.RawMessage{value: json.RawMessage("1")}
+		}
+		judge(t, r, nodes)
+	})
+}
+
+func judge(t *testing.T, r contract.Request, nodes []contract.Node) {
+	t.Helper()
+	got, err := Render(r, nodes)
+	if err != nil {
+		return
+	}
+	found, err := readINI(got.HostsINI)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, got.HostsINI)
+	}
+	if diff := cmp.Diff(expected(r, nodes), found); diff != "" {
+		t.Errorf("hosts.ini (-want +got):\n%s\n%s", diff, got.HostsINI)
+	}
+	checkVars(t, r, got.GroupVars)
 }
 
 // ini is what a hosts.ini says: per section its lines, each as words.
