@@ -1,0 +1,119 @@
+package architecture
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+	"knative.dev/pkg/depcheck"
+)
+
+const module = "github.com/akraino-icn/bpa/"
+
+// room is a folder of the module and what the packages in it may import. Paths end with a slash so that one name is no prefix of another.
+type room struct {
+	folder string
+	// ours are the folders of this module that it may import, besides itself.
+	ours []string
+	// foreign are the modules that it may import, by prefix; nil means any.
+	foreign []string
+}
+
+// rooms are listed from the bottom of the stairs to the top; the longest folder that matches a package rules it.
+var rooms = []room{
+	{folder: "pkg/tasks/contract/", foreign: []string{}},
+	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
+	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
+	{folder: "pkg/depot/"},
+
+	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
+	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
+	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
+	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/inventory/store/", ours: []string{"pkg/tasks/contract/", "pkg/inventory/"}},
+	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
+
+	// Tasks and the reconciler know each other by the contract alone.
+	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/"}},
+	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/tasks/contract/"}},
+	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/"}},
+
+	{folder: "cmd/", ours: []string{"pkg/"}},
+	{folder: "test/", ours: []string{"pkg/", "test/"}},
+}
+
+func TestStairs(t *testing.T) {
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: "../.."}, "./pkg/...", "./cmd/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded) < 10 {
+		t.Fatalf("only %d packages: is this the module's folder?", len(loaded))
+	}
+	for _, p := range loaded {
+		path := strings.TrimPrefix(p.PkgPath, module) + "/"
+		r, ok := roomOf(path)
+		if !ok {
+			t.Errorf("%s has no rule: give it one in rooms", p.PkgPath)
+			continue
+		}
+		for imported := range p.Imports {
+			if !r.mayImport(imported + "/") {
+				t.Errorf("%s imports %s, which a package under %s may not", p.PkgPath, imported, r.folder)
+			}
+		}
+	}
+}
+
+func roomOf(path string) (best room, found bool) {
+	for _, r := range rooms {
+		if strings.HasPrefix(path, r.folder) && len(r.folder) >= len(best.folder) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+func (r room) mayImport(path string) bool {
+	if ours, ok := strings.CutPrefix(path, module); ok {
+		return hasPrefix(ours, append(r.ours, r.folder))
+	}
+	domain, _, _ := strings.Cut(path, "/")
+	standard := !strings.Contains(domain, ".")
+	return standard || r.foreign == nil || hasPrefix(path, r.foreign)
+}
+
+func hasPrefix(path string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// What is pure must not reach a client, a network or another process by any way round.
+func TestPurePackagesReachNothing(t *testing.T) {
+	clients := []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client", module + "pkg/client/clientset/versioned"}
+	nothing := append([]string{"k8s.io/apimachinery/pkg/apis/meta/v1", "net/http", "os/exec"}, clients...)
+	depcheck.AssertNoDependency(t, map[string][]string{
+		module + "pkg/tasks/contract":                    nothing,
+		module + "pkg/hosts":                             nothing,
+		module + "pkg/inventory":                         nothing,
+		module + "pkg/ansible":                           nothing,
+		module + "pkg/apis/bpa/v1alpha1":                 clients,
+		module + "pkg/reconciler/provisioning/plan":      clients,
+		module + "pkg/reconciler/provisioning/resources": clients,
+	})
+}
+
+// The store runs before there is a Kubernetes, and kubespray's pod needs none of the controller's library.
+func TestProgramsStaySmall(t *testing.T) {
+	depcheck.AssertNoDependency(t, map[string][]string{
+		module + "cmd/depot":     {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},
+		module + "cmd/kubespray": {"knative.dev/pkg/injection/sharedmain", "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"},
+	})
+}
