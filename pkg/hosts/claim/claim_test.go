@@ -12,6 +12,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -138,6 +139,20 @@ func TestMake(t *testing.T) {
 	}
 	if err := again.Undo(ctx); err != nil || len(holders(t, c)) != 2 {
 		t.Errorf("undo of a claim that took nothing: %v, holders %v", err, holders(t, c))
+	}
+}
+
+func TestMakeWithoutHardwareData(t *testing.T) {
+	c := site(1, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := list.(*metal3.HardwareDataList); ok {
+				return &meta.NoKindMatchError{GroupKind: metal3.GroupVersion.WithKind("HardwareData").GroupKind()}
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	if _, err := Make(ctx, c, wants("a")); err != nil {
+		t.Error(err)
 	}
 }
 

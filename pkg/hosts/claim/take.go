@@ -11,6 +11,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,10 +93,10 @@ func dropLabels(host *metal3.BareMetalHost) {
 	})
 }
 
-// read lists the hosts of a namespace with their hardware.
+// read lists the hosts of a namespace with their hardware. An older Metal3 has no HardwareData; then the hosts' status tells it.
 func read(ctx context.Context, c client.Client, namespace string) (world, error) {
 	var hardware metal3.HardwareDataList
-	if err := c.List(ctx, &hardware, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, &hardware, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return world{}, fmt.Errorf("list the HardwareData of namespace %s: %w", namespace, err)
 	}
 	data := map[string]*metal3.HardwareData{}
