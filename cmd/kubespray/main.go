@@ -8,10 +8,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
@@ -24,7 +24,7 @@ func main() {
 	flag.StringVar(&in.Playbook, "playbook", "cluster.yml", "playbook to run")
 	flag.StringVar(&mounts.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
 	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
-	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+kubespray.KeySSH)
+	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "folder to write to, best in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
@@ -41,7 +41,7 @@ func main() {
 			return nil, err
 		}
 		out, err := kubespray.Run(ctx, in, kubespray.Ports{
-			Dial:       dial,
+			Dial:       node.DialSSH,
 			Playbook:   playbook(in.ScratchDir),
 			KnownHosts: configmap.New(maps, contract.KnownHostsName(*provisioning)),
 			Progress:   configmap.New(maps, contract.ProgressName(*provisioning)),
@@ -52,14 +52,6 @@ func main() {
 		}
 		return map[string]string{contract.ResultRecap: out.Recap}, nil
 	})
-}
-
-func dial(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (kubespray.Connection, error) {
-	client, err := ssh.Dial(ctx, to, key, pinned)
-	if err != nil {
-		return nil, err
-	}
-	return client, nil
 }
 
 func playbook(scratch string) func(context.Context, kubespray.Command, io.Writer, io.Writer) (int, error) {

@@ -48,6 +48,11 @@ func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte,
 	return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
+// Dialer opens connections.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
 // DialContext opens a connection that the host makes on our behalf.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.conn.DialContext(ctx, network, address)

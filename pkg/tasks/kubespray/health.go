@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
@@ -26,7 +27,8 @@ const maxObjects = 64 << 20
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
 	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
 	defer cancel()
-	conn, err := firstControlPlane(ctx, in, key, pins, ports)
+	access := node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}
+	conn, _, err := access.FirstControlPlane(ctx, in.Nodes)
 	if err != nil {
 		return err
 	}
@@ -51,30 +53,13 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 		}
 		pause := time.After(time.Second) // no busy loop if kubectl wait has nothing to wait for
 		if bad[0].await != "" {
-			_, _ = conn.Output(ctx, in.asRoot(kubectl+bad[0].await+" --timeout=15s"), 64<<10) // the next look tells how it ended
+			_, _ = conn.Output(ctx, node.AsRoot(in.Request, kubectl+bad[0].await+" --timeout=15s"), 64<<10) // the next look tells how it ended
 		}
 		select {
 		case <-pause:
 		case <-ctx.Done():
 		}
 	}
-}
-
-func firstControlPlane(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) (Connection, error) {
-	var failed error
-	for _, node := range in.controlPlanes() {
-		dial, cancel := context.WithTimeout(ctx, in.ConnectLimit)
-		conn, err := ports.Dial(dial, in.target(node), key, pins.Of(node.HostUID))
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
-		if failed == nil {
-			reason, _ := reasonOf(err)
-			failed = &outcome.Error{Reason: reason, Host: node.Name, Step: "check the cluster", Err: err}
-		}
-	}
-	return nil, failed
 }
 
 // trouble is one thing that is not as it should be.
@@ -84,10 +69,10 @@ type trouble struct {
 	await string // arguments of kubectl that wait for its end
 }
 
-func look(ctx context.Context, in Input, conn Connection) []trouble {
+func look(ctx context.Context, in Input, conn node.Connection) []trouble {
 	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
-	raw, err := conn.Output(ctx, in.asRoot(kubectl+"get nodes,pods --namespace kube-system --output json --request-timeout=30s"), maxObjects)
+	raw, err := conn.Output(ctx, node.AsRoot(in.Request, kubectl+"get nodes,pods --namespace kube-system --output json --request-timeout=30s"), maxObjects)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
 		return []trouble{{what: "the new API server does not answer kubectl: " + outcome.Cut(exit.Stderr, 300)}}
@@ -137,12 +122,12 @@ func judge(nodes []contract.Node, networkPlugin string, objects []object) []trou
 			pods++
 		}
 	}
-	for _, node := range nodes {
-		o, there := registered[node.Name]
+	for _, n := range nodes {
+		o, there := registered[n.Name]
 		if !there {
-			bad = append(bad, trouble{node.Name, "node " + node.Name + " is not registered", await("create", "node", node.Name)})
+			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not registered", await("create", "node", n.Name)})
 		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
-			bad = append(bad, trouble{node.Name, "node " + node.Name + " is not Ready: " + why, await("condition=Ready", "node", node.Name)})
+			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not Ready: " + why, await("condition=Ready", "node", n.Name)})
 		}
 	}
 	if pods == 0 {

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
@@ -39,18 +39,11 @@ type Output struct {
 
 // Ports are what the task needs of the world.
 type Ports struct {
-	Dial     func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error)
+	Dial     node.Dial
 	Playbook func(ctx context.Context, c Command, stdout, stderr io.Writer) (status int, err error)
 	// KnownHosts and Progress are the ConfigMaps that the reconciler made for them.
 	KnownHosts, Progress Store
 	Log                  io.Writer
-}
-
-// Connection is an SSH connection to a node.
-type Connection interface {
-	Output(ctx context.Context, command string, limit int) ([]byte, error)
-	HostKey() ssh.HostKey
-	Close() error
 }
 
 // Store keeps texts by key. Get of a key that is not there is empty.
@@ -103,12 +96,12 @@ func (in Input) check() (ssh.Key, error) {
 	if len(in.Nodes) == 0 {
 		return nil, fmt.Errorf("%s names no node", contract.KeyNodes)
 	}
-	if len(in.controlPlanes()) == 0 {
+	if len(node.ControlPlanes(in.Nodes)) == 0 {
 		return nil, fmt.Errorf("no node in %s is a control plane", contract.KeyNodes)
 	}
-	for _, node := range in.Nodes {
-		if node.Address == "" || node.HostUID == "" {
-			return nil, fmt.Errorf("node %s has no address or no host", node.Name)
+	for _, n := range in.Nodes {
+		if n.Address == "" || n.HostUID == "" {
+			return nil, fmt.Errorf("node %s has no address or no host", n.Name)
 		}
 	}
 	if !fs.ValidPath(in.Playbook) || strings.HasPrefix(in.Playbook, "-") || path.Ext(in.Playbook) != ".yml" {
@@ -122,22 +115,4 @@ func (in Input) check() (ssh.Key, error) {
 		return nil, fmt.Errorf("the SSH Secret's ssh-privatekey: %w", err)
 	}
 	return key, nil
-}
-
-func (in Input) controlPlanes() []contract.Node {
-	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool {
-		return !slices.Contains(n.Roles, contract.RoleControlPlane)
-	})
-}
-
-func (in Input) target(node contract.Node) ssh.Target {
-	return ssh.Target{Address: node.Address, Port: in.Request.SSHPort, User: in.Request.SSHUser}
-}
-
-// asRoot makes a command run as root.
-func (in Input) asRoot(command string) string {
-	if in.Request.SSHUser == "root" {
-		return command
-	}
-	return "sudo -n " + command
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
 )
@@ -15,9 +16,6 @@ import (
 type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
 }
-
-// KeySSH is the file with the private key in a Secret of type kubernetes.io/ssh-auth.
-const KeySSH = "ssh-privatekey"
 
 // Fill reads what the workspaces hold into the input.
 func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
@@ -34,7 +32,7 @@ func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	}{
 		{m.InventoryDir, contract.KeyHostsINI, &in.HostsINI},
 		{m.InventoryDir, contract.KeyGroupVars, &in.GroupVars},
-		{m.SSHDir, KeySSH, &in.PrivateKey},
+		{m.SSHDir, node.KeyFile, &in.PrivateKey},
 	} {
 		if *file.into, err = readFile(filepath.Join(file.dir, file.name)); err != nil {
 			return outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", file.name, err))

@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
@@ -36,25 +37,25 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	failed := make([]error, len(in.Nodes))
 	var group errgroup.Group
 	group.SetLimit(manyAtOnce)
-	for i, node := range in.Nodes {
+	for i, n := range in.Nodes {
 		group.Go(func() error {
-			seen[i], failed[i] = knock(ctx, in, node, key, pins.Of(node.HostUID), ports)
+			seen[i], failed[i] = knock(ctx, in, n, key, pins.Of(n.HostUID), ports)
 			return nil
 		})
 	}
 	_ = group.Wait()
 
-	for i, node := range in.Nodes {
-		says := "as pinned"
+	for i, n := range in.Nodes {
+		says, at := "as pinned", node.Target(in.Request, n).HostPort()
 		switch {
 		case failed[i] != nil:
 			says = failed[i].Error()
-		case pins.Of(node.HostUID) == nil:
+		case pins.Of(n.HostUID) == nil:
 			says = "first contact, its host key is pinned: " + ssh.Fingerprint(seen[i])
 		}
-		fmt.Fprintf(ports.Log, "  %-16s %-22s %s\n", node.Name, in.target(node).HostPort(), says)
+		fmt.Fprintf(ports.Log, "  %-16s %-22s %s\n", n.Name, at, says)
 		if failed[i] == nil {
-			pins = pins.With(ssh.Pin{UID: node.HostUID, Host: node.Host, At: in.target(node).HostPort(), Key: seen[i]})
+			pins = pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: at, Key: seen[i]})
 		}
 	}
 	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, pins.String()); err != nil {
@@ -64,16 +65,16 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 }
 
 // knock tells whether a node can be worked on: it answers, it is the one it was, it lets us in, and we can be root there.
-func knock(ctx context.Context, in Input, node contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (ssh.HostKey, error) {
+func knock(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (ssh.HostKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
-	conn, err := ports.Dial(ctx, in.target(node), key, pinned)
+	conn, err := ports.Dial(ctx, node.Target(in.Request, n), key, pinned)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	var exit *ssh.ExitError
-	if _, err := conn.Output(ctx, in.asRoot("true"), 64<<10); errors.As(err, &exit) {
+	if _, err := conn.Output(ctx, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
 		return nil, fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)
 	} else if err != nil {
 		return nil, err
@@ -81,16 +82,9 @@ func knock(ctx context.Context, in Input, node contract.Node, key ssh.Key, pinne
 	return conn.HostKey(), nil
 }
 
-// reasonOf classifies an SSH error. The higher the rank, the more a person is needed.
-func reasonOf(err error) (reason contract.Reason, rank int) {
-	var changed *ssh.KeyChangedError
-	switch {
-	case errors.As(err, &changed):
-		return contract.ReasonHostKeyChanged, 3
-	case errors.Is(err, ssh.ErrDenied):
-		return contract.ReasonSSHDenied, 2
-	}
-	return contract.ReasonHostUnreachable, 1
+// rank orders reasons by how much a person is needed.
+func rank(err error) int {
+	return slices.Index([]contract.Reason{contract.ReasonHostUnreachable, contract.ReasonSSHDenied, contract.ReasonHostKeyChanged}, node.Reason(err))
 }
 
 // worst tells of the node that needs a person most, and names the others.
@@ -105,14 +99,11 @@ func worst(in Input, failed []error) error {
 		return nil
 	}
 	slices.SortStableFunc(bad, func(a, b int) int {
-		_, rankA := reasonOf(failed[a])
-		_, rankB := reasonOf(failed[b])
-		return cmp.Compare(rankB, rankA)
+		return cmp.Compare(rank(failed[b]), rank(failed[a]))
 	})
 	first, others := bad[0], bad[1:]
-	reason, _ := reasonOf(failed[first])
-	node := in.Nodes[first]
-	message := fmt.Sprintf("%s (host %s) at %s: %v. %s", node.Name, node.Host, in.target(node).HostPort(), failed[first], advice(in, node, reason))
+	reason, n := node.Reason(failed[first]), in.Nodes[first]
+	message := fmt.Sprintf("%s (host %s) at %s: %v. %s", n.Name, n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, reason))
 	if len(others) > 0 {
 		names := make([]string, len(others))
 		for i, other := range others {
@@ -120,15 +111,15 @@ func worst(in Input, failed []error) error {
 		}
 		message += fmt.Sprintf(" %d more nodes fail: %s", len(others), outcome.Cut(strings.Join(names, ", "), 200))
 	}
-	return &outcome.Error{Reason: reason, Host: node.Name, Step: "connect by SSH", Err: errors.New(message)}
+	return &outcome.Error{Reason: reason, Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
 
 // advice says what to do next.
-func advice(in Input, node contract.Node, reason contract.Reason) string {
+func advice(in Input, n contract.Node, reason contract.Reason) string {
 	switch reason {
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("If the machine was installed anew on purpose, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s; if not, something else answers at its address.",
-			node.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
+			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
 	case contract.ReasonSSHDenied:
 		return "Put the public half of the SSH Secret's key on the host, or set spec.ssh."
 	}

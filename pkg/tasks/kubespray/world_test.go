@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // world is what a test runs in: SSH servers as nodes, a playbook that says what was recorded, stores and a log in memory.
@@ -78,17 +79,17 @@ func newWorld(t *testing.T, workers int) *world {
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second,
 	}
 	for i := range workers + 1 {
-		node := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1)}
+		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1)}
 		if i > 0 {
-			node.Name, node.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
+			n.Name, n.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
 		}
 		// Each node has its own address on loopback, all have the same port.
-		node.Address = fmt.Sprintf("127.0.0.%d", i+1)
-		at := ssh.Target{Address: node.Address, Port: w.in.Request.SSHPort}
+		n.Address = fmt.Sprintf("127.0.0.%d", i+1)
+		at := ssh.Target{Address: n.Address, Port: w.in.Request.SSHPort}
 		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shell, w.hostKey)
 		w.in.Request.SSHPort = server.Port
 		w.servers = append(w.servers, server)
-		w.in.Nodes = append(w.in.Nodes, node)
+		w.in.Nodes = append(w.in.Nodes, n)
 	}
 	w.kubectl = func() string { return healthy(w.in.Nodes...) }
 	return w
@@ -109,9 +110,7 @@ func (w *world) shell(command string, stdout, stderr io.Writer) int {
 
 func (w *world) ports() Ports {
 	return Ports{
-		Dial: func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error) {
-			return ssh.Dial(ctx, to, key, pinned)
-		},
+		Dial: node.DialSSH,
 		Playbook: func(_ context.Context, c Command, stdout, stderr io.Writer) (int, error) {
 			w.ran = append(w.ran, c)
 			return w.play(c, stdout, stderr), nil
