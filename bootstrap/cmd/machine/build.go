@@ -37,7 +37,7 @@ func buildCommand(l layout.Layout) *cobra.Command {
 			if len(names) > 0 && len(steps) < len(names) {
 				return fmt.Errorf("unknown name among %v; `machine build` without a name lists all", names)
 			}
-			return runSteps(cmd.Context(), l, steps)
+			return runSteps(cmd.Context(), l, "build", steps)
 		},
 	}
 }

@@ -42,7 +42,7 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 // down removes in the order of the needs: the supervisor first, or it would restart what is being stopped; mounts
 // before files, or their content would be removed.
 func down(ctx context.Context, l layout.Layout) error {
-	return runSteps(ctx, l, []step{
+	return runSteps(ctx, l, "down", []step{
 		{"components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
 		{"containers", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.KillContainers(ctx, l) }},
 		{"bridge and firewall", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.RemoveNetwork(ctx) }},

@@ -31,7 +31,7 @@ func root(l layout.Layout) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(l), deployCommand(l), downCommand(l), cleanCommand(l), statusCommand(l), logsCommand(l),
+	cmd.AddCommand(upCommand(l), deployCommand(l), downCommand(l), cleanCommand(l), restartCommand(l), statusCommand(l), logsCommand(l),
 		buildCommand(l), loadCommand(l), generateCommand(), apiserverCommand(l), superviseCommand(l))
 	return cmd
 }

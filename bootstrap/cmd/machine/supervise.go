@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,27 +42,70 @@ func start(ctx context.Context, l layout.Layout) (string, error) {
 	client := supervisor.NewClient(paths(l))
 	err := client.Reload(ctx)
 	if errors.Is(err, supervisor.ErrNotRunning) {
-		if err = host.Revive(ctx, l); err == nil {
-			err = detach(l)
-		}
+		ctx, err = startAnew(ctx, l)
 	}
 	if err != nil {
 		return "", err
 	}
 	if err := client.AwaitReady(ctx); err != nil {
-		return "", fmt.Errorf("%w; logs are in %s", err, l.Log())
+		return "", errors.Join(err, context.Cause(ctx), fmt.Errorf("logs are in %s", l.Log()))
 	}
-	return "", nil
+	return age(ctx, client), nil
 }
 
-// detach starts the supervisor in a session of its own, so that it outlives this command and its terminal.
-func detach(l layout.Layout) error {
+// startAnew gives a context that ends when the supervisor does: there is nothing to wait for then.
+func startAnew(ctx context.Context, l layout.Layout) (context.Context, error) {
+	if err := host.Revive(ctx, l); err != nil {
+		return ctx, err
+	}
+	ended, err := detach(l)
+	if err != nil {
+		return ctx, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		err := <-ended
+		cancel(fmt.Errorf("the supervisor ended (%v): see %s", err, l.Log("supervisor.log")))
+	}()
+	return ctx, nil
+}
+
+// age tells when the supervisor runs an older program than the one that is installed: it is not restarted unasked, since
+// everything restarts with it.
+func age(ctx context.Context, client *supervisor.Client) string {
+	pid, _, err := client.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.HasSuffix(exe, " (deleted)") {
+		return "the supervisor is older than bin/machine; `machine restart` renews it"
+	}
+	return ""
+}
+
+func restartCommand(l layout.Layout) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart",
+		Short: "Restart the supervisor and all components; containers live on",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runSteps(cmd.Context(), l, "restart", []step{
+				{"stop components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
+				{"control plane and node", func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
+			})
+		},
+	}
+}
+
+// detach starts the supervisor in a session of its own, so that it outlives this command and its terminal. The channel
+// tells when it ends, as long as this command lives.
+func detach(l layout.Layout) (ended <-chan error, err error) {
 	if err := os.MkdirAll(filepath.Dir(l.Log("supervisor.log")), 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	log, err := os.OpenFile(l.Log("supervisor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close()
 	cmd := exec.Command(l.Bin("machine"), "supervise")
@@ -68,7 +113,9 @@ func detach(l layout.Layout) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the supervisor: %w", err)
+		return nil, fmt.Errorf("start the supervisor: %w", err)
 	}
-	return cmd.Process.Release()
+	result := make(chan error, 1)
+	go func() { result <- cmd.Wait() }()
+	return result, nil
 }

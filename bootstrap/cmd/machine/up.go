@@ -30,7 +30,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSteps(cmd.Context(), l, upSteps(l, source, project))
+			return runSteps(cmd.Context(), l, "up", upSteps(l, source, project))
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", project, "deploy the project itself, too")
@@ -47,7 +47,7 @@ func deployCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSteps(cmd.Context(), l, []step{{"project", func(ctx context.Context, log io.Writer) (string, error) {
+			return runSteps(cmd.Context(), l, "deploy", []step{{"project", func(ctx context.Context, log io.Writer) (string, error) {
 				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log}.Deploy(ctx)
 				return remark(changed), err
 			}}})

@@ -48,18 +48,28 @@ func (c Cluster) AwaitNode(ctx context.Context) error {
 }
 
 // Apply applies a set of manifests unless exactly these were applied under this name before, and tells whether it did.
-func (c Cluster) Apply(ctx context.Context, name string, manifests []byte) (applied bool, err error) {
-	mark, key := c.Layout.Data("applied", name), sum(manifests)
-	if have, err := os.ReadFile(mark); err == nil && string(have) == key {
+func (c Cluster) Apply(ctx context.Context, name string, manifests []byte) (changed bool, err error) {
+	if c.applied(name, manifests) {
 		return false, nil
 	}
+	return true, c.applyAgain(ctx, name, manifests)
+}
+
+// applied tells whether exactly these manifests were the last under this name.
+func (c Cluster) applied(name string, manifests []byte) bool {
+	have, err := os.ReadFile(c.Layout.Data("applied", name))
+	return err == nil && string(have) == sum(manifests)
+}
+
+func (c Cluster) applyAgain(ctx context.Context, name string, manifests []byte) error {
 	if err := c.applyNow(ctx, manifests); err != nil {
-		return false, fmt.Errorf("apply %s: %w", name, err)
+		return fmt.Errorf("apply %s: %w", name, err)
 	}
+	mark := c.Layout.Data("applied", name)
 	if err := os.MkdirAll(filepath.Dir(mark), 0o755); err != nil {
-		return true, err
+		return err
 	}
-	return true, os.WriteFile(mark, []byte(key), 0o644)
+	return os.WriteFile(mark, []byte(sum(manifests)), 0o644)
 }
 
 // applyNow applies server-side: Tekton's CRDs are larger than the annotation that kubectl would keep otherwise. A kind

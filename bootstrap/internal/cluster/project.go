@@ -35,8 +35,8 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	changed, err := c.Apply(ctx, "project", resolved)
-	if err != nil {
+	changed := !c.applied("project", resolved)
+	if err := c.applyAgain(ctx, "project", resolved); err != nil { // always: whoever develops it may have deleted some of it
 		return false, err
 	}
 	return changed, c.AwaitRollout(ctx, projectNamespace)

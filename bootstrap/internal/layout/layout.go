@@ -40,6 +40,9 @@ func (l Layout) Cache(parts ...string) string { return l.path(append([]string{"c
 // DepotDir is the store's content: the registry and the downloads.
 func (l Layout) DepotDir() string { return l.path("depot") }
 
+// CommandLock is held by the command that works on the state folder.
+func (l Layout) CommandLock() string { return l.path(".lock") }
+
 // What belongs to the running cluster and goes with `machine down`.
 
 // Kubeconfig is the cluster administrator's.
