@@ -10,6 +10,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +56,7 @@ const callLimit = 30 * time.Second
 
 // hostClient reads and writes hosts at the API server of this pod, or at that of $KUBECONFIG, without a cache.
 func hostClient() (client.Client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	config, err := apiServer()
 	if err != nil {
 		return nil, err
 	}
@@ -66,4 +67,11 @@ func hostClient() (client.Client, error) {
 		return nil, err
 	}
 	return client.New(config, client.Options{Scheme: scheme})
+}
+
+func apiServer() (*rest.Config, error) {
+	if path := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path != "" {
+		return clientcmd.BuildConfigFromFlags("", path)
+	}
+	return rest.InClusterConfig()
 }

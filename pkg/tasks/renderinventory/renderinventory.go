@@ -46,10 +46,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
-	fmt.Fprintf(ports.Log, "%s:\n\n%s\n%s:\n\n%s", contract.KeyHostsINI, rendered.HostsINI, contract.KeyGroupVars, rendered.GroupVars)
-	for _, note := range rendered.Notes {
-		fmt.Fprintf(ports.Log, "\nNote: %s.\n", note)
-	}
+	tell(ports.Log, in.Request, rendered)
 	for key, text := range map[string][]byte{contract.KeyHostsINI: rendered.HostsINI, contract.KeyGroupVars: rendered.GroupVars} {
 		if err := ports.Inventory.Set(ctx, key, string(text)); err != nil {
 			return Output{}, outcome.Because(ports.Reason(err), err)

@@ -36,7 +36,7 @@ func input() Input {
 		Request: contract.Request{
 			Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/16",
 			ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, Slots: []contract.Slot{{Name: "m-1"}, {Name: "m-2"}},
-			Vars: map[string]json.RawMessage{"own": json.RawMessage(`"value"`)},
+			Vars: map[string]json.RawMessage{"own": json.RawMessage(`"p4ssw0rd"`)},
 		},
 		Nodes: []contract.Node{
 			{Name: "m-1", Roles: roles, Host: "host-1", Address: "10.0.0.1"}, {Name: "m-2", Roles: roles, Host: "host-2", Address: "10.0.0.2"},
@@ -61,10 +61,13 @@ func TestRun(t *testing.T) {
 	if got.Digest != want.Digest() {
 		t.Errorf("Digest = %s, want %s", got.Digest, want.Digest())
 	}
-	for _, line := range []string{"m-2 ansible_host=10.0.0.2", `"own": "value"`, "Note: etcd needs an odd number"} {
+	for _, line := range []string{"m-2 ansible_host=10.0.0.2", "own: as in spec.kubespray.vars", `kube_version: "1.35.4"`, "Note: etcd needs an odd number"} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log does not show %q:\n%s", line, log)
 		}
+	}
+	if strings.Contains(log.String(), "p4ssw0rd") {
+		t.Errorf("the log shows the value of a person's own variable:\n%s", log)
 	}
 }
 

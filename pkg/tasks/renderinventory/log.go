@@ -1,0 +1,39 @@
+package renderinventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// tell prints the inventory. Of the person's own variables only the names: a value can be a password, and a log is read by many.
+func tell(log io.Writer, request contract.Request, rendered inventory.Inventory) {
+	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.HostsINI)
+	var vars map[string]json.RawMessage
+	if err := json.Unmarshal(rendered.GroupVars, &vars); err != nil {
+		fmt.Fprintf(log, "  not readable: %v\n", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if _, own := request.Vars[name]; own {
+			fmt.Fprintf(log, "  %s: as in spec.kubespray.vars\n", name)
+			continue
+		}
+		fmt.Fprintf(log, "  %s: %s\n", name, oneLine(vars[name]))
+	}
+	for _, note := range rendered.Notes {
+		fmt.Fprintf(log, "\nNote: %s.\n", note)
+	}
+}
+
+func oneLine(value json.RawMessage) string {
+	text, err := json.Marshal(value) // which compacts
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
