@@ -1,0 +1,56 @@
+// Command collect-kubeconfig is the task of that name: it has the new cluster sign the certificate of the kubeconfig.
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/collectkubeconfig"
+	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+)
+
+func main() {
+	in := collectkubeconfig.Input{}
+	provisioning := flag.String("provisioning", "", "name of the Provisioning")
+	namespace := flag.String("namespace", "", "its namespace")
+	flag.StringVar(&in.CertificateRequest, "certificate-request", "", "request for the client certificate, PEM")
+	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
+	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
+	sshDir := flag.String("ssh-dir", "", "folder with "+node.KeyFile)
+	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
+	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign")
+	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	flag.Parse()
+
+	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		var err error
+		if in.Request, err = workspace.Request(*requestDir, *namespace, *provisioning); err != nil {
+			return nil, err
+		}
+		if in.Nodes, err = workspace.Nodes(*inventoryDir); err != nil {
+			return nil, err
+		}
+		if in.PrivateKey, err = node.ReadFile(*sshDir, node.KeyFile); err != nil {
+			return nil, err
+		}
+		maps, err := configmap.Client(*namespace)
+		if err != nil {
+			return nil, err
+		}
+		out, err := collectkubeconfig.Run(ctx, in, collectkubeconfig.Ports{
+			Dial:       node.DialSSH,
+			KnownHosts: configmap.New(maps, contract.KnownHostsName(*provisioning)),
+			Log:        os.Stdout,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out.Results()
+	})
+}

@@ -1,0 +1,154 @@
+package collectkubeconfig
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	certificatesv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// admin is the administrator's access to the new cluster. It holds a private key: never print it.
+type admin struct {
+	config   *rest.Config
+	ca       []byte // PEM, certificates only
+	endpoint string
+}
+
+// parseAdmin reads a kubeconfig. A server at the node's own loopback is taken to be at the node's address. Errors quote nothing of it.
+func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, errors.New("it is no valid kubeconfig")
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil || server.Scheme != "https" || server.Hostname() == "" {
+		return nil, errors.New("it names no server by https")
+	}
+	if config.Insecure || len(config.CAData) == 0 {
+		return nil, errors.New("it holds no CA to know the server by")
+	}
+	ca, err := onlyCertificates(config.CAData)
+	if err != nil {
+		return nil, err
+	}
+	if local(server.Hostname()) {
+		port := server.Port()
+		if port == "" {
+			port = "443"
+		}
+		server.Host = net.JoinHostPort(address, port)
+	}
+	config.Host = server.String()
+	config.UserAgent = "bpa-collect-kubeconfig"
+	return &admin{config: config, ca: ca, endpoint: server.String()}, nil
+}
+
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// onlyCertificates keeps the certificates of a PEM text: comments would take room in the results, and a key must not get there.
+func onlyCertificates(text []byte) ([]byte, error) {
+	var kept []byte
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, errors.New("its CA holds other things than certificates")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, fmt.Errorf("its CA: %w", err)
+		}
+		kept = append(kept, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	}
+	if len(kept) == 0 {
+		return nil, errors.New("its CA is no certificate")
+	}
+	return kept, nil
+}
+
+// cluster is the new cluster's API, as far as it is needed.
+type cluster struct {
+	requests  certificatesv1.CertificateSigningRequestInterface
+	maps      corev1.ConfigMapInterface
+	discovery discovery.ServerVersionInterface
+}
+
+// callLimit bounds one call; watches are begun anew.
+const callLimit = 30 * time.Second
+
+// open makes clients that connect to the API server directly, and through the node if the pods' network does not reach it.
+func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) {
+	config := rest.CopyConfig(a.config)
+	config.Timeout = callLimit
+	config.Dial = (&route{through: through, limit: limit}).dial
+	certs, err := certificatesv1.NewForConfig(config)
+	if err != nil {
+		return nil, outcome.Because(apierror.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+	}
+	core, err := corev1.NewForConfig(config)
+	if err != nil {
+		return nil, outcome.Because(apierror.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+	}
+	return &cluster{
+		requests:  certs.CertificateSigningRequests(),
+		maps:      core.ConfigMaps("kube-system"),
+		discovery: discovery.NewDiscoveryClient(certs.RESTClient()),
+	}, nil
+}
+
+func (c *cluster) version() (string, error) {
+	version, err := c.discovery.ServerVersion()
+	if err != nil {
+		return "", outcome.Because(apierror.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
+	}
+	return version.GitVersion, nil
+}
+
+// route finds the way to the API server once and keeps to it.
+type route struct {
+	through ssh.Dialer
+	limit   time.Duration
+
+	mu     sync.Mutex
+	tunnel bool
+}
+
+func (r *route) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	r.mu.Lock()
+	tunnel := r.tunnel
+	r.mu.Unlock()
+	if !tunnel {
+		dialer := net.Dialer{Timeout: min(r.limit, 5*time.Second)}
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			return conn, nil
+		}
+	}
+	conn, err := r.through.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s, also through the control plane: %w", address, err)
+	}
+	r.mu.Lock()
+	r.tunnel = true
+	r.mu.Unlock()
+	return conn, nil
+}
