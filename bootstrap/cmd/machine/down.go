@@ -46,8 +46,8 @@ func down(ctx context.Context, l layout.Layout) error {
 		{"components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
 		{"containers", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.KillContainers(ctx, l) }},
 		{"bridge and firewall", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.RemoveNetwork(ctx) }},
-		{"control groups", func(context.Context, io.Writer) (string, error) {
-			return "", host.RemoveControlGroups(l.Run("cgroup"))
+		{"control groups", func(ctx context.Context, _ io.Writer) (string, error) {
+			return "", host.RemoveControlGroups(ctx, l.Run("cgroup"))
 		}},
 		{"mounts and files", func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
 		{"nothing is left", func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},

@@ -24,7 +24,7 @@ func TestPlanStartsInAWorkingOrder(t *testing.T) {
 	}
 	for _, pair := range [][2]string{
 		{"etcd", "kube-apiserver"}, {"kube-apiserver", "kube-controller-manager"}, {"kube-apiserver", "kube-scheduler"},
-		{"containerd", "kubelet"}, {"kube-apiserver", "kubelet"}, {"kube-apiserver", "kube-proxy"},
+		{"containerd", "kubelet"}, {"kube-apiserver", "kubelet"}, {"kubelet", "kube-proxy"},
 	} {
 		if slices.Index(order, pair[0]) > slices.Index(order, pair[1]) {
 			t.Errorf("%s starts before %s: %v", pair[1], pair[0], order)

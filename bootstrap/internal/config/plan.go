@@ -71,10 +71,11 @@ func kubeletComponent(l layout.Layout) supervisor.Component {
 	}
 }
 
+// kube-proxy asks for its node and, where there is none yet, asks again only after ever longer pauses.
 func proxyComponent(l layout.Layout) supervisor.Component {
 	conf := l.Etc("proxy.yaml")
 	return supervisor.Component{
-		Name: "kube-proxy", Needs: []string{"kube-apiserver"}, Health: "http://127.0.0.1:10256/livez",
+		Name: "kube-proxy", Needs: []string{"kubelet"}, Health: "http://127.0.0.1:10256/livez",
 		Inputs: []string{l.Bin("kube"), conf, filepath.Join(l.PKI(), "proxy.kubeconfig")},
 		Args:   []string{l.Bin("kube-proxy"), "--config=" + conf},
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,8 +115,27 @@ func removeGroups(groups []string) error {
 }
 
 // RemoveControlGroups removes the groups of pods and lab nodes, also in hierarchies that are mounted nowhere; those
-// are mounted at scratch meanwhile. Their processes must be gone.
-func RemoveControlGroups(scratch string) error {
+// are mounted at scratch meanwhile. Their processes must be killed; the kernel may still be busy with the last of them,
+// so a refusal is tried again for some seconds.
+func RemoveControlGroups(ctx context.Context, scratch string) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := removeControlGroups(scratch)
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func removeControlGroups(scratch string) error {
 	roots, err := cgroupRoots()
 	if err != nil {
 		return err

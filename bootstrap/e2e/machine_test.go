@@ -1,0 +1,230 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/host"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
+)
+
+var (
+	state  = layout.FromEnv()
+	client = supervisor.NewClient(supervisor.Paths{Socket: state.SupervisorSocket(), Lock: state.Run("supervisor.lock")})
+)
+
+func TestEveryKilledComponentComesBackAndPodsRunOn(t *testing.T) {
+	before := pods(t)
+	_, components := status(t)
+	for _, c := range components {
+		t.Run(c.Name, func(t *testing.T) {
+			kill(t, c.PID)
+			eventually(t, c.Name+" runs again", func() bool {
+				for _, now := range statusNow(t) {
+					if now.Name == c.Name {
+						return now.Phase == supervisor.Ready && now.PID != c.PID
+					}
+				}
+				return false
+			})
+		})
+	}
+	allReady(t)
+	samePods(t, before)
+}
+
+func TestTheSupervisorsDeathIsCleanAndUpHealsIt(t *testing.T) {
+	before := pods(t)
+	pid, components := status(t)
+	kill(t, pid)
+	eventually(t, "all components are gone", func() bool {
+		for _, c := range components {
+			if alive(c.PID) {
+				return false
+			}
+		}
+		return true
+	})
+	up(t)
+	samePods(t, before)
+}
+
+func TestTheClusterSurvivesTheDeathOfEverything(t *testing.T) {
+	kubectl(t, "delete", "configmap", "survivor", "--ignore-not-found")
+	kubectl(t, "create", "configmap", "survivor", "--from-literal=written=before")
+	pid, _ := status(t)
+	kill(t, pid)
+	if err := host.KillContainers(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.RemoveNetwork(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	up(t)
+	if got := kubectl(t, "get", "configmap", "survivor", "-o", "jsonpath={.data.written}"); got != "before" {
+		t.Errorf("the object written before says %q", got)
+	}
+	newPodWorks(t)
+}
+
+func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
+	machine(t, "down")
+	left, err := host.Leftovers(t.Context(), state)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left after down: %v, %v", left, err)
+	}
+	for _, dir := range state.ClusterDirs() {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there (%v)", dir, err)
+		}
+	}
+	machine(t, "down") // of nothing
+	up(t)
+	newPodWorks(t)
+	began := time.Now()
+	up(t)
+	t.Logf("up of what is up took %s", time.Since(began).Round(100*time.Millisecond))
+}
+
+// newPodWorks: scheduling, the node agent, the network and DNS in one.
+func newPodWorks(t *testing.T) {
+	t.Helper()
+	kubectl(t, "delete", "pod", "probe", "--ignore-not-found", "--force", "--grace-period=0")
+	image := strings.TrimSpace(kubectl(t, "-n", "kube-system", "get", "deployment", "coredns", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
+	kubectl(t, "run", "probe", "--image="+image, "--restart=Never", "--command", "--", "/coredns", "-version")
+	kubectl(t, "wait", "pod/probe", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+	kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+}
+
+// alive tells whether the process runs; a zombie that its parent has not looked at yet does not.
+func alive(pid int) bool { return host.ResidentKiB(pid) > 0 }
+
+func status(t *testing.T) (int, []supervisor.Status) {
+	t.Helper()
+	pid, components, err := client.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid, components
+}
+
+func statusNow(t *testing.T) []supervisor.Status {
+	_, components := status(t)
+	return components
+}
+
+func allReady(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := client.AwaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pods maps the running containers of kube-system to the time at which they started.
+func pods(t *testing.T) map[string]string {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Status   struct {
+				ContainerStatuses []struct {
+					State struct {
+						Running *struct{ StartedAt string }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(kubectl(t, "-n", "kube-system", "get", "pods", "-o", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	started := map[string]string{}
+	for _, p := range list.Items {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.State.Running != nil {
+				started[p.Metadata.Name] = c.State.Running.StartedAt
+			}
+		}
+	}
+	if len(started) == 0 {
+		t.Fatal("no pod runs in kube-system")
+	}
+	return started
+}
+
+func samePods(t *testing.T, before map[string]string) {
+	t.Helper()
+	after := pods(t)
+	for name, started := range before {
+		if after[name] != started {
+			t.Errorf("pod %s ran since %s, now since %q", name, started, after[name])
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	limit := time.After(90 * time.Second)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited 90 s in vain until %s", what)
+		}
+	}
+}
+
+func up(t *testing.T) {
+	t.Helper()
+	machine(t, "up", "--project=false")
+}
+
+func machine(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/machine"}, args...)...)
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	t.Logf("machine %s\n%s", strings.Join(args, " "), out)
+	if err != nil {
+		t.Fatalf("machine %s: %v", strings.Join(args, " "), err)
+	}
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(state.BinDir(), "kubectl"), append([]string{"--kubeconfig=" + state.Kubeconfig()}, args...)...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, exit.Stderr)
+	} else if err != nil {
+		t.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
