@@ -86,10 +86,12 @@ func resetCommand() *cobra.Command {
 }
 
 func sshCommand() *cobra.Command {
-	return fleetCommand("ssh HOST COMMAND...", "Run a command on a machine as root", cobra.MinimumNArgs(2),
+	c := fleetCommand("ssh HOST COMMAND...", "Run a command on a machine as root", cobra.MinimumNArgs(2),
 		func(c *cobra.Command, f *fleet.Fleet, args []string) error {
 			out, err := f.Run(c.Context(), args[0], strings.Join(args[1:], " "))
 			fmt.Print(out)
 			return err
 		})
+	c.Flags().SetInterspersed(false) // flags after the host are the command's
+	return c
 }
