@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 
@@ -31,7 +32,7 @@ func New(maps typedv1.ConfigMapInterface, name string) *Store {
 
 // Client talks to the API server of the pod that this process runs in, or to the one of $KUBECONFIG.
 func Client(namespace string) (typedv1.ConfigMapInterface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	config, err := config()
 	if err != nil {
 		return nil, outcome.Because(contract.ReasonInternal, fmt.Errorf("find the API server: %w", err))
 	}
@@ -42,6 +43,13 @@ func Client(namespace string) (typedv1.ConfigMapInterface, error) {
 		return nil, outcome.Because(contract.ReasonInternal, fmt.Errorf("API client: %w", err))
 	}
 	return client.ConfigMaps(namespace), nil
+}
+
+func config() (*rest.Config, error) {
+	if file := os.Getenv("KUBECONFIG"); file != "" {
+		return clientcmd.BuildConfigFromFlags("", file)
+	}
+	return rest.InClusterConfig() // not by clientcmd, which warns about what is meant to be so
 }
 
 // Get is the value of a key, empty if there is none.
