@@ -14,8 +14,8 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 step "Lab: three machines that fit, one that is too small, one that is out of order"
 kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null | # an earlier demo's, so that its hosts are free
   xargs -r kubectl delete --namespace "$namespace" --timeout=180s
+lab down --namespace "$namespace"
 lab up --namespace "$namespace" --nodes 3 --misfits 2
-lab reset --namespace "$namespace"
 run kubectl get baremetalhosts --namespace "$namespace" --request-timeout=10s
 
 step "One resource: master-1 pinned by its MAC address, two workers by CPU and memory"
