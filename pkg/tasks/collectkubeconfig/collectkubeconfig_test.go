@@ -1,0 +1,189 @@
+package collectkubeconfig
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificates "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+func TestRun(t *testing.T) {
+	w := newWorld(t)
+	out, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Endpoint != w.api.URL || out.Version != "v1.35.4" {
+		t.Errorf("endpoint %s, version %s; want %s, v1.35.4", out.Endpoint, out.Version, w.api.URL)
+	}
+	w.opens(out)
+	if want := []certificates.KeyUsage{certificates.UsageDigitalSignature, certificates.UsageClientAuth}; cmp.Diff(want, w.csr.Spec.Usages) != "" ||
+		w.csr.Spec.SignerName != "kubernetes.io/kube-apiserver-client" || *w.csr.Spec.ExpirationSeconds != 365*24*3600 {
+		t.Errorf("asked for %+v", w.csr.Spec)
+	}
+	results, err := out.Results()
+	if err != nil || len(results) != 4 {
+		t.Errorf("Results() = %d results, %v", len(results), err)
+	}
+	w.hidesAdmin(results)
+
+	again, err := w.run()
+	if diff := cmp.Diff(out, again); err != nil || diff != "" || w.creates != 2 {
+		t.Errorf("a second run: %v after %d requests (-first +second):\n%s", err, w.creates, diff)
+	}
+}
+
+// opens uses what came back as a kubectl would.
+func (w *world) opens(out Output) {
+	w.t.Helper()
+	pair, err := tls.X509KeyPair([]byte(out.Certificate), []byte(keyPEM(w.t, w.key)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(out.CA))
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}, Timeout: 10 * time.Second}
+	answer, err := client.Get(out.Endpoint + "/version")
+	if err != nil || answer.StatusCode != 200 {
+		w.t.Fatalf("with the certificate: %v, %v", answer, err)
+	}
+	answer.Body.Close()
+}
+
+// hidesAdmin looks for the administrator's key in everything that leaves the task.
+func (w *world) hidesAdmin(results map[string]string) {
+	w.t.Helper()
+	body := strings.Split(w.adminKey, "\n")[1]
+	for where, text := range map[string]string{"log": w.log.String(), "results": strings.Join([]string{results["ca"], results["certificate"], results["endpoint"], results["failure"]}, "")} {
+		for _, secret := range []string{body, base64.StdEncoding.EncodeToString([]byte(w.adminKey))[:60], "PRIVATE KEY"} {
+			if strings.Contains(text, secret) {
+				w.t.Errorf("the %s shows the administrator's key:\n%s", where, text)
+			}
+		}
+	}
+}
+
+// The API server listens where only the control plane reaches it: the task goes through the SSH connection.
+func TestThroughTheControlPlane(t *testing.T) {
+	w := newWorld(t)
+	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, _, err := connect(t.Context(), w.in, Ports{Dial: dialForwarding(w.api.Listener.Addr().String()), KnownHosts: w, Log: &w.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	config.config.Host = "https://" + closed.Addr().String() // refuses us
+	cluster, err := config.open(conn, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version, err := cluster.version(); err != nil || version != "v1.35.4" {
+		t.Errorf("version %q, %v", version, err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	stranger, strangerFile := sshtest.NewKey(t)
+	for _, tc := range []struct {
+		name   string
+		spoil  func(*world)
+		reason contract.Reason
+		says   string
+	}{
+		{"no request", func(w *world) { w.in.CertificateRequest = "nonsense" }, contract.ReasonInvalidRequest, "certificate-request"},
+		{"a key instead of a request", func(w *world) { w.in.CertificateRequest = w.adminKey }, contract.ReasonInvalidRequest, "certificate-request"},
+		{"key refused", func(w *world) { w.in.PrivateKey = strangerFile }, contract.ReasonSSHDenied, "user root"},
+		{"host key changed", func(w *world) { w.pins[0].Key = stranger.PublicKey() }, contract.ReasonHostKeyChanged, ssh.Fingerprint(stranger.PublicKey())},
+		{"host never seen", func(w *world) { w.pins = nil }, contract.ReasonInvalidRequest, "not known"},
+		{"host down", func(w *world) { w.ssh.Stop() }, contract.ReasonHostUnreachable, "connection refused"},
+		{"no cluster there", func(w *world) { w.adminConf = "" }, contract.ReasonClusterUnhealthy, "no such file"},
+		{"admin.conf is broken", func(w *world) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "no valid kubeconfig"},
+		{"admin.conf trusts anybody", func(w *world) { w.adminConf = kubeconfig(w.api.URL, "", "", "") }, contract.ReasonClusterUnhealthy, "no CA"},
+		{"API server down", func(w *world) { w.api.Close() }, contract.ReasonAPIUnavailable, "version"},
+		{"another CA", func(w *world) {
+			w.adminConf = kubeconfig(w.api.URL, inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw), "", "")
+		}, contract.ReasonAPIUnavailable, "x509"},
+		{"signer refuses", func(w *world) {
+			w.sign = func(csr *certificates.CertificateSigningRequest) {
+				csr.Status.Conditions = append(csr.Status.Conditions, certificates.CertificateSigningRequestCondition{
+					Type: certificates.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerValidationFailure", Message: "no"})
+			}
+		}, contract.ReasonClusterUnhealthy, "SignerValidationFailure"},
+		{"signer sleeps", func(w *world) {
+			w.in.SignLimit = time.Second
+			w.sign = func(*certificates.CertificateSigningRequest) {}
+		}, contract.ReasonClusterUnhealthy, "kube-controller-manager"},
+		{"certificate of another key", func(w *world) {
+			w.sign = func(csr *certificates.CertificateSigningRequest) { w.issueTo(csr, w.ca, &newKey(w.t).PublicKey) }
+		}, contract.ReasonClusterUnhealthy, "another key"},
+		{"certificate of another CA", func(w *world) {
+			other := newAuthority(w.t)
+			w.sign = func(csr *certificates.CertificateSigningRequest) { w.issueTo(csr, other, nil) }
+		}, contract.ReasonClusterUnhealthy, "unknown authority"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			tc.spoil(w)
+			_, err := w.run()
+			f := outcome.FailureOf(err)
+			if f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
+				t.Errorf("failure %+v, want %s that tells %q", f, tc.reason, tc.says)
+			}
+			w.hidesAdmin(map[string]string{"failure": f.Message})
+		})
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	w := newWorld(t)
+	ca := w.clientCA
+	for server, want := range map[string]string{
+		"https://127.0.0.1:6443":             "https://10.0.0.7:6443",
+		"https://localhost:6443":             "https://10.0.0.7:6443",
+		"https://[::1]:6443":                 "https://10.0.0.7:6443",
+		"https://10.0.0.9:6443":              "https://10.0.0.9:6443",
+		"https://api.edge-1.example:443":     "https://api.edge-1.example:443",
+		"https://lb-apiserver.internal:6443": "https://lb-apiserver.internal:6443",
+	} {
+		got, err := parseAdmin([]byte(kubeconfig(server, ca, "", "")), "10.0.0.7")
+		if err != nil || got.endpoint != want {
+			t.Errorf("endpoint of %s = %v, %v; want %s", server, got, err, want)
+		}
+	}
+	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7"); err == nil {
+		t.Error("a server without TLS is taken")
+	}
+	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7"); err == nil {
+		t.Error("a CA with a private key in it is taken: it would be a result")
+	}
+}
+
+func TestResultsMustFit(t *testing.T) {
+	w := newWorld(t)
+	out := Output{CA: strings.Repeat(w.clientCA, 10), Certificate: w.clientCA, Endpoint: "https://10.0.0.7:6443", Version: "v1.35.4"}
+	results, err := out.Results()
+	if err == nil || results != nil || outcome.FailureOf(err).Reason != contract.ReasonInternal {
+		t.Errorf("Results() = %d results, %v", len(results), err)
+	}
+}
