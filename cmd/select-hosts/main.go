@@ -61,6 +61,7 @@ func hostClient() (client.Client, error) {
 		return nil, err
 	}
 	config.Timeout = callLimit
+	config.QPS, config.Burst = 50, 100 // the default, 5 a second, takes long for a large cluster
 	config.UserAgent = "bpa-" + contract.TaskSelectHosts
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {

@@ -20,9 +20,9 @@ import (
 var ErrContested = errors.New("the hosts are contested: others were faster every time")
 
 const (
-	attempts  = 8
+	attempts  = 6
 	firstWait = 200 * time.Millisecond
-	longest   = 5 * time.Second
+	longest   = 2 * time.Second
 	// undoLimit bounds the giving back after a failure, which goes on when the claim itself was cancelled.
 	undoLimit = 15 * time.Second
 )
