@@ -56,16 +56,11 @@ type world struct {
 	slots []contract.Slot
 	hosts []Host // by name
 	me    Owner
-	pins  []pin // per slot
-}
-
-// pin is the host that a slot's MAC address leads to. With no MAC, hosts is nil.
-type pin struct {
-	hosts []int // those with the address: one, or else the pin cannot be kept
+	pins  [][]int // per slot: the hosts with its MAC address; the pin can be kept if there is exactly one
 }
 
 func newWorld(slots []contract.Slot, all []Host, me Owner) *world {
-	w := &world{slots: slots, hosts: slices.Clone(all), me: me, pins: make([]pin, len(slots))}
+	w := &world{slots: slots, hosts: slices.Clone(all), me: me, pins: make([][]int, len(slots))}
 	slices.SortFunc(w.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	owners := map[string][]int{}
 	for h, host := range w.hosts {
@@ -75,7 +70,7 @@ func newWorld(slots []contract.Slot, all []Host, me Owner) *world {
 	}
 	for s, slot := range slots {
 		if slot.MAC != "" {
-			w.pins[s].hosts = owners[slot.MAC]
+			w.pins[s] = owners[slot.MAC]
 		}
 	}
 	w.matching = newMatching(w.smallestFirst(), len(w.hosts), w.fits)
@@ -98,8 +93,8 @@ func (w *world) smallestFirst() []int {
 // keep starts the matching with the pinned hosts and then with what we hold, in its present place.
 func (w *world) keep() {
 	for s, pin := range w.pins {
-		if len(pin.hosts) == 1 {
-			w.pair(s, pin.hosts[0])
+		if len(pin) == 1 {
+			w.pair(s, pin[0])
 		}
 	}
 	named := map[string]int{}

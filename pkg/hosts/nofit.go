@@ -119,7 +119,7 @@ func (w *world) unmetPin(s int) Unmet {
 	slot := w.slots[s]
 	u := Unmet{Slot: slot.Name, Obstacles: map[string]string{}}
 	var names []string
-	for _, h := range w.pins[s].hosts {
+	for _, h := range w.pins[s] {
 		name := w.hosts[h].Name
 		names, u.Obstacles[name] = append(names, name), w.why(s, h)
 	}

@@ -18,7 +18,7 @@ const (
 
 // fits reports whether a slot may get a host, were the host free.
 func (w *world) fits(s, h int) bool {
-	if w.slots[s].MAC != "" && (len(w.pins[s].hosts) != 1 || w.pins[s].hosts[0] != h) {
+	if w.slots[s].MAC != "" && (len(w.pins[s]) != 1 || w.pins[s][0] != h) {
 		return false
 	}
 	return w.obstacle(s, h) == nothing
