@@ -3,6 +3,7 @@ package artifacts
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,10 @@ var collections = []string{
 	"community/library_inventory_filtering_v1", "kubernetes/core",
 }
 
-const ansibleHome = "/opt/ansible"
+const (
+	ansibleHome = "/opt/ansible"
+	imagePython = "python3.11" // Debian 12's, in the image and on this machine
+)
 
 // makeAnsibleImage makes what kubespray's own image is: ansible-playbook on the path, playbooks in /kubespray. The last,
 // small layer alone changes with the playbooks.
@@ -86,7 +90,10 @@ func (s *Site) installVenv(ctx context.Context) error {
 	if err := run(ctx, "", nil, filepath.Join(venv, "bin", "pip"), pip...); err != nil {
 		return err
 	}
-	packages := filepath.Join(venv, "lib", "python3.11", "site-packages")
+	packages := filepath.Join(venv, "lib", imagePython, "site-packages")
+	if _, err := os.Stat(packages); err != nil {
+		return fmt.Errorf("the image has %s, this machine's /usr/bin/python3 is another: use Debian 12 (%w)", imagePython, err)
+	}
 	if err := prune(filepath.Join(packages, "ansible_collections")); err != nil {
 		return err
 	}
