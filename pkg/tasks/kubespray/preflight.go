@@ -103,7 +103,7 @@ func worst(in Input, failed []error) error {
 	})
 	first, others := bad[0], bad[1:]
 	reason, n := node.Reason(failed[first]), in.Nodes[first]
-	message := fmt.Sprintf("%s (host %s) at %s: %v. %s", n.Name, n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, reason))
+	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, reason))
 	if len(others) > 0 {
 		names := make([]string, len(others))
 		for i, other := range others {
