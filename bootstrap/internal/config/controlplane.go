@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
@@ -37,10 +38,11 @@ func (c ControlPlane) Etcd() supervisor.Component {
 	}
 }
 
-// APIServer is the second component. Pods' logs and exec go by the node's address: its name is in no DNS.
+// APIServer is the second component. It holds no state, and would wait for a minute for clients that keep their
+// connections open; so it gets little time to end. Pods' logs and exec go by the node's address: its name is in no DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
 	return supervisor.Component{
-		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
+		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
 		Inputs: []string{c.Bin("kube"), c.key("ca.crt"), c.key("apiserver.crt"), c.key("front-proxy-ca.crt"), c.key("sa.key")},
 		Args: []string{
 			c.Bin("kube-apiserver"),

@@ -79,7 +79,7 @@ func (r *runner) once(ctx context.Context) error {
 	case err := <-exit:
 		return describe(cmd, err)
 	case <-ctx.Done():
-		stop(cmd.Process, exit, r.component.grace())
+		r.stop(cmd.Process, exit)
 		return nil
 	}
 }
@@ -99,15 +99,18 @@ func (r *runner) watchReady(life context.Context, socket *notifySocket, pid int)
 	})
 }
 
-func stop(process *os.Process, exit <-chan error, grace time.Duration) {
+// stop asks the program to end and, when it does not in time, kills it with the helpers in its process group.
+func (r *runner) stop(process *os.Process, exit <-chan error) {
+	began, manner := time.Now(), "ended"
 	_ = process.Signal(syscall.SIGTERM)
 	select {
 	case <-exit:
-		return
-	case <-time.After(grace):
+	case <-time.After(r.component.grace()):
+		manner = "was killed"
+		_ = syscall.Kill(-process.Pid, syscall.SIGKILL)
+		<-exit
 	}
-	_ = syscall.Kill(-process.Pid, syscall.SIGKILL) // the group: a helper of the program must not stay either
-	<-exit
+	fmt.Fprintf(r.log, "supervisor: %s was told to end and %s after %s\n", r.component.Name, manner, time.Since(began).Round(time.Millisecond))
 }
 
 func describe(cmd *exec.Cmd, err error) error {
