@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Regenerates everything that is generated: deep copies, clients, listers, informers, the reconciler skeleton and the CRD.
+# Regenerates everything that is generated: deep copies, clients, listers, informers, the reconciler skeleton, the CRD and docs/api.md.
 # Usage: hack/update-codegen.sh [ROOT]    ROOT is a copy of this tree to write into (hack/verify-codegen.sh does); default this tree.
 set -euo pipefail
 cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
@@ -8,32 +8,38 @@ module=$(go list -m)
 api=$module/pkg/apis/bpa/v1alpha1
 client=$module/pkg/client
 header=hack/boilerplate.go.txt
-k8s=k8s.io/code-generator/cmd
+# Generators have a module of their own, so that the product's go.mod holds none of them.
+tool() { go tool -modfile=hack/tools/go.mod "$@"; }
 
 echo "deep copies"
-go run "$k8s/deepcopy-gen" --go-header-file "$header" --output-file zz_generated.deepcopy.go ./pkg/apis/bpa/v1alpha1
+tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go ./pkg/apis/bpa/v1alpha1
 
-rm -rf pkg/client
+# The old client is replaced only when the new one is complete.
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
 echo "clientset, listers, informers"
-go run "$k8s/client-gen" --go-header-file "$header" --clientset-name versioned \
-  --input-base "" --input "$api" --output-dir pkg/client/clientset --output-pkg "$client/clientset"
-go run "$k8s/lister-gen" --go-header-file "$header" \
-  --output-dir pkg/client/listers --output-pkg "$client/listers" "$api"
-go run "$k8s/informer-gen" --go-header-file "$header" \
+tool client-gen --go-header-file "$header" --clientset-name versioned \
+  --input-base "" --input "$api" --output-dir "$new/client/clientset" --output-pkg "$client/clientset"
+tool lister-gen --go-header-file "$header" \
+  --output-dir "$new/client/listers" --output-pkg "$client/listers" "$api"
+tool informer-gen --go-header-file "$header" \
   --versioned-clientset-package "$client/clientset/versioned" --listers-package "$client/listers" \
-  --output-dir pkg/client/informers --output-pkg "$client/informers" "$api"
+  --output-dir "$new/client/informers" --output-pkg "$client/informers" "$api"
 
 echo "injection and reconciler"
-go run knative.dev/pkg/codegen/cmd/injection-gen --go-header-file "$header" --input-dirs "$api" \
+tool injection-gen --go-header-file "$header" --input-dirs "$api" \
   --versioned-clientset-package "$client/clientset/versioned" --listers-package "$client/listers" \
   --external-versions-informers-package "$client/informers/externalversions" \
-  --output-package "$client/injection" --output-dir pkg/client/injection
-gofmt -w pkg/client
+  --output-package "$client/injection" --output-dir "$new/client/injection"
+gofmt -w "$new/client"
+rm -rf pkg/client
+cp -r "$new/client" pkg/client
 
 echo "CRD"
-crds=$(mktemp -d)
-trap 'rm -rf "$crds"' EXIT
-go tool -modfile=hack/tools/go.mod controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd:dir="$crds"
+tool controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd:dir="$new"
 # ICN's samples write a worker that is a master again as "- master-1:", which is null. controller-gen has no marker for a null map value.
 sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
-  "$crds/bpa.akraino.org_provisionings.yaml" >config/300-provisionings.yaml
+  "$new/bpa.akraino.org_provisionings.yaml" >config/300-provisionings.yaml
+
+echo "API reference"
+go run ./hack/apidoc >docs/api.md

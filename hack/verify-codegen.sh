@@ -5,12 +5,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-# Generators read Go packages and write into pkg and config; nothing else is needed.
-cp -r go.mod go.sum hack pkg config "$copy"
+# Generators read Go packages and write into pkg, config and docs; nothing else is needed.
+cp -r go.mod go.sum hack pkg config docs "$copy"
 "$copy/hack/update-codegen.sh" "$copy" >/dev/null
 
 if ! diff -ru pkg/apis "$copy/pkg/apis" || ! diff -ru pkg/client "$copy/pkg/client" ||
-  ! diff -u config/300-provisionings.yaml "$copy/config/300-provisionings.yaml"; then
+  ! diff -u config/300-provisionings.yaml "$copy/config/300-provisionings.yaml" || ! diff -u docs/api.md "$copy/docs/api.md"; then
   echo "generated files are stale: run make generate and commit what it changes" >&2
   exit 1
 fi
