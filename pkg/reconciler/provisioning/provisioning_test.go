@@ -1,0 +1,386 @@
+package provisioning
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
+	"knative.dev/pkg/controller"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["provisionings.bpa.akraino.org"],"resourceVersion":""}}`
+
+// ask is what a start and a deletion ask the API server itself.
+var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
+
+func TestReconcile(t *testing.T) {
+	unvisited := edge(func(p *v1alpha1.Provisioning) { p.Finalizers = nil })
+	active := run(edge(), 1)
+	foreign := run(edge(func(p *v1alpha1.Provisioning) { p.UID = "earlier" }), 1)
+	labelled := func(phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "worker", Labels: map[string]string{contract.LabelCluster: name}},
+			Status:     corev1.PodStatus{Phase: phase},
+		}
+	}
+	done := run(edge(), 1, ended(corev1.ConditionFalse, "Cancelled"))
+
+	for _, row := range []struct {
+		name  string
+		key   string
+		hosts *fakeHosts
+		world []runtime.Object // in the caches and at the API server
+		live  []runtime.Object // at the API server alone: the caches are behind
+		fail  string           // verb and resource of the call that fails
+		// writes are the expected calls that are no reads; reads, if not nil, the expected reads.
+		writes, reads []string
+		reason        string // of Ready afterwards
+		events        []string
+		released      []string
+		err           string // part of the error; "again": come back later
+	}{{
+		name: "a key that is none is dropped",
+		key:  "too/many/parts",
+	}, {
+		name: "a Provisioning that is gone needs nothing",
+		key:  at,
+	}, {
+		name:   "the first visit takes the finalizer and tells what is missing",
+		world:  []runtime.Object{unvisited},
+		hosts:  &fakeHosts{},
+		writes: []string{setFinalizer, "update provisionings/status edge-1"},
+		reads:  []string{},
+		reason: "HostsNotAvailable",
+		events: []string{"Normal FinalizerUpdate", "Warning HostsNotAvailable master-1"},
+	}, {
+		name:   "without the key to the hosts nothing starts",
+		world:  []runtime.Object{edge()},
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  []string{"get secrets ssh-key"},
+		reason: "SSHKeyMissing",
+		events: []string{"Warning SSHKeyMissing Secret ssh-key"},
+	}, {
+		name:  "with hosts and key a run starts, the run last",
+		world: []runtime.Object{edge(), sshKey()},
+		writes: []string{
+			"create serviceaccounts edge-1-select-hosts", "create serviceaccounts edge-1-render-inventory",
+			"create serviceaccounts edge-1-kubespray", "create serviceaccounts edge-1-collect-kubeconfig",
+			"create roles edge-1-select-hosts", "create roles edge-1-render-inventory", "create roles edge-1-kubespray",
+			"create roles edge-1-collect-kubeconfig",
+			"create rolebindings edge-1-select-hosts", "create rolebindings edge-1-render-inventory", "create rolebindings edge-1-kubespray",
+			"create rolebindings edge-1-collect-kubeconfig", "create rolebindings edge-1-select-hosts-hosts",
+			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress",
+			"create configmaps edge-1-request", "create secrets edge-1-kubeconfig-key",
+			"create pipelineruns edge-1-install-1", "update provisionings/status edge-1",
+		},
+		reason: "Starting",
+	}, {
+		name:   "a run that cannot be created is tried again, and the status says why",
+		world:  []runtime.Object{edge(), sshKey()},
+		fail:   "create pipelineruns",
+		err:    "create PipelineRun edge-1-install-1: no",
+		writes: nil,
+		reason: "Starting",
+		events: []string{"Warning InternalError create PipelineRun"},
+	}, {
+		name:   "a run that the cache does not show yet is not started twice",
+		world:  []runtime.Object{edge(), sshKey()},
+		live:   []runtime.Object{active},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Starting",
+		err:    "again",
+	}, {
+		name:   "an object of the wanted name that is somebody else's is left alone",
+		world:  []runtime.Object{edge(), sshKey()},
+		live:   []runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1-select-hosts"}}},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Starting",
+		err:    "does not belong to this Provisioning",
+		events: []string{"Warning InternalError v1.ServiceAccount"},
+	}, {
+		name:   "runs of an earlier Provisioning of this name must be gone first",
+		world:  []runtime.Object{edge(), sshKey(), foreign},
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  []string{},
+		reason: "EarlierRunsNotGone",
+		events: []string{"Normal EarlierRunsNotGone"},
+		err:    "again",
+	}, {
+		name:   "pods of an earlier run must be gone first",
+		world:  []runtime.Object{edge(), sshKey()},
+		live:   []runtime.Object{labelled(corev1.PodRunning)},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Starting",
+		err:    "waiting for the end of what an earlier run left: worker",
+		events: []string{"Warning InternalError waiting for the end"},
+	}, {
+		name:   "a host list that fails is tried again",
+		world:  []runtime.Object{edge()},
+		hosts:  &fakeHosts{err: errors.New("no hosts today")},
+		err:    "no hosts today",
+		reads:  []string{},
+		reason: "-",
+		writes: []string{"update provisionings/status edge-1"},
+		events: []string{"Warning InternalError"},
+	}, {
+		name:   "deletion stops the run first",
+		world:  []runtime.Object{edge(deleting), active},
+		hosts:  held(),
+		writes: []string{`patch pipelineruns edge-1-install-1 {"spec":{"status":"Cancelled"}}`, "update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "Deleting",
+		events: []string{"Normal RunStarted", "Normal Deleting stopping run"},
+		err:    "again",
+	}, {
+		name:   "deletion keeps the hosts as long as a pod runs, whatever the caches say",
+		world:  []runtime.Object{edge(deleting)},
+		live:   []runtime.Object{done, labelled(corev1.PodRunning)},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "Deleting",
+		events: []string{"Normal RunStarted", "Normal Deleting the hosts are kept"},
+		err:    "again",
+	}, {
+		name:     "deletion releases the hosts once all pods have ended, and lets go",
+		world:    []runtime.Object{edge(deleting), done},
+		live:     []runtime.Object{labelled(corev1.PodSucceeded)},
+		hosts:    held(),
+		writes:   []string{`patch provisionings edge-1 {"metadata":{"finalizers":[],"resourceVersion":""}}`},
+		reads:    ask,
+		reason:   "-",
+		released: []string{"host-1"},
+		events:   []string{"Normal HostsReleased released host-1", "Normal FinalizerUpdate"},
+	}, {
+		name:   "deletion goes on trying to release",
+		world:  []runtime.Object{edge(deleting)},
+		hosts:  &fakeHosts{err: errors.New("conflict")},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Deleting",
+		err:    "release hosts: conflict",
+		events: []string{"Normal Deleting", "Warning InternalError release hosts"},
+	}, {
+		name:   "deletion that cannot see the pods releases nothing",
+		world:  []runtime.Object{edge(deleting)},
+		hosts:  held(),
+		fail:   "list pods",
+		reason: "-",
+		err:    "list pods: no",
+		events: []string{"Warning InternalError list pods"},
+	}} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.hosts == nil {
+				row.hosts = fitting()
+			}
+			if row.key == "" {
+				row.key = at
+			}
+			cached := make([]runtime.Object, len(row.world))
+			for i, o := range row.world {
+				cached[i] = o.DeepCopyObject()
+			}
+			w := newWorld(t, row.hosts, cached, row.live)
+			refuse := func(a clientgotesting.Action) (bool, runtime.Object, error) {
+				return row.fail == a.GetVerb()+" "+a.GetResource().Resource, nil, errors.New("no")
+			}
+			w.kube.PrependReactor("*", "*", refuse)
+			w.tekton.PrependReactor("*", "*", refuse)
+
+			err := w.visit(t, row.key)
+			checkError(t, err, row.err)
+			var reads, writes []string
+			for _, call := range w.calls() {
+				if verb, _, _ := strings.Cut(call, " "); verb == "get" || verb == "list" {
+					reads = append(reads, call)
+				} else {
+					writes = append(writes, call)
+				}
+			}
+			if row.fail == "" {
+				if diff := cmp.Diff(row.writes, writes); diff != "" {
+					t.Errorf("writes (-want +got):\n%s", diff)
+				}
+			}
+			if row.reads != nil && len(row.reads)+len(reads) > 0 {
+				if diff := cmp.Diff(row.reads, reads); diff != "" {
+					t.Errorf("reads (-want +got):\n%s", diff)
+				}
+			}
+			if diff := cmp.Diff(row.released, row.hosts.released); diff != "" {
+				t.Errorf("released (-want +got):\n%s", diff)
+			}
+			checkEvents(t, w.recorder.Events, row.events)
+			for i, o := range row.world {
+				if diff := cmp.Diff(o, cached[i]); diff != "" {
+					t.Errorf("a cached object was changed (-want +got):\n%s", diff)
+				}
+			}
+			if row.reason != "" && row.reason != "-" {
+				if ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady); ready == nil || ready.Reason != row.reason {
+					t.Errorf("Ready is %+v, want reason %s", ready, row.reason)
+				}
+			}
+		})
+	}
+}
+
+func checkError(t *testing.T, err error, want string) {
+	t.Helper()
+	again, _ := controller.IsRequeueKey(err)
+	switch {
+	case want == "again" && again, want == "" && err == nil:
+	case want != "" && err != nil && !again && strings.Contains(err.Error(), want):
+	default:
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+// checkEvents compares beginnings: the texts are the golden stories' business.
+func checkEvents(t *testing.T, recorded <-chan string, want []string) {
+	t.Helper()
+	var got []string
+	for len(recorded) > 0 {
+		got = append(got, <-recorded)
+	}
+	same := len(got) == len(want)
+	for i := 0; same && i < len(got); i++ {
+		same = strings.HasPrefix(got[i], want[i])
+	}
+	if !same {
+		t.Errorf("events %q, want beginnings %q", got, want)
+	}
+}
+
+// TestWholeLife goes from nothing to a kubeconfig and to rest, the world playing the part of Tekton.
+func TestWholeLife(t *testing.T) {
+	site := fitting()
+	w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	started, err := w.tekton.TektonV1().PipelineRuns("site").Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t)
+
+	// The run claims the host and succeeds.
+	site.all = held().all
+	key, err := w.kube.CoreV1().Secrets("site").Get(t.Context(), "edge-1-kubeconfig-key", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), "edge-1-inventory", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.Data = map[string]string{contract.KeyNodes: `[{"name":"master-1","roles":["control-plane"],"host":"host-1","address":"10.0.0.1"}]`}
+	if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), inventory, "site"); err != nil {
+		t.Fatal(err)
+	}
+	started.UID = "uid-run"
+	started.Status.StartTime = &metav1.Time{Time: now}
+	ca, certificate := sign(t, started.Spec.Params[2].Value.StringVal)
+	w.add(t, child(started, contract.TaskCollectKubeconfig, corev1.ConditionTrue, map[string]string{
+		contract.ResultCA: ca, contract.ResultCertificate: certificate, contract.ResultEndpoint: "https://10.0.0.1:6443",
+	}), true)
+	ended(corev1.ConditionTrue, "Succeeded")(started)
+	if _, err := w.tekton.TektonV1().PipelineRuns("site").Update(t.Context(), started, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+
+	p := w.stored(t)
+	if !p.Status.IsReady() || p.Status.APIEndpoint != "https://10.0.0.1:6443" || len(p.Status.Nodes) != 1 {
+		t.Errorf("status %+v: want it Ready with endpoint and node", p.Status)
+	}
+	secret, err := w.kube.CoreV1().Secrets("site").Get(t.Context(), "edge-1-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret.Labels[resources.LabelCAPICluster] != name || !strings.Contains(string(secret.Data["value"]), "https://10.0.0.1:6443") {
+		t.Errorf("kubeconfig Secret %+v", secret)
+	}
+	if !resources.Fits([]byte(certificate), key.Data[resources.KeyPrivateKey], now) {
+		t.Error("the certificate request was not made with the stored key")
+	}
+
+	// A steady world, and a controller that was started anew: no call at all, not even a read.
+	w.kube.ClearActions()
+	w.tekton.ClearActions()
+	w.bpa.ClearActions()
+	if err := w.visit(t, at); err != nil {
+		if again, _ := controller.IsRequeueKey(err); !again {
+			t.Fatal(err)
+		}
+	}
+	if calls := w.calls(); len(calls) > 0 {
+		t.Errorf("calls in a steady world: %q", calls)
+	}
+
+	// Somebody deletes the Secret: it is made again from the run's results.
+	if err := w.kube.CoreV1().Secrets("site").Delete(t.Context(), "edge-1-kubeconfig", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+	if !w.stored(t).Status.IsReady() {
+		t.Error("not Ready after the kubeconfig was deleted and made again")
+	}
+}
+
+// sign plays the new cluster.
+func sign(t *testing.T, requestPEM string) (ca, certificate string) {
+	t.Helper()
+	block, _ := pem.Decode([]byte(requestPEM))
+	if block == nil {
+		t.Fatalf("no certificate request: %q", requestPEM)
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(pkix.Name{CommonName: "edge-1-admin", Organization: []string{"kubeadm:cluster-admins"}}.String(), request.Subject.String()); diff != "" {
+		t.Errorf("subject (-want +got):\n%s", diff)
+	}
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"}, NotBefore: now, NotAfter: now.Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	caDER, err := x509.CreateCertificate(rand.Reader, parent, parent, signer.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: request.Subject, NotBefore: now, NotAfter: now.Add(time.Hour)}
+	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, parent, request.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return encode(caDER), encode(leafDER)
+}

@@ -1,0 +1,308 @@
+package provisioning
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	faketekton "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
+	tektonlisters "github.com/tektoncd/pipeline/pkg/client/listers/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	clock "k8s.io/utils/clock/testing"
+	"knative.dev/pkg/apis"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	logtesting "knative.dev/pkg/logging/testing"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	fakebpa "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"
+	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+const (
+	site = "site"
+	name = "edge-1"
+	at   = site + "/" + name
+	fin  = "provisionings.bpa.akraino.org"
+)
+
+var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+// edge is a Provisioning that has been visited before, with its finalizer, changed as a test wants.
+func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
+	p := &v1alpha1.Provisioning{
+		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},
+		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {CPU: 8}}}},
+	}
+	p.SetDefaults(context.Background())
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func deleting(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Time: now} }
+
+// run is an attempt of p as the controller makes it.
+func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)) *tekton.PipelineRun {
+	request, err := resources.MakeRequest(p, "")
+	if err != nil {
+		panic(err)
+	}
+	digest, _ := resources.Digest(request)
+	inputs, _ := resources.Inputs(p, request)
+	pr := resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr"})
+	pr.UID = "uid-run"
+	pr.Status.StartTime = &metav1.Time{Time: now.Add(-time.Minute)}
+	for _, change := range changes {
+		change(pr)
+	}
+	return pr
+}
+
+func ended(status corev1.ConditionStatus, reason string) func(*tekton.PipelineRun) {
+	return func(pr *tekton.PipelineRun) {
+		pr.Status.CompletionTime = &metav1.Time{Time: now}
+		pr.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionStatus(status), Reason: reason})
+	}
+}
+
+// child is a task of a run, and the run's reference to it.
+func child(pr *tekton.PipelineRun, task string, status corev1.ConditionStatus, results map[string]string) *tekton.TaskRun {
+	tr := &tekton.TaskRun{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pr.Namespace, Name: pr.Name + "-" + task,
+		Labels: map[string]string{contract.LabelCluster: name, "tekton.dev/pipelineTask": task},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "tekton.dev/v1", Kind: "PipelineRun", Name: pr.Name, UID: pr.UID, Controller: new(true),
+		}},
+	}}
+	tr.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: status, Reason: "Failed"})
+	for key, value := range results {
+		tr.Status.Results = append(tr.Status.Results, tekton.TaskRunResult{Name: key, Value: *tekton.NewStructuredValues(value)})
+	}
+	pr.Status.ChildReferences = append(pr.Status.ChildReferences, tekton.ChildStatusReference{Name: tr.Name, PipelineTaskName: task})
+	return tr
+}
+
+func sshKey() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: v1alpha1.DefaultSSHSecret},
+		Data:       map[string][]byte{corev1.SSHAuthPrivateKey: []byte("key")},
+	}
+}
+
+// fakeHosts is a site in memory.
+type fakeHosts struct {
+	all      []hosts.Host
+	released []string
+	err      error
+}
+
+func fitting() *fakeHosts {
+	ip := hosts.NIC{Name: "eth0", MAC: "00:c6:14:04:61:b2", Boot: true}
+	ip.IPs = append(ip.IPs, netip.MustParseAddr("10.0.0.1"))
+	return &fakeHosts{all: []hosts.Host{{Name: "host-1", CPU: 8, Memory: 1 << 34, NICs: []hosts.NIC{ip}}}}
+}
+
+func held() *fakeHosts {
+	f := fitting()
+	f.all[0].Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: site, Name: name}
+	return f
+}
+
+func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) { return f.all, f.err }
+
+func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]string, error) {
+	var names []string
+	for _, h := range f.all {
+		if owner.Holds(h) {
+			names = append(names, h.Name)
+		}
+	}
+	return names, nil
+}
+
+func (f *fakeHosts) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	f.released, _ = f.Held(ctx, owner)
+	return f.released, nil
+}
+
+// world is the API server and the caches of one row. What the caches hold the API server holds too.
+type world struct {
+	kube     *fake.Clientset
+	tekton   *faketekton.Clientset
+	bpa      *fakebpa.Clientset
+	recorder *record.FakeRecorder
+	caches   map[string]cache.Indexer
+	hosts    *fakeHosts
+}
+
+func newWorld(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *world {
+	t.Helper()
+	w := &world{
+		kube: fake.NewClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(),
+		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site,
+	}
+	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret"} {
+		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}
+	for _, o := range cached {
+		w.add(t, o, true)
+	}
+	for _, o := range live {
+		w.add(t, o, false)
+	}
+	return w
+}
+
+func (w *world) add(t *testing.T, o runtime.Object, inCache bool) {
+	t.Helper()
+	tracker, kind := w.kube.Tracker(), ""
+	switch o.(type) {
+	case *v1alpha1.Provisioning:
+		tracker, kind = w.bpa.Tracker(), "provisioning"
+	case *tekton.PipelineRun:
+		tracker, kind = w.tekton.Tracker(), "run"
+	case *tekton.TaskRun:
+		tracker, kind = w.tekton.Tracker(), "task"
+	case *corev1.ConfigMap:
+		kind = "configmap"
+	case *corev1.Secret:
+		kind = "secret"
+	}
+	if err := tracker.Add(o); err != nil {
+		t.Fatal(err)
+	}
+	if inCache && kind != "" {
+		if err := w.caches[kind].Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// visit is one visit of the generated reconciler with ours inside. A leader visits, as in the cluster.
+func (w *world) visit(t *testing.T, key string) error {
+	t.Helper()
+	r := &Reconciler{
+		kube:       w.kube,
+		tekton:     w.tekton,
+		runs:       tektonlisters.NewPipelineRunLister(w.caches["run"]),
+		taskRuns:   tektonlisters.NewTaskRunLister(w.caches["task"]),
+		configMaps: corelisters.NewConfigMapLister(w.caches["configmap"]),
+		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
+		hosts:      w.hosts,
+		settings:   DefaultSettings,
+		clock:      clock.NewFakePassiveClock(now),
+		random:     rand.Reader,
+	}
+	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
+	lister := listers.NewProvisioningLister(w.caches["provisioning"])
+	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r)
+	if leader, ok := impl.(reconciler.LeaderAware); ok {
+		if err := leader.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return impl.Reconcile(ctx, key)
+}
+
+// calls are all calls to the API server, reads too, such as "create pipelineruns edge-1-install-1".
+func (w *world) calls() []string {
+	var calls []string
+	actions := append(append(append([]clientgotesting.Action{}, w.kube.Actions()...), w.tekton.Actions()...), w.bpa.Actions()...)
+	for _, a := range actions {
+		call := a.GetVerb() + " " + a.GetResource().Resource
+		if a.GetSubresource() != "" {
+			call += "/" + a.GetSubresource()
+		}
+		switch a := a.(type) {
+		case clientgotesting.CreateAction: // updates too
+			call += " " + a.GetObject().(metav1.Object).GetName()
+		case clientgotesting.PatchAction:
+			call += " " + a.GetName() + " " + string(a.GetPatch())
+		case interface{ GetName() string }:
+			call += " " + a.GetName()
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// stored is the Provisioning as the API server has it.
+func (w *world) stored(t *testing.T) *v1alpha1.Provisioning {
+	t.Helper()
+	p, err := w.bpa.BpaV1alpha1().Provisionings(site).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// settle visits until nothing is written any more, as the informers would have it: after every visit the caches hold what is stored.
+func (w *world) settle(t *testing.T) {
+	t.Helper()
+	for range 10 {
+		w.kube.ClearActions()
+		w.tekton.ClearActions()
+		w.bpa.ClearActions()
+		if err := w.visit(t, at); err != nil {
+			if again, _ := controller.IsRequeueKey(err); !again {
+				t.Fatal(err)
+			}
+		}
+		quiet := len(w.calls()) == 0
+		w.sync(t)
+		if quiet {
+			return
+		}
+	}
+	t.Fatalf("never at rest; last calls: %q", w.calls())
+}
+
+// sync brings the caches up to date.
+func (w *world) sync(t *testing.T) {
+	t.Helper()
+	ctx, all := context.Background(), metav1.ListOptions{LabelSelector: contract.LabelCluster}
+	provisionings, err1 := w.bpa.BpaV1alpha1().Provisionings("").List(ctx, metav1.ListOptions{})
+	runs, err2 := w.tekton.TektonV1().PipelineRuns("").List(ctx, all)
+	configMaps, err3 := w.kube.CoreV1().ConfigMaps("").List(ctx, all)
+	secrets, err4 := w.kube.CoreV1().Secrets("").List(ctx, all)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, w.caches["provisioning"], provisionings.Items)
+	replace(t, w.caches["run"], runs.Items)
+	replace(t, w.caches["configmap"], configMaps.Items)
+	replace(t, w.caches["secret"], secrets.Items)
+}
+
+func replace[T any](t *testing.T, indexer cache.Indexer, items []T) {
+	t.Helper()
+	var all []any
+	for i := range items {
+		all = append(all, &items[i])
+	}
+	if err := indexer.Replace(all, ""); err != nil {
+		t.Fatal(err)
+	}
+}
