@@ -108,7 +108,8 @@ type KubernetesSpec struct {
 
 // KubespraySpec holds settings that go to kubespray as they are.
 type KubespraySpec struct {
-	// Vars are kubespray variables, merged last over everything that BPA renders. Values are any JSON.
+	// Vars are kubespray variables, merged last over everything that BPA renders. Values are any JSON. Ansible reads texts in them
+	// as templates, so whoever may write a Provisioning may run commands in the task that runs kubespray.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object

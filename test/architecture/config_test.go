@@ -1,0 +1,123 @@
+package architecture
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// manifests are all objects of config/, by the file that they are in.
+func manifests(t *testing.T) map[string][]unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob("../../config/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("config/: %v, %v", files, err)
+	}
+	all := map[string][]unstructured.Unstructured{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+		for {
+			var object unstructured.Unstructured
+			if err := documents.Decode(&object.Object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			if len(object.Object) > 0 {
+				all[file] = append(all[file], object)
+			}
+		}
+	}
+	return all
+}
+
+// The namespace admits restricted pods only, and ko finds a program for each image.
+func TestDeploymentsAreRestricted(t *testing.T) {
+	found := 0
+	for file, objects := range manifests(t) {
+		for _, object := range objects {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			found++
+			var d appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &d, true); err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			for _, wrong := range unrestricted(d.Spec.Template.Spec) {
+				t.Errorf("%s: Deployment %s: %s", file, d.Name, wrong)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("config/ has %d Deployments, want controller and webhook", found)
+	}
+}
+
+// unrestricted lists what Pod Security's level "restricted", or we, would not have.
+func unrestricted(pod corev1.PodSpec) (wrong []string) {
+	complain := func(ok bool, what string) {
+		if !ok {
+			wrong = append(wrong, what)
+		}
+	}
+	ps := pod.SecurityContext
+	if ps == nil {
+		ps = &corev1.PodSecurityContext{}
+	}
+	for _, c := range pod.Containers {
+		cs := c.SecurityContext
+		if cs == nil {
+			return append(wrong, c.Name+" has no securityContext")
+		}
+		seccomp := cs.SeccompProfile
+		if seccomp == nil {
+			seccomp = ps.SeccompProfile
+		}
+		complain(isTrue(cs.RunAsNonRoot) || isTrue(ps.RunAsNonRoot), c.Name+" may run as root")
+		complain(cs.AllowPrivilegeEscalation != nil && !*cs.AllowPrivilegeEscalation, c.Name+" may escalate privileges")
+		complain(isTrue(cs.ReadOnlyRootFilesystem), c.Name+" may write its root file system")
+		complain(seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeRuntimeDefault, c.Name+" has no seccomp profile")
+		complain(cs.Capabilities != nil && len(cs.Capabilities.Drop) == 1 && cs.Capabilities.Drop[0] == "ALL", c.Name+" keeps capabilities")
+		complain(!c.Resources.Limits.Memory().IsZero() && !c.Resources.Requests.Memory().IsZero(), c.Name+" has no bounds for memory")
+		complain(c.ReadinessProbe != nil && c.LivenessProbe != nil, c.Name+" has no probes")
+		program, ok := strings.CutPrefix(c.Image, "ko://"+module)
+		_, err := os.Stat("../../" + program)
+		complain(ok && err == nil, c.Name+": no program for image "+c.Image)
+	}
+	return wrong
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// Nothing but the kinds that `ko apply -f config/` may install: no Secret with a content, no object outside our namespace.
+func TestManifestsStayAtHome(t *testing.T) {
+	for file, objects := range manifests(t) {
+		for _, object := range objects {
+			if ns := object.GetNamespace(); ns != "" && ns != "bpa-system" {
+				t.Errorf("%s: %s %s is in namespace %s", file, object.GetKind(), object.GetName(), ns)
+			}
+			if object.GetKind() == "Secret" && (object.Object["data"] != nil || object.Object["stringData"] != nil) {
+				t.Errorf("%s: Secret %s has a content", file, object.GetName())
+			}
+			if object.GetLabels()["app.kubernetes.io/part-of"] != "bpa" && object.GetKind() != "CustomResourceDefinition" {
+				t.Errorf("%s: %s %s lacks the label app.kubernetes.io/part-of: bpa", file, object.GetKind(), object.GetName())
+			}
+		}
+	}
+}
