@@ -38,7 +38,7 @@ step "The new cluster, through the kubeconfig in the Secret"
 run kubectl bpa kubeconfig "$name" --namespace "$namespace" --output "$scratch/kubeconfig"
 run kubectl --kubeconfig "$scratch/kubeconfig" wait node --all --for=condition=Ready --timeout=120s
 run kubectl --kubeconfig "$scratch/kubeconfig" get nodes --output wide
-run kubectl --kubeconfig "$scratch/kubeconfig" run hello --image=pause:3.10.1 --restart=Never
+run kubectl --kubeconfig "$scratch/kubeconfig" run hello --image=registry.k8s.io/pause:3.10.1 --restart=Never
 run kubectl --kubeconfig "$scratch/kubeconfig" wait pod/hello --for=condition=Ready --timeout=120s
 run kubectl --kubeconfig "$scratch/kubeconfig" get pods --all-namespaces --output wide
 

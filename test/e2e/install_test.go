@@ -100,7 +100,7 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)
 	}
 	for _, args := range [][]string{
-		{"run", "hello", "--image=pause:3.10.1", "--restart=Never"},
+		{"run", "hello", "--image=registry.k8s.io/pause:3.10.1", "--restart=Never"},
 		{"wait", "pod/hello", "--for=condition=Ready", "--timeout=90s"},
 	} {
 		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {

@@ -22,6 +22,7 @@ func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioni
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	p.Spec.Depot.URL = depotURL
+	p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the lab's own pod network
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)
 	}
