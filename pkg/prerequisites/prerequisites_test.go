@@ -1,0 +1,150 @@
+package prerequisites
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	logtesting "knative.dev/pkg/logging/testing"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+)
+
+// server serves some kinds: group and version to resources.
+type server struct {
+	sync.Mutex
+	kinds map[string][]string
+	err   error
+}
+
+func (s *server) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
+	s.Lock()
+	defer s.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	names, ok := s.kinds[gv]
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, gv)
+	}
+	list := &metav1.APIResourceList{}
+	for _, name := range names {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+	}
+	return list, nil
+}
+
+func (s *server) set(kinds map[string][]string, err error) {
+	s.Lock()
+	defer s.Unlock()
+	s.kinds, s.err = kinds, err
+}
+
+func complete() map[string][]string {
+	kinds := map[string][]string{}
+	for _, need := range Needs {
+		kinds[need.GroupVersion] = need.Resources
+	}
+	return kinds
+}
+
+func TestMessage(t *testing.T) {
+	kinds := complete()
+	delete(kinds, "metal3.io/v1alpha1")
+	kinds["tekton.dev/v1"] = []string{"tasks", "pipelines", "pipelineruns"}
+	missing, err := Missing(&server{kinds: kinds}, Needs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := Message(missing)
+	for _, want := range []string{"tekton.dev/v1 taskruns is missing: install Tekton", "metal3.io/v1alpha1 baremetalhosts is missing: install Metal3"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("message %q does not say %q", message, want)
+		}
+	}
+	if strings.Contains(message, "pipelineruns") {
+		t.Errorf("message %q names what is there", message)
+	}
+}
+
+// TestWait: it tells what is missing, survives an API server that does not answer, and goes on by itself.
+func TestWait(t *testing.T) {
+	api := &server{err: errors.New("connection refused")}
+	changes, told := make(chan struct{}), make(chan string, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- Wait(t.Context(), logtesting.TestLogger(t), World{Discovery: api, Changes: changes, Tell: func(_ context.Context, m string) error {
+			told <- m
+			return errors.New("a status that cannot be written is no reason to stop")
+		}})
+	}()
+	changes <- struct{}{} // received after the first look: the API server did not answer
+	api.set(map[string][]string{}, nil)
+	changes <- struct{}{}
+	if m := <-told; !strings.Contains(m, "Tekton") {
+		t.Errorf("told %q", m)
+	}
+	api.set(complete(), nil)
+	changes <- struct{}{}
+	for {
+		select {
+		case m := <-told: // of the look between the changes
+			_ = m
+			continue
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	err := Wait(ctx, logtesting.TestLogger(t), World{Discovery: &server{}, Tell: func(context.Context, string) error { return nil }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+// TestTell: every Provisioning says what is missing, and one that does already is not written again.
+func TestTell(t *testing.T) {
+	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}
+	client := fake.NewSimpleClientset(p)
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := indexer.Add(p); err != nil {
+		t.Fatal(err)
+	}
+	lister := listers.NewProvisioningLister(indexer)
+	if err := tell(t.Context(), lister, client, "install Tekton"); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := client.BpaV1alpha1().Provisionings("site").Get(t.Context(), "edge-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := stored.Status.GetCondition(v1alpha1.ConditionReady)
+	if !ready.IsUnknown() || ready.Reason != Reason || ready.Message != "install Tekton" {
+		t.Errorf("Ready is %+v", ready)
+	}
+	if err := indexer.Update(stored); err != nil {
+		t.Fatal(err)
+	}
+	client.ClearActions()
+	if err := tell(t.Context(), lister, client, "install Tekton"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(client.Actions()); n != 0 {
+		t.Errorf("%d calls to say the same again", n)
+	}
+}
