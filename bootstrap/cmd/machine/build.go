@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,32 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/build"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
+
+// buildSteps are those of the named targets, or of all. The command that runs from bin/ does not build itself: whoever
+// put it there (the Makefile) does.
+func buildSteps(l layout.Layout, source string, names ...string) []step {
+	var steps []step
+	for _, t := range build.Targets() {
+		named := len(names) == 0 || slices.Contains(names, t.Name) || slices.Contains(names, t.Alias)
+		if named && !(t.Name == build.Machine && runsFrom(l.Bin(build.Machine))) {
+			steps = append(steps, buildStep(l, source, t))
+		}
+	}
+	return steps
+}
+
+func runsFrom(path string) bool {
+	own, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(own, there)
+}
+
+func known(name string) bool {
+	return slices.ContainsFunc(build.Targets(), func(t build.Target) bool { return name != "" && (t.Name == name || t.Alias == name) })
+}
 
 func buildStep(l layout.Layout, source string, t build.Target) step {
 	return step{"build " + t.Name, func(ctx context.Context, log io.Writer) (string, error) {
@@ -28,15 +55,10 @@ func buildCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var steps []step
-			for _, t := range build.Targets() {
-				if len(names) == 0 || slices.Contains(names, t.Name) {
-					steps = append(steps, buildStep(l, source, t))
-				}
+			if unknown := slices.DeleteFunc(slices.Clone(names), known); len(unknown) > 0 {
+				return fmt.Errorf("nothing is called %v; `machine build` without a name builds, and lists, everything", unknown)
 			}
-			if len(names) > 0 && len(steps) < len(names) {
-				return fmt.Errorf("unknown name among %v; `machine build` without a name lists all", names)
-			}
+			steps := buildSteps(l, source, names...)
 			return runSteps(cmd.Context(), l, "build", steps)
 		},
 	}

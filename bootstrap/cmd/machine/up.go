@@ -71,9 +71,7 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		}
 		return "installed " + strings.Join(installed, " "), err
 	}}}
-	for _, t := range build.Targets() {
-		steps = append(steps, buildStep(l, source, t))
-	}
+	steps = append(steps, buildSteps(l, source)...)
 	in := func(log io.Writer) cluster.Cluster { return cluster.Cluster{Layout: l, Source: source, Log: log} }
 	steps = append(steps,
 		step{"network and firewall", func(ctx context.Context, _ io.Writer) (string, error) {

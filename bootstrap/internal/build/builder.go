@@ -65,7 +65,8 @@ func (b Builder) Ensure(ctx context.Context, t Target) (built bool, err error) {
 	return before != b.times(t), os.WriteFile(b.Stamp(t.Name), []byte(key+"\n"), 0o644)
 }
 
-// compile builds into a folder beside the final one and moves over only programs whose content changed: one that runs
+// compile builds without the machine's paths and without the commit, so that the same source gives the same program. It
+// builds into a folder beside the final one and moves over only programs whose content changed: one that runs
 // cannot be written to, and a new time stamp would make the supervisor restart it.
 func (b Builder) compile(ctx context.Context, t Target) error {
 	fresh, err := os.MkdirTemp(b.Bin, ".new-")
@@ -73,7 +74,7 @@ func (b Builder) compile(ctx context.Context, t Target) error {
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	args := append([]string{"build", "-buildvcs=false", "-ldflags", t.LDFlags, "-o", fresh + "/"}, t.Packages...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", t.LDFlags, "-o", fresh + "/"}, t.Packages...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.Source, t.Module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")

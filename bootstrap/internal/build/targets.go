@@ -8,10 +8,14 @@ type Target struct {
 	Module   string   // folder of the module, relative to the bootstrap module
 	Packages []string // what to build; the names of the programs are the last parts of these paths
 	LDFlags  string
+	Alias    string   // another name on the command line: the purpose that the target alone serves
 	Links    []string // further names of the (only) program
 	// Local: the module's code is this project's own, changes often and is large; Go's own cache decides what to do.
 	Local bool
 }
+
+// Machine is the target of the command itself.
+const Machine = "machine"
 
 const (
 	kubernetes = "v1.35.4"
@@ -34,6 +38,7 @@ func Targets() []Target {
 		{
 			Name: "kubernetes", Module: "modules/kube", LDFlags: kubernetesFlags(),
 			Packages: []string{"github.com/akraino-icn/bpa/bootstrap/modules/kube", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubeadm"},
+			Alias:    "apiserver",
 			Links:    []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"},
 		},
 		{
@@ -43,9 +48,7 @@ func Targets() []Target {
 		{Name: "ko", Module: "modules/ko", LDFlags: "-s -w", Packages: []string{"github.com/google/ko"}},
 		{Name: "coredns", Module: "modules/coredns", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/bootstrap/modules/coredns"}},
 		{Name: "depot", Module: "..", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/cmd/depot"}, Local: true},
-		{
-			Name: "machine", Module: ".", LDFlags: "-s -w", Local: true,
-			Packages: []string{"github.com/akraino-icn/bpa/bootstrap/cmd/machine", "github.com/akraino-icn/bpa/bootstrap/cmd/pause"},
-		},
+		{Name: "pause", Module: ".", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/bootstrap/cmd/pause"}, Local: true},
+		{Name: Machine, Module: ".", Packages: []string{"github.com/akraino-icn/bpa/bootstrap/cmd/machine"}, Local: true},
 	}
 }
