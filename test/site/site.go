@@ -44,7 +44,9 @@ func New(t testing.TB, namespace string, hosts, misfits int) *Site {
 		if t.Failed() {
 			s.Dump()
 		}
+		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // the hosts go last, as on a real site
 		s.Lab("down")
+		s.Kubectl("delete", "namespace", namespace, "--wait=false")
 	})
 	return s
 }
