@@ -23,7 +23,7 @@ import (
 
 func TestRun(t *testing.T) {
 	w := newWorld(t, 2)
-	w.progress.data = map[string]string{keyTasks: `{"cluster.yml":11,"reset.yml":3}`}
+	w.progress.data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
 	out, err := w.run()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(contract.Progress{Run: "edge-1-install-1", Percent: 100, Step: "The cluster is healthy"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	if got := w.progress.data[keyTasks]; got != `{"cluster.yml":11,"reset.yml":3}` {
+	if got := w.progress.data[keyTasks]; got != `{"cluster.yml 2":11,"reset.yml 3":3}` {
 		t.Errorf("tasks remembered: %s", got)
 	}
 	log := w.log.String()

@@ -18,7 +18,8 @@ import (
 
 // play runs the playbook, follows what it says, and returns its recap.
 func play(ctx context.Context, in Input, f files, ports Ports, told *teller) (string, error) {
-	meter := ansible.NewMeter(expected(ctx, in, ports))
+	expected := expect(ctx, in, ports)
+	meter := ansible.NewMeter(expected.tasks)
 	journal := ansible.NewJournal(ports.Log, meter)
 	findings := &ansible.Findings{}
 	stderr := &stderrWriter{out: ports.Log}
@@ -47,7 +48,7 @@ func play(ctx context.Context, in Input, f files, ports Ports, told *teller) (st
 	if err := verdict(ctx, in, findings, end, stderr.last()); err != nil {
 		return "", err
 	}
-	remember(ctx, in, ports, meter.Started())
+	expected.remember(ctx, ports, meter.Started())
 	return findings.Recap(), nil
 }
 

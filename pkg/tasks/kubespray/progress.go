@@ -98,22 +98,31 @@ func (t *teller) write() error {
 	return t.store.Set(ctx, contract.KeyProgress, string(text))
 }
 
-// keyTasks holds, beside the progress, how many tasks each playbook started when it last went well: {"cluster.yml": 1212}.
+// keyTasks holds, beside the progress, how many tasks each playbook started when it last went well, by its name and how many were
+// found in it, so that other playbooks under the same name begin anew: {"cluster.yml 1132": 1212}.
 const keyTasks = "tasks.json"
 
-// expected is how many tasks will start: as many as last time, else an estimate from reading the playbook.
-func expected(ctx context.Context, in Input, ports Ports) int {
-	if n := counts(ctx, ports)[in.Playbook]; n > 0 {
-		return n
+// expectation is how many tasks a playbook is expected to start.
+type expectation struct {
+	known map[string]int
+	key   string
+	tasks int
+}
+
+// expect takes the number of last time, else an estimate from reading the playbook.
+func expect(ctx context.Context, in Input, ports Ports) expectation {
+	found := ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook)
+	e := expectation{known: counts(ctx, ports), key: fmt.Sprintf("%s %d", in.Playbook, found), tasks: found}
+	if last := e.known[e.key]; last > 0 {
+		e.tasks = last
 	}
-	return ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook)
+	return e
 }
 
 // remember is worth no failure: the next run would estimate again.
-func remember(ctx context.Context, in Input, ports Ports, started int) {
-	known := counts(ctx, ports)
-	known[in.Playbook] = started
-	if text, err := json.Marshal(known); err == nil {
+func (e expectation) remember(ctx context.Context, ports Ports, started int) {
+	e.known[e.key] = started
+	if text, err := json.Marshal(e.known); err == nil {
 		_ = ports.Progress.Set(ctx, keyTasks, string(text))
 	}
 }
