@@ -59,7 +59,7 @@ func Missing(d Discovery, needs []Need) ([]Need, error) {
 func Message(missing []Need) string {
 	var parts []string
 	for _, need := range missing {
-		parts = append(parts, fmt.Sprintf("%s %s is missing: install %s", need.GroupVersion, strings.Join(need.Resources, ", "), need.Install))
+		parts = append(parts, fmt.Sprintf("%s (%s) is missing: install %s", need.GroupVersion, strings.Join(need.Resources, ", "), need.Install))
 	}
 	return strings.Join(parts, "; ")
 }

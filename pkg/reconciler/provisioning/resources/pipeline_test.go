@@ -1,0 +1,83 @@
+package resources
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// read reads a file of tekton/ as strictly as the API server.
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../../../tekton", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func names[T any](items []T, name func(T) string) []string {
+	var all []string
+	for _, item := range items {
+		all = append(all, name(item))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestPipelineAndRun: the run that we make gives the Pipeline what it declares, no more and no less, and the Pipeline does so for its Tasks:
+// Tekton refuses a run that binds a workspace which a Task does not know.
+func TestPipelineAndRun(t *testing.T) {
+	pipeline := &tekton.Pipeline{}
+	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)
+	pipeline.SetDefaults(t.Context())
+	if err := pipeline.Validate(t.Context()); err != nil {
+		t.Errorf("Tekton refuses the Pipeline: %v", err)
+	}
+	if pipeline.Name != contract.PipelineInstall || pipeline.Namespace != Namespace {
+		t.Errorf("Pipeline %s/%s", pipeline.Namespace, pipeline.Name)
+	}
+	run := MakePipelineRun(provisioning(), Run{Number: 1, Attempt: 1})
+	compare := func(what string, want, got []string) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-declared +given):\n%s", what, diff)
+		}
+	}
+	compare("params of the run", names(pipeline.Spec.Params, func(p tekton.ParamSpec) string { return p.Name }),
+		names(run.Spec.Params, func(p tekton.Param) string { return p.Name }))
+	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
+		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
+
+	var tasks []string
+	for _, pt := range pipeline.Spec.Tasks {
+		tasks = append(tasks, pt.Name)
+		task := &tekton.Task{}
+		read(t, "tasks/"+pt.Name+".yaml", task)
+		if task.Name != pt.Name || task.Namespace != Namespace {
+			t.Errorf("Task %s/%s in tasks/%s.yaml", task.Namespace, task.Name, pt.Name)
+		}
+		compare("params of "+pt.Name, names(task.Spec.Params, func(p tekton.ParamSpec) string { return p.Name }),
+			names(pt.Params, func(p tekton.Param) string { return p.Name }))
+		compare("workspaces of "+pt.Name, names(task.Spec.Workspaces, func(w tekton.WorkspaceDeclaration) string { return w.Name }),
+			names(pt.Workspaces, func(w tekton.WorkspacePipelineTaskBinding) string { return w.Name }))
+		if pt.DisplayName == "" || pt.Description == "" {
+			t.Errorf("%s has no displayName or description for tkn to show", pt.Name)
+		}
+		if !slices.ContainsFunc(task.Spec.Results, func(r tekton.TaskResult) bool { return r.Name == contract.ResultFailure }) {
+			t.Errorf("%s declares no result %s: why it fails would be lost", pt.Name, contract.ResultFailure)
+		}
+	}
+	if diff := cmp.Diff(Tasks, tasks); diff != "" {
+		t.Errorf("tasks (-ours +the Pipeline's):\n%s", diff)
+	}
+}
