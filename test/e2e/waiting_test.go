@@ -28,7 +28,7 @@ func TestNoHostFits(t *testing.T) {
 		t.Errorf("%d runs were started that could only fail", len(runs))
 	}
 
-	s.Lab("add", "host-1")
+	s.Lab("add", "host-1", "--cpu", "8", "--memory", "16")
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-2 to be Ready", installLimit, site.Ready)
 	checkCluster(t, s, ready, 1)
 }
