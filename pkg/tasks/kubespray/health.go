@@ -41,7 +41,7 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 			bad = now
 		}
 		if len(bad) == 0 && ctx.Err() == nil {
-			fmt.Fprintf(ports.Log, "  %d nodes and all system pods are Ready\n", len(in.Nodes))
+			fmt.Fprintf(ports.Log, "  %s and all system pods are Ready\n", some(len(in.Nodes), "node"))
 			return nil
 		}
 		if ctx.Err() != nil {

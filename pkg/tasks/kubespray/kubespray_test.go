@@ -134,7 +134,7 @@ func TestPreflightFailures(t *testing.T) {
 		{"a node is down", func(w *world) { w.servers[1].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
 		{"two nodes are down", func(w *world) { w.servers[1].Stop(); w.servers[2].Stop() },
-			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"1 more nodes fail: worker-2"}},
+			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"And 1 more node: worker-2."}},
 		{"the key is refused", func(w *world) { w.in.PrivateKey = strangerFile },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "public half"}},
 		{"the user cannot be root", func(w *world) { w.in.Request.SSHUser = "debian" },
@@ -143,7 +143,7 @@ func TestPreflightFailures(t *testing.T) {
 			w.pin("uid-3", stranger.PublicKey())
 			w.servers[0].Stop()
 		}, contract.Failure{Reason: contract.ReasonHostKeyChanged, Host: "worker-2"},
-			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "1 more nodes fail: master-1"}},
+			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "And 1 more node: master-1."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, 2)
@@ -198,10 +198,10 @@ func TestPlaybookFailures(t *testing.T) {
 	}{
 		{"a task fails", recorded("failed", 2), contract.Failure{
 			Reason: contract.ReasonPlaybookFailed, Host: "worker-1", Step: "kubeadm | Join",
-			Message: "non-zero return code: [preflight] Some fatal errors occurred\nerror execution phase preflight, token [hidden] (and 1 more hosts failed)"}},
+			Message: "non-zero return code: [preflight] Some fatal errors occurred\nerror execution phase preflight, token [hidden] (and 1 more host failed)"}},
 		{"a node goes away", recorded("gone", 4), contract.Failure{
 			Reason: contract.ReasonHostUnreachable, Host: "worker-1", Step: "Ping",
-			Message: "Failed to connect to the host via ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused (and 1 more hosts failed)"}},
+			Message: "Failed to connect to the host via ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused (and 1 more host failed)"}},
 		{"the playbook is broken", func(_ Command, _, stderr io.Writer) int {
 			fmt.Fprint(stderr, "ERROR! couldn't resolve module\npassword=hunter22")
 			return 4

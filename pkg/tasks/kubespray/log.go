@@ -65,3 +65,11 @@ func (w *stderrWriter) flush() {
 
 // last is the end of what was written.
 func (w *stderrWriter) last() string { return strings.Join(w.kept, "\n") }
+
+// some says how many: "1 node", "3 nodes".
+func some(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -23,7 +23,7 @@ func play(ctx context.Context, in Input, f files, ports Ports, told *teller) (st
 	journal := ansible.NewJournal(ports.Log, meter)
 	findings := &ansible.Findings{}
 	stderr := &stderrWriter{out: ports.Log}
-	fmt.Fprintf(ports.Log, "\nRun %s on %d nodes, %d at a time\n", in.Playbook, len(in.Nodes), forks(len(in.Nodes)))
+	fmt.Fprintf(ports.Log, "\nRun %s on %s, at most %d at a time\n", in.Playbook, some(len(in.Nodes), "node"), forks(len(in.Nodes)))
 
 	events, ended := follow(ctx, command(in, f), ports, stderr)
 	tick := time.NewTicker(time.Second)
@@ -100,7 +100,7 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 func failure(cause ansible.Failure) error {
 	message := cause.Message
 	if cause.Others > 0 {
-		message += fmt.Sprintf(" (and %d more hosts failed)", cause.Others)
+		message += fmt.Sprintf(" (and %s failed)", some(cause.Others, "more host"))
 	}
 	e := &outcome.Error{Reason: contract.ReasonPlaybookFailed, Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
 	if cause.Unreachable {

@@ -32,7 +32,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 		return nil, outcome.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
-	fmt.Fprintf(ports.Log, "Connect to %d nodes by SSH as %s\n", len(in.Nodes), in.Request.SSHUser)
+	fmt.Fprintf(ports.Log, "Connect to %s by SSH as %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
 	seen := make([]ssh.HostKey, len(in.Nodes))
 	failed := make([]error, len(in.Nodes))
 	var group errgroup.Group
@@ -109,7 +109,7 @@ func worst(in Input, failed []error) error {
 		for i, other := range others {
 			names[i] = in.Nodes[other].Name
 		}
-		message += fmt.Sprintf(" %d more nodes fail: %s", len(others), outcome.Cut(strings.Join(names, ", "), 200))
+		message += fmt.Sprintf(" And %s: %s.", some(len(others), "more node"), outcome.Cut(strings.Join(names, ", "), 200))
 	}
 	return &outcome.Error{Reason: reason, Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
