@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"knative.dev/pkg/controller"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts"
@@ -48,10 +47,10 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return err
 	}
 	if newest := live.Newest(); newest != nil && (newest.State == plan.Active || newest.Number >= next.Number) {
-		return controller.NewRequeueAfter(behind) // our own cache will tell of it
+		return &notYet{"a newer run exists than the caches show", behind}
 	}
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
-		return fmt.Errorf("waiting for the end of what an earlier run left: %s", strings.Join(busy, ", "))
+		return &notYet{"waiting for the end of what an earlier run left: " + strings.Join(busy, ", "), leaving}
 	}
 	csr, err := r.ensureObjects(ctx, p)
 	if err != nil {

@@ -16,8 +16,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// behind is how long a cache that lags is given.
-const behind = time.Second
+// behind is how long a cache that lags is given, leaving how long Kubernetes' garbage collector.
+const (
+	behind  = time.Second
+	leaving = 2 * time.Second
+)
+
+// notYet is no failure: what is in the way goes away by itself, or the message says who must act.
+type notYet struct {
+	why   string
+	after time.Duration
+}
+
+func (n *notYet) Error() string { return n.why }
 
 // object is what every kind has that we make.
 type object interface {
@@ -48,7 +59,7 @@ func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kind
 		return have, fmt.Errorf("get %s: %w", what, err)
 	}
 	if !metav1.IsControlledBy(have, p) {
-		return have, fmt.Errorf("%s exists and does not belong to this Provisioning: if no earlier one of this name is being cleaned up, delete it", what)
+		return have, &notYet{what + " exists and does not belong to this Provisioning: if no earlier one of this name is being cleaned up, delete it", leaving}
 	}
 	next := have.DeepCopyObject().(T)
 	put(next, want)

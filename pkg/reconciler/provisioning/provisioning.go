@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
@@ -87,7 +88,11 @@ func tell(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
 
 // outcome: an error is tried again with backoff, a waiting comes back by itself, everything else when the world changes.
 func outcome(next plan.Step, err error) reconciler.Event {
-	if err != nil {
+	var wait *notYet
+	switch {
+	case errors.As(err, &wait):
+		return controller.NewRequeueAfter(wait.after)
+	case err != nil:
 		return err
 	}
 	if next.After > 0 {

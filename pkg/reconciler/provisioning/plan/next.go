@@ -136,7 +136,7 @@ func invalid(s Seen, _ time.Time) (Step, bool) {
 // leftovers are waited for: Tekton would take a task of the same name for the new run's own.
 func leftovers(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonLeftovers, After: recheck, Message: fmt.Sprintf(
-		"waiting for objects of an earlier Provisioning of this name to be deleted: %s", strings.Join(s.Leftovers, ", "))}, len(s.Leftovers) > 0
+		"waiting for what earlier runs of this name left to be deleted: %s", strings.Join(s.Leftovers, ", "))}, len(s.Leftovers) > 0
 }
 
 // failed decides between another attempt and waiting for a person. A changed spec or retry annotation is a new beginning.

@@ -259,7 +259,7 @@ func (c conditions) failureText() string {
 // words are those of the step, or of what went wrong with it.
 func (c conditions) words() string {
 	if c.err != nil {
-		return cut(fmt.Sprintf("%s does not work yet: %v", c.step.Do, c.err), longestMessage)
+		return cut(strings.TrimPrefix(c.step.Message+": "+c.err.Error(), ": "), longestMessage)
 	}
 	return c.step.Message
 }

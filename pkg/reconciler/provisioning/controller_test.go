@@ -1,0 +1,80 @@
+package provisioning
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+)
+
+func TestParseSettings(t *testing.T) {
+	for name, test := range map[string]struct {
+		data map[string]string
+		want Settings
+		bad  bool
+	}{
+		"nothing": {nil, DefaultSettings(), false},
+		"all": {
+			map[string]string{"depot-url": "http://10.60.0.1:5000/", "max-attempts": "2", "run-history": "9", "unknown": "x"},
+			Settings{DepotURL: "http://10.60.0.1:5000", Limits: plan.Limits{Attempts: 2, History: 9}}, false,
+		},
+		"no number":   {map[string]string{"max-attempts": "many"}, DefaultSettings(), true},
+		"no attempts": {map[string]string{"max-attempts": "0"}, DefaultSettings(), true},
+		"no history":  {map[string]string{"run-history": "0"}, DefaultSettings(), true},
+	} {
+		got, err := ParseSettings(&corev1.ConfigMap{Data: test.data})
+		if (err != nil) != test.bad {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestWaker: a change around Provisionings wakes those that it concerns, and lets those sleep that have all they asked for.
+func TestWaker(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	add := func(namespace, name, secret string, ready bool) {
+		p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		p.Spec.SSH.SecretName = secret
+		if ready {
+			p.Status.InitializeConditions()
+			p.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+			p.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
+			p.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+		}
+		if err := indexer.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("site", "waiting", "key", false)
+	add("site", "undefaulted", "", false)
+	add("site", "ready", "key", true)
+	add("elsewhere", "waiting", "key", false)
+
+	for name, test := range map[string]struct {
+		change func(waker)
+		want   []string
+	}{
+		"a host nobody holds":           {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
+		"a host that a ready one held":  {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
+		"a key":                         {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
+		"the key that is there unasked": {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
+		"any other Secret":              {func(w waker) { w.secretChanged("site", "password") }, nil},
+	} {
+		var got []string
+		test.change(waker{lister: listers.NewProvisioningLister(indexer), enqueue: func(k key) { got = append(got, k.String()) }})
+		slices.Sort(got)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s wakes (-want +got):\n%s", name, diff)
+		}
+	}
+}
