@@ -78,6 +78,8 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"cpu is a word", "masters: [{m: {cpu: four}}]", "cpu"},
 		{"memory is a word", "masters: [{m: {memory: lots}}]", `"lots" is no quantity: spec.masters[0].m.memory`},
 		{"node name is no DNS label", "masters: [{Master_1: {cpu: 1}}]", `node name "Master_1" is no DNS label: spec.masters[0]`},
+		{"node name of Ansible's", "masters: [{localhost: {cpu: 1}}]", `node name "localhost" means something else to Ansible: spec.masters[0]`},
+		{"user name of Python's", one + "ssh: {user: 'None'}", `user name "None" means something else to Ansible: spec.ssh.user`},
 		{"master says nothing", "masters: [{m: null}]", `nothing says which host master "m" may have: spec.masters[0].m`},
 		{"subnets overlap", one + "PodSubnet: 10.233.0.0/16", "pods 10.233.0.0/16 and services 10.233.0.0/18 overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet"},
 		{"network plugin", one + "kubernetes: {networkPlugin: weave}", `spec.kubernetes.networkPlugin: Unsupported value: "weave": supported values: "calico"`},

@@ -9,6 +9,9 @@ import (
 	"knative.dev/pkg/apis"
 )
 
+// takenNames are node names that Ansible or kubespray's inventory uses for groups and for the machine that Ansible runs on.
+var takenNames = []string{"all", "etcd", "localhost", "ungrouped"}
+
 // wish is a Master or a Worker as it was written, with its place in the spec.
 type wish struct {
 	path   string // such as masters[0].master-1
@@ -65,6 +68,8 @@ func oneKey[N any](r *nodeRules, place string, item map[string]N) (string, bool)
 		r.problem(place, "begin each node with a dash of its own: an item has one key, the node's name", "%d nodes in one item (%s)", len(names), quoted(names))
 	case !isLabel(names[0]):
 		r.problem(place, labelRule, "node name %q is no DNS label", names[0])
+	case slices.Contains(takenNames, names[0]):
+		r.problem(place, "choose another name, such as "+names[0]+"-1", "node name %q means something else to Ansible", names[0])
 	default:
 		return names[0], true
 	}

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,6 +17,9 @@ var (
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	pluginPattern   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
+
+// takenUsers are names that Ansible reads in an inventory as values of Python instead of text.
+var takenUsers = []string{"False", "None", "True"}
 
 // networkPlugins are the values of kubespray's kube_network_plugin; the schema has the same list.
 var networkPlugins = []string{"calico", "cilium", "cni", "custom_cni", "flannel", "kube-ovn", "kube-router", "macvlan", "none"}
@@ -38,6 +42,8 @@ func (k *KubernetesSpec) validate() (errs *apis.FieldError) {
 func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	if s.User != "" && !userPattern.MatchString(s.User) {
 		errs = errs.Also(problem("user", "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore", "%q is no user name", s.User))
+	} else if slices.Contains(takenUsers, s.User) {
+		errs = errs.Also(problem("user", "log in as another user", "user name %q means something else to Ansible", s.User))
 	}
 	if s.Port < 0 || s.Port > 65535 {
 		errs = errs.Also(problem("port", "write a number from 1 to 65535, or leave it out for 22", "%d is no port", s.Port))
@@ -69,6 +75,8 @@ func (d *DepotSpec) validate() *apis.FieldError {
 		return problem("url", "take user and password out: nodes read the store without", "the URL holds credentials")
 	case u.RawQuery != "" || u.ForceQuery:
 		return problem("url", advice, "%q has a query", d.URL)
+	case strings.Contains(d.URL, "@"):
+		return problem("url", advice, "%q holds '@', which no address of a store has", d.URL)
 	}
 	return nil
 }
