@@ -31,7 +31,6 @@ var rooms = []room{
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
-	{folder: "pkg/inventory/store/", ours: []string{"pkg/tasks/contract/", "pkg/inventory/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 
 	// Tasks and the reconciler know each other by the contract alone.
