@@ -7,7 +7,7 @@ SHELL := /bin/bash
 export BPA_STATE ?= /var/lib/bpa
 # One set of build flags for tests, tools and images: everything is compiled once.
 export CGO_ENABLED := 0
-export GOFLAGS += -trimpath
+export GOFLAGS += -trimpath -buildvcs=false
 export KUBECONFIG := $(BPA_STATE)/kubeconfig
 export PATH := $(BPA_STATE)/bin:$(PATH)
 
@@ -51,8 +51,8 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration e2e
-test: unit integration e2e ## Every test, on real parts: unit, integration (real API server), e2e (real clusters)
+.PHONY: test unit integration e2e survival
+test: unit integration e2e survival ## Every test, on real parts: unit, integration (real API server), e2e (real clusters), survival
 unit: ## Tests without a cluster, in seconds
 	go test ./...
 	go test -C bootstrap ./...
@@ -61,6 +61,10 @@ integration: tools ## Against a real kube-apiserver and etcd
 	go test ./test/integration/... -tags integration -count=1 -timeout 10m
 e2e: up plugin ## User stories with failures, on lab machines
 	go test ./test/e2e/... -tags e2e -count=1 -v -timeout 50m
+
+survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
+	$(machine) build
+	bootstrap/e2e/run
 
 ##@ Keep
 
