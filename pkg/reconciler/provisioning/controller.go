@@ -88,6 +88,9 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
+	if err := informer.SetTransform(strip); err != nil {
+		logging.FromContext(ctx).Fatalw("No transform", "error", err)
+	}
 	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
 		logging.FromContext(ctx).Fatalw("No event handler", "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -76,5 +77,31 @@ func TestWaker(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s wakes (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestStrip: what is dropped from a cached run makes no difference to what is read of it.
+func TestStrip(t *testing.T) {
+	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
+	pr.Status.PipelineSpec = &tekton.PipelineSpec{Description: "long"}
+	pr.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+	tr := child(pr, "kubespray", corev1.ConditionFalse, map[string]string{"failure": `{"reason":"HostUnreachable","host":"master-1"}`})
+	tr.Status.TaskSpec = &tekton.TaskSpec{Description: "long"}
+	tr.Status.Steps = []tekton.StepState{{Name: "x"}}
+
+	want := makeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
+	for _, o := range []any{pr, tr} {
+		if _, err := strip(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, makeRun(pr, []*tekton.TaskRun{tr})); diff != "" {
+		t.Errorf("(-whole +stripped):\n%s", diff)
+	}
+	if want.Tasks[0].Failure == nil || want.Tasks[0].Failure.Host != "master-1" {
+		t.Errorf("the failure was not read: %+v", want.Tasks)
+	}
+	if pr.Status.PipelineSpec != nil || tr.Status.TaskSpec != nil || pr.ManagedFields != nil {
+		t.Error("nothing was dropped")
 	}
 }

@@ -1,0 +1,22 @@
+package provisioning
+
+import (
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// strip drops from objects on their way into the caches what nobody reads there. Most of a run's bytes are copies of its Pipeline and of its
+// Tasks; writes never start from a cached object, so nothing gets lost.
+func strip(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	switch o := o.(type) {
+	case *tekton.PipelineRun:
+		o.Status.PipelineSpec, o.Status.Provenance, o.Status.SpanContext = nil, nil, nil
+	case *tekton.TaskRun:
+		o.Spec.TaskSpec, o.Status.TaskSpec, o.Status.Provenance, o.Status.SpanContext = nil, nil, nil, nil
+		o.Status.Steps, o.Status.Sidecars = nil, nil
+	}
+	return o, nil
+}
