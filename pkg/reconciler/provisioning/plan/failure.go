@@ -116,12 +116,14 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 }
 
 // hint says what a person can do about a failure for good.
-func hint(name, run string, cause Cause) string {
-	look := fmt.Sprintf("see `tkn pipelinerun logs %s`", run)
+func hint(namespace, name, run string, cause Cause) string {
+	look := fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`", namespace, run)
 	if cause.Task == "" { // there is no log where no task ran
-		look = fmt.Sprintf("see `tkn pipelinerun describe %s`", run)
+		look = fmt.Sprintf("see `tkn pipelinerun describe -n %s %s`", namespace, run)
 	}
-	again := fmt.Sprintf("then `kubectl annotate provisioning %s bpa.akraino.org/retry=%s --overwrite`, or change the spec", name, run)
+	// The run's name is a value that the annotation never had before.
+	annotate := fmt.Sprintf("`kubectl annotate -n %s provisioning %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
+	again := "then " + annotate + ", or change the spec"
 	switch cause.Reason {
 	case contract.ReasonSSHDenied:
 		return "let the key in Secret spec.ssh.secretName log in as spec.ssh.user, " + again
@@ -132,7 +134,7 @@ func hint(name, run string, cause Cause) string {
 	case contract.ReasonTimeout:
 		return look + "; if it only needs longer, raise spec.timeouts.install"
 	case contract.ReasonCancelled:
-		return fmt.Sprintf("to go on, `kubectl annotate provisioning %s bpa.akraino.org/retry=%s --overwrite`, or change the spec", name, run)
+		return "to go on, " + annotate + ", or change the spec"
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}

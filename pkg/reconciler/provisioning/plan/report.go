@@ -83,7 +83,7 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	case again || !s.wanted(*r):
 		f.Hint = step.Message // what the next attempt waits for
 	default:
-		f.Hint = hint(s.Name, r.Name, cause)
+		f.Hint = hint(p.Namespace, s.Name, r.Name, cause)
 	}
 	p.Status.Failure = f
 }

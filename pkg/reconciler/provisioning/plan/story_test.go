@@ -86,7 +86,7 @@ func newWorld() *world {
 		p:   &v1alpha1.Provisioning{},
 		now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 	}
-	w.p.Name = "edge-1"
+	w.p.Namespace, w.p.Name = "site", "edge-1"
 	return w
 }
 
