@@ -1,5 +1,6 @@
 // Package integration tests BPA's kinds against a real API server: schema, defaults, refusals and columns, as a person sees them in
-// kubectl. The webhook is the real program with the rights that config/ gives it; only its Service points to loopback.
+// kubectl. The webhook and the controller are the real programs with the rights that config/ gives them; only the webhook's Service points to
+// loopback.
 //
 //	go test -tags integration ./test/integration/...
 //

@@ -1,0 +1,188 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/akraino-icn/bpa/pkg/prerequisites"
+)
+
+const (
+	metal3Kinds = "../../bootstrap/manifests/metal3-crds.yaml"
+	waiting     = "waiting" // namespace of this file's Provisioning
+	probes      = "http://127.0.0.1:8080"
+)
+
+// TestControllerWaitsForItsPrerequisites starts the real controller where neither Tekton's nor Metal3's kinds are: it lives, says in the
+// Provisioning and in its log what to install, and the same process goes on once both are there.
+func TestControllerWaitsForItsPrerequisites(t *testing.T) {
+	tekton := filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds")
+	must(t, "", "delete", "--ignore-not-found", "--timeout=20s", "-f", metal3Kinds)
+	must(t, "", "create", "namespace", waiting)
+	must(t, manifest("edge-1", one), "apply", "-n", waiting, "-f", "-")
+	c := startController(t)
+
+	both := prerequisites.Message(prerequisites.Needs[1:])
+	c.await(t, "message", both)
+	c.await(t, "reason", prerequisites.Reason)
+	if log := c.output(t); !strings.Contains(log, both) {
+		t.Errorf("the log does not say %q:\n%s", both, log)
+	}
+	c.answers(t, "/health")
+	c.answers(t, "/readiness")
+
+	must(t, "", "apply", "--server-side", "-f", metal3Kinds)
+	c.await(t, "message", prerequisites.Message(prerequisites.Needs[1:2])) // one of two is not enough
+	must(t, "", "apply", "--server-side", "-f", tekton)
+	c.await(t, "reason", "HostsNotAvailable")
+	c.answers(t, "/health")
+	c.alive(t)
+	if log := c.output(t); strings.Contains(log, "forbidden") {
+		t.Errorf("config/200-controller.yaml lacks a right:\n%s", log)
+	}
+}
+
+// moduleDir is where the Go module cache has a module in the product's version.
+func moduleDir(t *testing.T, module string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatalf("go list -m %s: %v", module, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// controller is the program of cmd/controller as a process with the rights of its own service account.
+type controller struct {
+	log   string
+	ended chan error
+}
+
+func startController(t *testing.T) *controller {
+	t.Helper()
+	for _, file := range []string{"200-controller", "config-bpa", "config-leader-election", "config-observability"} {
+		must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/"+file+".yaml")
+	}
+	if _, err := http.Get(probes); err == nil {
+		t.Fatalf("another program of this machine answers at %s, where the controller answers the kubelet: stop it", probes)
+	}
+	program := filepath.Join(shared.dir, "controller")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/controller").CombinedOutput(); err != nil {
+		t.Fatalf("build the controller: %v\n%s", err, out)
+	}
+	c := &controller{log: filepath.Join(shared.dir, "controller.log"), ended: make(chan error, 1)}
+	log, err := os.Create(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+controllerKubeconfig(t), "SYSTEM_NAMESPACE=bpa-system", "POD_NAME=bpa-controller-0",
+		"KUBERNETES_MIN_VERSION=v1.28.0", "METRICS_PROMETHEUS_PORT="+anyPort(t), "PROFILING_PORT="+anyPort(t))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { c.ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-c.ended
+	})
+	return c
+}
+
+func controllerKubeconfig(t *testing.T) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(shared.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:bpa-system:bpa-controller"
+	}
+	path := filepath.Join(shared.dir, "controller.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func anyPort(t *testing.T) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(port)
+}
+
+// await returns once the Provisioning's condition Ready has this value.
+func (c *controller) await(t *testing.T, field, value string) {
+	t.Helper()
+	condition := fmt.Sprintf(`--for=jsonpath={.status.conditions[?(@.type=="Ready")].%s}=%s`, field, value)
+	if out, err := kubectl(t, "", "wait", "-n", waiting, "bpa/edge-1", "--timeout=25s", condition); err != nil {
+		status, _ := kubectl(t, "", "get", "-n", waiting, "bpa/edge-1", "-o", "jsonpath={.status}")
+		t.Fatalf("no %s %q: %v\n%s\nstatus: %s\ncontroller:\n%s", field, value, err, out, status, c.output(t))
+	}
+}
+
+// answers asks as the kubelet does. A few tries are its right as well: between waiting and working the port changes hands.
+func (c *controller) answers(t *testing.T, path string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, probes+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+			err = fmt.Errorf("status %s", response.Status)
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: %v\n%s", path, err, c.output(t))
+		}
+	}
+}
+
+func (c *controller) alive(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		c.ended <- err // for who cleans up
+		t.Fatalf("the controller ended: %v\n%s", err, c.output(t))
+	default:
+	}
+}
+
+// output is what it logged so far.
+func (c *controller) output(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSpace(raw))
+}
