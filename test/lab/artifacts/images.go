@@ -92,22 +92,18 @@ func (s *Site) networkImage(ctx context.Context) (image, error) {
 	return s.single("lab/network:v1", s.cache("network", "network"), "network")
 }
 
-// busyboxImage is what the demo and the tests run in the new cluster.
+// busyboxImage is what a person and the tests run in the new cluster.
 func (s *Site) busyboxImage(ctx context.Context) (image, error) {
-	dir := s.cache("busybox")
-	program := dir + "/bin/busybox"
-	err := s.once("busybox", "busybox-static", []string{program}, func() error {
-		return run(ctx, "", nil, "sh", "-ec", `mkdir -p "$1"; cd "$1"; rm -rf ./*; apt-get download -qq busybox-static; dpkg-deb -x busybox-static_*.deb .`, "busybox", dir)
-	})
+	system, err := s.systemLayer(ctx, osimage.Busybox)
 	if err != nil {
 		return image{}, err
 	}
-	entries := []pack.Entry{{Name: "bin/busybox", Source: program}}
-	for _, applet := range []string{"sh", "sleep", "cat", "httpd", "wget", "nslookup", "hostname", "ls", "nc", "ping"} {
-		entries = append(entries, pack.Entry{Name: "bin/" + applet, Link: "busybox"})
+	var links []pack.Entry
+	for _, l := range osimage.BusyboxLinks {
+		links = append(links, pack.Entry{Name: "bin/" + l, Link: "busybox"})
 	}
-	layer, err := s.packedLayer("busybox", stamp.Key(stamp.Seen(program), fmt.Sprint(len(entries))), entries...)
-	return image{"library/busybox:" + busyboxTag, []string{layer}, v1.Config{Env: []string{searchPath}, Cmd: []string{"sh"}}}, err
+	layer, err := s.packedLayer("busybox-links", stamp.Key(osimage.BusyboxLinks...), links...)
+	return image{"library/busybox:" + busyboxTag, []string{system, layer}, v1.Config{Env: []string{searchPath}, Cmd: []string{"sh"}}}, err
 }
 
 // single is an image of one static program at /name.

@@ -55,3 +55,13 @@ var ProxyTools = System{
 var ProxyToolsLinks = []string{
 	"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore",
 }
+
+// Busybox is for pods that a person or a test starts in a new cluster.
+var Busybox = System{
+	Name:     "busybox",
+	Variant:  "extract",
+	Packages: []string{"busybox-static"},
+}
+
+// BusyboxLinks are the names under which it is called.
+var BusyboxLinks = []string{"sh", "sleep", "cat", "echo", "env", "hostname", "httpd", "ip", "ls", "nc", "nslookup", "ping", "wget"}
