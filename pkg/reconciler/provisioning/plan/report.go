@@ -152,8 +152,8 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 		}
 	}
 	switch {
-	case c.step.Reason == ReasonInvalidSpec:
-		return corev1.ConditionFalse, ReasonInvalidSpec, c.step.Message
+	case s.Invalid != "":
+		return corev1.ConditionFalse, ReasonInvalidSpec, s.Invalid
 	case have == want && want > 0:
 		return corev1.ConditionTrue, "Claimed", fmt.Sprintf("%d of %d hosts are held", have, want)
 	case s.Installed():
