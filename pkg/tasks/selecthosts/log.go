@@ -20,7 +20,7 @@ func tell(log io.Writer, slots []contract.Slot, claimed *claim.Claim) {
 	for _, host := range claimed.Hosts {
 		byName[host.Name] = host
 	}
-	fmt.Fprintf(log, "%d hosts are held for it:\n\n", len(claimed.Nodes))
+	fmt.Fprintf(log, "Hosts held for it: %d\n\n", len(claimed.Nodes))
 	t := table(log, "NODE", "ROLES", "NEEDS", "HOST", "CPUS", "MEMORY", "ADDRESS")
 	for i, node := range claimed.Nodes {
 		host := byName[node.Host]

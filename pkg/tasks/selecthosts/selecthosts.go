@@ -47,7 +47,7 @@ type Inventory interface {
 
 // Run claims the hosts, all or none, and stores the nodes. Run twice it changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
-	fmt.Fprintf(ports.Log, "%s/%s asks for %d nodes.\n", in.Request.Namespace, in.Request.Provisioning, len(in.Request.Slots))
+	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, len(in.Request.Slots))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
 	if err != nil {
 		explain(ports.Log, err)

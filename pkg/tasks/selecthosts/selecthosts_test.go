@@ -118,8 +118,8 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	table := `site/edge-1 asks for 2 nodes.
-2 hosts are held for it:
+	table := `Nodes that site/edge-1 asks for: 2
+Hosts held for it: 2
 
   NODE      ROLES          NEEDS              HOST    CPUS  MEMORY  ADDRESS
   master-1  control-plane  02:00:00:00:00:02  host-2  8     16Gi    10.0.0.2
@@ -190,7 +190,7 @@ func TestExplanation(t *testing.T) {
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
-	want := `site/edge-1 asks for 2 nodes.
+	want := `Nodes that site/edge-1 asks for: 2
 
 No host for master-1 (host host-2 with the MAC address 02:00:00:00:00:02 is held by Metal3Machine m-1):
 
