@@ -188,9 +188,11 @@ func TestKubectlExplains(t *testing.T) {
 	}
 }
 
-// With the webhook gone nobody gets an unchecked object in, while the controller can still report and people can still delete.
+// With the webhook gone nobody gets an unchecked object in, while the controller can still report and let go, and people can still
+// delete.
 func TestOnlyApplyWaitsForTheWebhook(t *testing.T) {
 	must(t, manifest("orphan", one), "apply", "-f", "-")
+	must(t, "", "patch", "bpa", "orphan", "--type=merge", "-p", `{"metadata": {"finalizers": ["test.bpa.akraino.org/held"]}}`)
 	shared.webhook.stop()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -204,5 +206,7 @@ func TestOnlyApplyWaitsForTheWebhook(t *testing.T) {
 		t.Errorf("want a refusal, got %v: %s", err, out)
 	}
 	must(t, "", "patch", "bpa", "orphan", "--subresource=status", "--type=merge", "-p", `{"status": {"apiEndpoint": "https://10.60.0.11:6443"}}`)
-	must(t, "", "delete", "bpa", "orphan", "--timeout=20s")
+	must(t, "", "delete", "bpa", "orphan", "--wait=false")
+	must(t, "", "patch", "bpa", "orphan", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
+	must(t, "", "wait", "--for=delete", "bpa/orphan", "--timeout=20s")
 }
