@@ -53,9 +53,14 @@ func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 		}
 		server.Host = net.JoinHostPort(address, port)
 	}
-	config.Host = server.String()
-	config.UserAgent = "bpa-collect-kubeconfig"
-	return &admin{config: config, ca: ca, endpoint: server.String()}, nil
+	// A kubeconfig can name programs to run and files to read here, beside the key to all hosts: of a node's, only certificates count.
+	return &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
+		Host:      server.String(),
+		UserAgent: "bpa-collect-kubeconfig",
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: config.ServerName, CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
+		},
+	}}, nil
 }
 
 func local(host string) bool {

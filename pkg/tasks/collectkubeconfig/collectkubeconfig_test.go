@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +178,34 @@ func TestEndpoint(t *testing.T) {
 	}
 	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7"); err == nil {
 		t.Error("a CA with a private key in it is taken: it would be a result")
+	}
+}
+
+// A node's root writes this file. What it says must not make this pod run a program, read a file or take another way.
+func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
+	w := newWorld(t)
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("of this pod"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, replace := range map[string][2]string{
+		"a program": {`"client-key-data":""`, `"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"true","interactiveMode":"Never"}`},
+		"a file":    {`"client-key-data":""`, `"tokenFile":"` + secret + `"`},
+		"a key":     {`"client-key-data":""`, `"client-key":"` + secret + `","client-certificate":"` + secret + `"`},
+		"a proxy":   {`"server"`, `"proxy-url":"http://10.0.0.8:3128","server"`},
+	} {
+		text := strings.Replace(kubeconfig("https://10.0.0.9:6443", w.clientCA, "", ""), replace[0], replace[1], 1)
+		if !strings.Contains(text, replace[1]) {
+			t.Fatalf("%s: the kubeconfig was not changed: %s", what, text)
+		}
+		got, err := parseAdmin([]byte(text), "10.0.0.9")
+		if err != nil {
+			continue // refused is as good
+		}
+		c := got.config
+		if c.ExecProvider != nil || c.AuthProvider != nil || c.BearerToken+c.BearerTokenFile+c.CertFile+c.KeyFile+c.CAFile != "" || c.Proxy != nil {
+			t.Errorf("%s is taken from the node's kubeconfig: %v", what, c)
+		}
 	}
 }
 
