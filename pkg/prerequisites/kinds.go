@@ -18,7 +18,8 @@ type Need struct {
 // Needs are those of the controller. HardwareData is not among them: older Metal3 has the same facts in the status of its hosts.
 var Needs = []Need{
 	{"bpa.akraino.org/v1alpha1", []string{"provisionings"}, "BPA's own kinds (config/300-provisionings.yaml)"},
-	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation)"},
+	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation), " +
+		"then apply BPA's config/ again: its Tasks and Pipeline are of Tekton's kinds"},
 	{"metal3.io/v1alpha1", []string{"baremetalhosts"}, "Metal3's Bare Metal Operator (https://book.metal3.io)"},
 }
 

@@ -65,7 +65,7 @@ func TestMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	message := Message(missing)
-	for _, want := range []string{"tekton.dev/v1 (taskruns) is missing: install Tekton", "metal3.io/v1alpha1 (baremetalhosts) is missing: install Metal3"} {
+	for _, want := range []string{"tekton.dev/v1 (taskruns) is missing: install Tekton", "apply BPA's config/ again", "metal3.io/v1alpha1 (baremetalhosts) is missing: install Metal3"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("message %q does not say %q", message, want)
 		}

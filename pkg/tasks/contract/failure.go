@@ -37,6 +37,8 @@ const (
 	ReasonOutOfMemory Reason = "OutOfMemory"
 	// ReasonPodLost: the pod of a task was evicted or deleted. May go away.
 	ReasonPodLost Reason = "PodLost"
+	// ReasonPipelineMissing: Tekton did not get the Pipeline or one of its Tasks. Goes away when config/ is applied again.
+	ReasonPipelineMissing Reason = "PipelineMissing"
 	// ReasonRunFailed: none of the above; the message is Tekton's.
 	ReasonRunFailed Reason = "RunFailed"
 )
@@ -44,7 +46,8 @@ const (
 // Transient reports whether the same attempt may succeed later without anybody's doing.
 func (r Reason) Transient() bool {
 	switch r {
-	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost:
+	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
+		ReasonPipelineMissing:
 		return true
 	}
 	return false

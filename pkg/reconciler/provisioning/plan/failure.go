@@ -28,8 +28,8 @@ var tektonReasons = map[string]contract.Reason{
 	"SidecarOOM":                          contract.ReasonOutOfMemory,
 	"InitContainerOOM":                    contract.ReasonOutOfMemory,
 	"PodEvicted":                          contract.ReasonPodLost,
-	"CouldntGetTask":                      contract.ReasonInternal,
-	"CouldntGetPipeline":                  contract.ReasonInternal,
+	"CouldntGetTask":                      contract.ReasonPipelineMissing,
+	"CouldntGetPipeline":                  contract.ReasonPipelineMissing,
 	"TaskRunResolutionFailed":             contract.ReasonInternal,
 	"ParameterMissing":                    contract.ReasonInternal,
 	"PipelineValidationFailed":            contract.ReasonInternal,
@@ -101,12 +101,17 @@ func pause(attempt int32) time.Duration {
 	return min(p, longestPause)
 }
 
-// retryAt is when the controller tries again by itself, if it does. Missing hosts may be missing for as long as they like: they use up no attempt.
+// costless failures use up no attempt: nothing was tried on any host, and what is missing may be missing for as long as it likes.
+func costless(reason contract.Reason) bool {
+	return reason == contract.ReasonHostsNotAvailable || reason == contract.ReasonPipelineMissing
+}
+
+// retryAt is when the controller tries again by itself, if it does.
 func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if !cause.Reason.Transient() {
 		return time.Time{}, false
 	}
-	if cause.Reason == contract.ReasonHostsNotAvailable {
+	if costless(cause.Reason) {
 		return failed.Completed.Add(firstPause), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
@@ -114,6 +119,16 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	}
 	return failed.Completed.Add(pause(failed.Attempt)), true
 }
+
+// hintWaiting says what a person can do about a failure that the controller tries again.
+func hintWaiting(cause Cause) string {
+	if cause.Reason == contract.ReasonPipelineMissing {
+		return "if the Pipeline or a Task is not there, apply BPA's config/ again; the controller then goes on by itself"
+	}
+	return nothingToDo
+}
+
+const nothingToDo = "nothing: the controller tries again by itself"
 
 // hint says what a person can do about a failure for good.
 func hint(namespace, name, run string, cause Cause) string {

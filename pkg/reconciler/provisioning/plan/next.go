@@ -187,8 +187,8 @@ func start(s Seen) Step {
 		step.Number = newest.Number + 1
 		switch {
 		case !s.wanted(*newest):
-		case newest.State == Failed && Classify(*newest).Reason == contract.ReasonHostsNotAvailable:
-			step.Attempt = newest.Attempt // nothing was tried on any host
+		case newest.State == Failed && costless(Classify(*newest).Reason):
+			step.Attempt = newest.Attempt
 		default:
 			step.Attempt = newest.Attempt + 1
 		}

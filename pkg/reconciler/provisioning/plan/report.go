@@ -79,7 +79,7 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	switch at, again := retryAt(s, *r, cause); {
 	case again && at.After(now):
 		f.NextAttempt = instant(at)
-		f.Hint = "nothing: the controller tries again by itself"
+		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
 		f.Hint = step.Message // what the next attempt waits for
 	default:
@@ -248,10 +248,11 @@ func (c conditions) failureText() string {
 	if f.Message != "" {
 		text.WriteString(": " + strings.TrimRight(f.Message, ". \n"))
 	}
+	if f.Hint != nothingToDo {
+		text.WriteString(". What to do: " + f.Hint)
+	}
 	if f.NextAttempt != nil {
 		text.WriteString(". Next attempt at " + f.NextAttempt.UTC().Format(time.RFC3339))
-	} else {
-		text.WriteString(". What to do: " + f.Hint)
 	}
 	return text.String()
 }
