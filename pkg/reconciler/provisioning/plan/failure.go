@@ -49,6 +49,9 @@ var tektonTexts = []struct {
 	{"ErrImagePull", contract.ReasonImagePullFailed},
 	{"evicted", contract.ReasonPodLost},
 	{"pod deleted", contract.ReasonPodLost},
+	// What the kubelet says of containers that ended while it, or the container runtime, was away, as in a reboot.
+	{"ContainerStatusUnknown", contract.ReasonPodLost},
+	{"code 255: Unknown", contract.ReasonPodLost},
 	{"Maybe missing or invalid Task", contract.ReasonInternal},
 }
 
