@@ -132,7 +132,7 @@ func joinTekton(config fs.FS) ([]byte, error) {
 			return nil, err
 		}
 		if text, err = adjust(path, text); err != nil {
-			return nil, fmt.Errorf("Tekton's %s: %w", path, err)
+			return nil, fmt.Errorf("adjust %s of Tekton: %w", path, err)
 		}
 		fmt.Fprintf(&joined, "---\n%s\n", text)
 	}
