@@ -61,7 +61,7 @@ const recheck = 2 * time.Second
 
 // Next is the state machine: the first rule that has something to say decides. The order is the checklist of an installation.
 func Next(seen Seen, now time.Time) Step {
-	rules := []func(Seen, time.Time) (Step, bool){deleting, working, installed, invalid, leftovers, failed, paused, hosts, sshKey}
+	rules := []func(Seen, time.Time) (Step, bool){deleting, working, installed, invalid, leftovers, failed, changed, paused, hosts, sshKey}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
 			return step
@@ -158,6 +158,12 @@ func failed(s Seen, now time.Time) (Step, bool) {
 		step.After = at.Sub(now)
 	}
 	return step, true
+}
+
+// changed: a run for another spec would take hosts from the cluster that is there; this version does not change clusters.
+func changed(s Seen, _ time.Time) (Step, bool) {
+	was := s.installedDigest()
+	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: changedText}, was != "" && was != s.Digest
 }
 
 func paused(s Seen, _ time.Time) (Step, bool) {

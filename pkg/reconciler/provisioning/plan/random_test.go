@@ -66,7 +66,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 }
 
 // TestNextNeverHarms: in no world at all is a host released while something may work on it, or a run started next to another, or one
-// started without hosts and key, or the newest run deleted.
+// started without hosts and key, or for another cluster than the one that is there, or the newest run deleted.
 func TestNextNeverHarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -91,6 +91,8 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "a run starts without what it needs"
 			case s.Newest() != nil && step.Number <= s.Newest().Number:
 				bad = "a run's number is used twice"
+			case s.installedDigest() != "" && s.installedDigest() != s.Digest:
+				bad = "a run starts that takes hosts from the cluster that is there"
 			}
 		case Prune:
 			for _, name := range step.Runs {

@@ -202,16 +202,24 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionTrue, "Stored", fmt.Sprintf("Secret %s, key value", name)
 	case k != nil && k.Broken == "":
 		return corev1.ConditionFalse, ReasonExpired, fmt.Sprintf(
-			"the certificate in Secret %s ended: annotate the Provisioning with a new bpa.akraino.org/retry to collect another", name)
+			"the certificate in Secret %s ended: %s", name, c.collectAnother())
 	case c.step.Do == StoreKubeconfig && c.err != nil:
 		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.err.Error(), longestMessage)
 	case c.step.Do == StoreKubeconfig:
 		return corev1.ConditionUnknown, reasonStoring, "Secret " + name + " is being written"
 	case c.seen.Installed():
-		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("there is no usable Secret %s and nothing to make it from: "+
-			"annotate the Provisioning with a new bpa.akraino.org/retry to collect another", name)
+		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("there is no usable Secret %s and nothing to make it from: %s", name, c.collectAnother())
 	}
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "the cluster is not installed yet"
+}
+
+// collectAnother is how a person gets a new kubeconfig of a running cluster.
+func (c conditions) collectAnother() string {
+	const annotate = "annotate the Provisioning with a new " + contract.AnnotationRetry + " to collect another"
+	if c.specChanged() {
+		return "set the spec back to what is installed, then " + annotate
+	}
+	return annotate
 }
 
 // changedText: this version installs clusters; it does not change them.

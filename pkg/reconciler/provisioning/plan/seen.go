@@ -132,8 +132,18 @@ func (s Seen) ActiveRuns() []Run {
 	return active
 }
 
-// wanted reports whether a run was started for what is wanted now.
-func (s Seen) wanted(r Run) bool { return r.Inputs == s.Inputs && r.Retry == s.Retry }
+// wanted reports whether a run was started for what is wanted now. A retry annotation that is taken away asks for nothing.
+func (s Seen) wanted(r Run) bool {
+	return r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
+}
+
+// installedDigest is that of the cluster that is there, or was before a later run failed on it; empty: none.
+func (s Seen) installedDigest() string {
+	if r := s.Newest(); r != nil && r.State == Succeeded {
+		return r.Digest
+	}
+	return s.InstalledDigest
+}
 
 // Installed reports whether the cluster runs, as far as we know: the last run succeeded, or one did and no later one failed.
 func (s Seen) Installed() bool {
