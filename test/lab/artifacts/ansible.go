@@ -56,13 +56,17 @@ func (s *Site) makeAnsibleImage(ctx context.Context) error {
 // Venv is the virtual environment on this machine; its bin/ansible-playbook works here too.
 func (s *Site) Venv() string { return s.cache("ansible", "venv") }
 
+// venvLayer packs the virtual environment. It is made once; what is left out of the layer may change without making it again.
 func (s *Site) venvLayer(ctx context.Context) (string, error) {
 	key := stamp.Key(append(append([]string{osimage.Ansible.Key()}, requirements...), collections...)...)
+	err := s.once("virtual environment with ansible", key, []string{filepath.Join(s.Venv(), "bin", "ansible-playbook")}, func() error {
+		return s.installVenv(ctx)
+	})
+	if err != nil {
+		return "", err
+	}
 	out := s.layer("venv")
-	return out, s.once("virtual environment with ansible", key, []string{out, filepath.Join(s.Venv(), "bin", "ansible-playbook")}, func() error {
-		if err := s.installVenv(ctx); err != nil {
-			return err
-		}
+	return out, s.once("layer venv", stamp.Key(append([]string{key}, unwantedNames...)...), []string{out}, func() error {
 		entries, err := pack.Tree(s.Venv(), strings.TrimPrefix(ansibleHome, "/"), unwanted)
 		if err != nil {
 			return err
@@ -122,15 +126,18 @@ func prune(dir string) error {
 	return nil
 }
 
-// unwanted leaves out of the image what only installing takes.
+// unwantedNames are what only installing takes; python would look for the folder _distutils_hack at each start if the .pth file stayed.
+var unwantedNames = []string{
+	"ansible_test", "pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth", "include",
+}
+
 func unwanted(rel string, d fs.DirEntry) bool {
 	switch name := d.Name(); name {
-	case "ansible_test", "pip", "setuptools", "pkg_resources", "_distutils_hack", "include":
-		return d.IsDir()
 	case "tests", "docs", "changelogs":
 		return d.IsDir() && strings.Contains(rel, "ansible_collections")
+	default:
+		return slices.Contains(unwantedNames, name) && d.IsDir() != strings.HasSuffix(name, ".pth")
 	}
-	return false
 }
 
 // moveScript makes a script of the environment start with the python of where it will lie.
