@@ -27,16 +27,15 @@ const maxObjects = 64 << 20
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
 	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
 	defer cancel()
-	access := node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}
-	conn, _, err := access.FirstControlPlane(ctx, in.Nodes)
+	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer w.close()
 	fmt.Fprintf(ports.Log, "\nWait until nodes and system pods are Ready\n")
 	var bad []trouble
 	for last := ""; ; {
-		now := look(ctx, in, conn)
+		now := w.look(ctx)
 		if ctx.Err() == nil {
 			bad = now
 		}
@@ -53,13 +52,51 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 		}
 		pause := time.After(time.Second) // no busy loop if kubectl wait has nothing to wait for
 		if bad[0].await != "" {
-			_, _ = conn.Output(ctx, node.AsRoot(in.Request, kubectl+bad[0].await+" --timeout=15s"), 64<<10) // the next look tells how it ended
+			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the next look tells how it ended
 		}
 		select {
 		case <-pause:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// watch asks a control plane. A connection that broke is made anew, maybe to another control plane.
+type watch struct {
+	in     Input
+	access node.Access
+	conn   node.Connection // nil: to be made
+}
+
+func newWatch(ctx context.Context, in Input, access node.Access) (*watch, error) {
+	conn, _, err := access.FirstControlPlane(ctx, in.Nodes)
+	return &watch{in, access, conn}, err
+}
+
+func (w *watch) close() {
+	if w.conn != nil {
+		w.conn.Close()
+	}
+	w.conn = nil
+}
+
+// ask runs kubectl. Only a command that ended by itself leaves the connection in use.
+func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.in.LookLimit)
+	defer cancel()
+	if w.conn == nil {
+		conn, _, err := w.access.FirstControlPlane(ctx, w.in.Nodes)
+		if err != nil {
+			return nil, err
+		}
+		w.conn = conn
+	}
+	raw, err := w.conn.Output(ctx, node.AsRoot(w.in.Request, kubectl+arguments), limit)
+	var exit *ssh.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.close()
+	}
+	return raw, err
 }
 
 // trouble is one thing that is not as it should be.
@@ -69,10 +106,8 @@ type trouble struct {
 	await string // arguments of kubectl that wait for its end
 }
 
-func look(ctx context.Context, in Input, conn node.Connection) []trouble {
-	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
-	defer cancel()
-	raw, err := conn.Output(ctx, node.AsRoot(in.Request, kubectl+"get nodes,pods --namespace kube-system --output json --request-timeout=30s"), maxObjects)
+func (w *watch) look(ctx context.Context) []trouble {
+	raw, err := w.ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", maxObjects)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
 		return []trouble{{what: "the new API server does not answer kubectl: " + outcome.Cut(exit.Stderr, 300)}}
@@ -84,7 +119,7 @@ func look(ctx context.Context, in Input, conn node.Connection) []trouble {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return []trouble{{what: fmt.Sprintf("kubectl's answer is unreadable: %v", err)}}
 	}
-	return judge(in.Nodes, in.Request.NetworkPlugin, list.Items)
+	return judge(w.in.Nodes, w.in.Request.NetworkPlugin, list.Items)
 }
 
 // object holds the fields of nodes and pods that are looked at.

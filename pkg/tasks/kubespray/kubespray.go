@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -28,8 +29,8 @@ type Input struct {
 	PrivateKey []byte // PEM, of the SSH user
 	// PlaybooksDir holds the playbooks and their ansible.cfg; ScratchDir is the one place to write to, best in memory.
 	PlaybooksDir, ScratchDir string
-	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy cluster.
-	ConnectLimit, HealthLimit time.Duration
+	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy cluster and LookLimit one look at it.
+	ConnectLimit, HealthLimit, LookLimit time.Duration
 }
 
 // Output is what a run that went well leaves as results.
@@ -69,6 +70,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	told := tell(ctx, ports.Progress, in.Run, ports.Log)
 	defer told.end()
 
+	counted := make(chan int, 1) // kubespray's playbooks take a while to read
+	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
 	told.set(0, "Connect to the nodes")
 	pins, err := preflight(ctx, in, key, ports)
 	if err != nil {
@@ -78,7 +81,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonInternal, err)
 	}
-	recap, err := play(ctx, in, files, ports, told)
+	recap, err := play(ctx, in, files, ports, told, counted)
 	if err != nil {
 		return Output{}, err
 	}

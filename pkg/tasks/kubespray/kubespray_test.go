@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +192,13 @@ func TestReplacedMachineIsPinnedAnew(t *testing.T) {
 }
 
 func TestPlaybookFailures(t *testing.T) {
+	const killed = "ansible-playbook cluster.yml was killed, most likely for lack of memory: raise the memory limit in Task kubespray"
+	dies := func(status int, says string) func(Command, io.Writer, io.Writer) int {
+		return func(_ Command, _, stderr io.Writer) int {
+			fmt.Fprintln(stderr, says)
+			return status
+		}
+	}
 	for _, tc := range []struct {
 		name string
 		play func(Command, io.Writer, io.Writer) int
@@ -208,9 +216,11 @@ func TestPlaybookFailures(t *testing.T) {
 		}, contract.Failure{
 			Reason:  contract.ReasonPlaybookFailed,
 			Message: "ansible-playbook cluster.yml ended with exit status 4, and no task that failed: ERROR! couldn't resolve module\npassword=[hidden]"}},
-		{"killed in the middle", func(Command, io.Writer, io.Writer) int { return -1 }, contract.Failure{
+		{"killed in the middle", dies(137, ""), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
+		{"a worker of it is killed", dies(250, "ERROR! A worker was found in a dead state"), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
+		{"ended by another signal", dies(139, ""), contract.Failure{
 			Reason:  contract.ReasonPlaybookFailed,
-			Message: "ansible-playbook cluster.yml ended with exit status -1, and no task that failed: it says nothing on stderr"}},
+			Message: "ansible-playbook cluster.yml ended by a signal (segmentation fault), and no task that failed: it says nothing on stderr"}},
 		{"no recap", func(Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
 			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
@@ -271,6 +281,32 @@ func TestClusterStaysSick(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, outcome.FailureOf(err)); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+}
+
+// A connection that breaks or stalls while the cluster comes up is made anew.
+func TestHealthIsAskedOverANewConnection(t *testing.T) {
+	for name, trouble := range map[string]func(w *world){
+		"it breaks": func(w *world) { w.servers[0].Disconnect() },
+		"it stalls": func(w *world) { <-w.t.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.in.LookLimit = 300 * time.Millisecond
+			var asked atomic.Int32
+			w.kubectl = func() string {
+				if asked.Add(1) == 1 {
+					trouble(w)
+				}
+				return healthy(w.in.Nodes...)
+			}
+			if _, err := w.run(); err != nil || asked.Load() != 2 {
+				t.Errorf("%v after %d questions\n%s", err, asked.Load(), &w.log)
+			}
+			if !strings.Contains(w.log.String(), "the control plane cannot be asked") {
+				t.Errorf("the log does not tell of it:\n%s", &w.log)
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
@@ -16,9 +17,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
-// play runs the playbook, follows what it says, and returns its recap.
-func play(ctx context.Context, in Input, f files, ports Ports, told *teller) (string, error) {
-	expected := expect(ctx, in, ports)
+// play runs the playbook, follows what it says, and returns its recap. Counted is how many tasks were found in the playbook.
+func play(ctx context.Context, in Input, f files, ports Ports, told *teller, counted <-chan int) (string, error) {
+	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)
 	journal := ansible.NewJournal(ports.Log, meter)
 	findings := &ansible.Findings{}
@@ -86,15 +87,28 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 	case bad:
 		return failure(cause)
 	case end.status != 0:
-		if stderr == "" {
-			stderr = "it says nothing on stderr"
-		}
-		return outcome.Because(contract.ReasonPlaybookFailed,
-			fmt.Errorf("ansible-playbook %s ended with exit status %d, and no task that failed: %s", in.Playbook, end.status, stderr))
+		return aborted(in, end.status, stderr)
 	case !findings.Ended():
 		return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended without a recap", in.Playbook))
 	}
 	return nil
+}
+
+// aborted tells of an ansible-playbook that failed without a failed task.
+func aborted(in Input, status int, stderr string) error {
+	// The kernel kills either ansible-playbook or one of the workers that it forks.
+	if status == signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
+		return outcome.Because(contract.ReasonOutOfMemory, fmt.Errorf("ansible-playbook %s was killed, most likely for lack of memory: "+
+			"raise the memory limit in Task %s", in.Playbook, contract.TaskKubespray))
+	}
+	how := fmt.Sprintf("with exit status %d", status)
+	if status > signalled {
+		how = fmt.Sprintf("by a signal (%s)", syscall.Signal(status-signalled))
+	}
+	if stderr == "" {
+		stderr = "it says nothing on stderr"
+	}
+	return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, and no task that failed: %s", in.Playbook, how, stderr))
 }
 
 func failure(cause ansible.Failure) error {

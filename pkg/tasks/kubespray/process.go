@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -13,7 +14,10 @@ import (
 // KillAfter is how long a playbook may take to end after it was asked to; Kubernetes gives the pod 30 s altogether.
 const KillAfter = 10 * time.Second
 
-// Exec runs a command as a process of its own group and returns its exit status. When the context ends the whole group is asked to end,
+// signalled is added to the number of the signal that ended a process, as shells do.
+const signalled = 128
+
+// Exec runs a command as a process of its own group and returns its exit status, 128 and the signal's number if one ended it. When the context ends the whole group is asked to end,
 // and killed after killAfter; either way nothing of it stays behind.
 func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stderr io.Writer) (int, error) {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
@@ -28,14 +32,19 @@ func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stder
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the leader left behind
 	var exit *exec.ExitError
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		return cmd.ProcessState.ExitCode(), nil
-	case errors.As(err, &exit):
-		return exit.ExitCode(), nil
+	case err == nil, errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
+		return status(cmd.ProcessState), nil
 	case ctx.Err() != nil:
 		return -1, nil // the caller knows why
 	}
 	return 0, err
+}
+
+func status(state *os.ProcessState) int {
+	if wait, ok := state.Sys().(syscall.WaitStatus); ok && wait.Signaled() {
+		return signalled + int(wait.Signal())
+	}
+	return state.ExitCode()
 }
 
 // CloseMasters ends the connections that ssh keeps open for reuse: they are in sessions of their own, which no group's end reaches.

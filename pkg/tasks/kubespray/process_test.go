@@ -20,6 +20,10 @@ func TestExec(t *testing.T) {
 	if status != 4 || err != nil || strings.TrimSpace(stdout.String()) != c.Dir || stderr.String() != "me\n" {
 		t.Errorf("Exec() = %d, %v, %q, %q", status, err, &stdout, &stderr)
 	}
+	killed := Command{Args: []string{"/bin/sh", "-c", "kill -KILL $$"}}
+	if status, err := Exec(context.Background(), KillAfter, killed, io.Discard, io.Discard); status != 137 || err != nil {
+		t.Errorf("a killed process: %d, %v; want 137", status, err)
+	}
 	if _, err := Exec(context.Background(), KillAfter, Command{Args: []string{"/nonexistent"}}, io.Discard, io.Discard); err == nil {
 		t.Error("a missing program is no error")
 	}

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -109,9 +107,8 @@ type expectation struct {
 	tasks int
 }
 
-// expect takes the number of last time, else an estimate from reading the playbook.
-func expect(ctx context.Context, in Input, ports Ports) expectation {
-	found := ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook)
+// expect takes the number of last time, else the estimate from reading the playbook.
+func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	e := expectation{known: counts(ctx, ports), key: fmt.Sprintf("%s %d", in.Playbook, found), tasks: found}
 	if last := e.known[e.key]; last > 0 {
 		e.tasks = last

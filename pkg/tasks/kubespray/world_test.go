@@ -76,7 +76,7 @@ func newWorld(t *testing.T, workers int) *world {
 	w.in = Input{
 		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
 		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root"},
-		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second,
+		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, LookLimit: 5 * time.Second,
 	}
 	for i := range workers + 1 {
 		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1)}
