@@ -50,7 +50,8 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return &notYet{"a newer run exists than the caches show", behind}
 	}
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
-		return &notYet{"waiting for the end of what an earlier run left: " + strings.Join(busy, ", "), leaving}
+		return &notYet{"waiting for the end of what an earlier run left: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
+			"(a pod on a machine that is gone for good: with --force)", leaving}
 	}
 	csr, err := r.ensureObjects(ctx, p)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now time.Time) (plan.Seen, error) {
 	settings := r.settings()
 	seen := plan.Seen{
+		Namespace:       p.Namespace,
 		Name:            p.Name,
 		Deleting:        p.DeletionTimestamp != nil,
 		Paused:          p.Spec.Paused,

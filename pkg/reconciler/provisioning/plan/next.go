@@ -48,7 +48,6 @@ const (
 	ReasonSSHKeyMissing  = "SSHKeyMissing"
 	ReasonStarting       = "Starting"
 	ReasonRunning        = "Running"
-	ReasonBackoff        = "WaitingToRetry"
 	ReasonInstalled      = "Installed"
 	ReasonSpecChanged    = "SpecChanged"
 	ReasonKubeconfigLost = "KubeconfigLost"
@@ -70,6 +69,9 @@ func Next(seen Seen, now time.Time) Step {
 	return start(seen)
 }
 
+// tektonAsks: ending runs and their pods is Tekton's work.
+const tektonAsks = "if this lasts, see whether Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
+
 // deleting ends the work before it gives anything back: a run is stopped, and only when none of its pods is left the hosts are released.
 func deleting(s Seen, _ time.Time) (Step, bool) {
 	if !s.Deleting {
@@ -86,10 +88,11 @@ func deleting(s Seen, _ time.Time) (Step, bool) {
 	case len(stop) > 0:
 		return Step{Do: CancelRun, Runs: stop, Reason: ReasonDeleting, After: recheck, Message: "stopping run " + strings.Join(stop, ", ")}, true
 	case len(ending) > 0:
-		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping"}, true
+		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping; " + tektonAsks}, true
 	case len(s.Pods) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
-			"the hosts are kept until the pods that may work on them have ended: %s", strings.Join(s.Pods, ", "))}, true
+			"the hosts are kept until the pods that may work on them have ended: %s; %s; a pod on a machine that is gone for good ends with "+
+				"`kubectl delete pod -n %s NAME --force`", strings.Join(s.Pods, ", "), tektonAsks, s.Namespace)}, true
 	}
 	return Step{Do: Release, Reason: ReasonDeleting}, true
 }
@@ -133,10 +136,13 @@ func invalid(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonInvalidSpec, Message: s.Invalid}, s.Invalid != ""
 }
 
-// leftovers are waited for: Tekton would take a task of the same name for the new run's own.
+// leftovers are waited for: Tekton would take a task of the same name for the new run's own. A run that a person made of one of ours, with our
+// labels and no owner, does not go by itself.
 func leftovers(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonLeftovers, After: recheck, Message: fmt.Sprintf(
-		"waiting for what earlier runs of this name left to be deleted: %s", strings.Join(s.Leftovers, ", "))}, len(s.Leftovers) > 0
+		"waiting for what earlier runs of this name left to be deleted: %s; if one stays, delete it: "+
+			"`kubectl get pipelineruns,taskruns -n %s -l %s=%s` shows them",
+		strings.Join(s.Leftovers, ", "), s.Namespace, contract.LabelCluster, s.Name)}, len(s.Leftovers) > 0
 }
 
 // failed decides between another attempt and waiting for a person. A changed spec or retry annotation is a new beginning.

@@ -21,6 +21,9 @@ var shares = []struct {
 	{contract.TaskCollectKubeconfig, 97, 99},
 }
 
+// longestStep bounds the step's name, in bytes: who may write ConfigMaps could write anything there.
+const longestStep = 160
+
 // tellingPercent is from where on the pace so far says something about the end.
 const tellingPercent = 10
 
@@ -65,7 +68,7 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 		}
 		if p := s.Progress; share.task == contract.TaskKubespray && p != nil && p.Run == r.Name {
 			done := int32(min(max(p.Percent, 0), 100))
-			percent, step = share.from+(share.to-share.from)*done/100, p.Step
+			percent, step = share.from+(share.to-share.from)*done/100, cut(p.Step, longestStep)
 		}
 	}
 	return percent, task, step

@@ -8,7 +8,8 @@ import (
 
 // Seen is the world around one Provisioning, as plain facts.
 type Seen struct {
-	Name     string
+	Namespace, Name string
+
 	Deleting bool
 	Paused   bool
 

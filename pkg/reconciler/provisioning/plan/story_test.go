@@ -79,7 +79,7 @@ type world struct {
 func newWorld() *world {
 	w := &world{
 		seen: Seen{
-			Name: "edge-1", Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
+			Namespace: "site", Name: "edge-1", Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2},
 			Hosts:  &Need{}, SSH: &Need{},
 		},
@@ -281,6 +281,20 @@ func (w *world) tell() string {
 		out[i] = strings.TrimRight(line, " ")
 	}
 	return strings.Join(out, "\n")
+}
+
+// TestLongStepIsCut: the step's name comes from a ConfigMap, in which anything can be.
+func TestLongStepIsCut(t *testing.T) {
+	w := newWorld()
+	w.seen.Runs = []Run{{Name: "edge-1-install-1", Tasks: []Task{
+		{Name: contract.TaskSelectHosts, State: Succeeded}, {Name: contract.TaskRenderInventory, State: Succeeded}, {Name: contract.TaskKubespray},
+	}}}
+	w.seen.Progress = &contract.Progress{Run: "edge-1-install-1", Percent: 50, Step: strings.Repeat("ä", 1000)}
+	w.tell()
+	step := w.p.Status.Progress.Step
+	if len(step) > longestStep || !strings.HasPrefix(step, "ää") || !strings.HasSuffix(step, "ä...") {
+		t.Errorf("step of %d bytes: %q", len(step), step)
+	}
 }
 
 func describeStep(s Step) string {
