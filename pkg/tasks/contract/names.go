@@ -88,7 +88,8 @@ func ProgressName(provisioning string) string   { return provisioning + "-progre
 // KubeconfigName is the Secret with the kubeconfig, named as Cluster API names it.
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }
 
-// KubeconfigKeyName is the Secret with the private key of the kubeconfig while its certificate is being asked for.
+// KubeconfigKeyName is the Secret with the private key of the kubeconfig and the request for its certificate. It stays: with the results of the
+// last run the kubeconfig can be made again from it, without a run.
 func KubeconfigKeyName(provisioning string) string { return provisioning + "-kubeconfig-key" }
 
 // ServiceAccountName is the account that one task of a Provisioning runs as; each may do only what its task needs.
