@@ -33,6 +33,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
+// options of the generated reconciler. The API server warns of a finalizer that has no path in its name, as the default has none.
+var options = controller.Options{FinalizerName: "bpa.akraino.org/provisioning"}
+
 // WithSelectors keeps the informers of this package to objects that belong to a Provisioning: what others have in the cluster is neither
 // read nor kept.
 func WithSelectors(ctx context.Context) context.Context {
@@ -63,7 +66,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		clock:      clock.RealClock{},
 		random:     rand.Reader,
 	}
-	impl := provisioningreconciler.NewImpl(ctx, r)
+	impl := provisioningreconciler.NewImpl(ctx, r, func(*controller.Impl) controller.Options { return options })
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	handle(ctx, provisionings.Informer(), impl.Enqueue)

@@ -25,7 +25,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["provisionings.bpa.akraino.org"],"resourceVersion":""}}`
+const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa.akraino.org/provisioning"],"resourceVersion":""}}`
 
 // ask is what a start and a deletion ask the API server itself.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}

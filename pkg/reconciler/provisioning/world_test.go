@@ -40,7 +40,7 @@ const (
 	site = "site"
 	name = "edge-1"
 	at   = site + "/" + name
-	fin  = "provisionings.bpa.akraino.org"
+	fin  = "bpa.akraino.org/provisioning"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -217,7 +217,7 @@ func (w *world) visit(t *testing.T, key string) error {
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
 	lister := listers.NewProvisioningLister(w.caches["provisioning"])
-	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r)
+	impl := provisioningreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, lister, w.recorder, r, options)
 	if leader, ok := impl.(reconciler.LeaderAware); ok {
 		if err := leader.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}); err != nil {
 			t.Fatal(err)
