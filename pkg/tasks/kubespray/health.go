@@ -163,6 +163,8 @@ func judge(nodes []contract.Node, networkPlugin string, objects []object) []trou
 			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not registered", await("create", "node", n.Name)})
 		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
 			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not Ready: " + why, await("condition=Ready", "node", n.Name)})
+		} else if pressure, why := o.pressure(); pressure != "" {
+			bad = append(bad, trouble{n.Name, "node " + n.Name + " takes no pods: " + why, await("condition="+pressure+"=False", "node", n.Name)})
 		}
 	}
 	if pods == 0 {
@@ -209,6 +211,16 @@ func (o object) ready() (bool, string) {
 		}
 	}
 	return false, outcome.Cut(why, 300)
+}
+
+// pressure is the condition by which a node that is Ready refuses pods all the same: a full disk, mostly.
+func (o object) pressure() (condition, why string) {
+	for _, c := range o.Status.Conditions {
+		if strings.HasSuffix(c.Type, "Pressure") && c.Status == "True" {
+			return c.Type, outcome.Cut(strings.Trim(c.Reason+": "+c.Message, ": "), 300)
+		}
+	}
+	return "", ""
 }
 
 // needsNetwork: with these plugins kubespray leaves the pod network to the person, and no node gets Ready before that is done.

@@ -22,6 +22,9 @@ func TestJudge(t *testing.T) {
 		{"node missing", "flannel", []string{dns}, []string{"node a is not registered"}},
 		{"other nodes do not count", "flannel", []string{node, nodeJSON("b", "False", ""), dns}, nil},
 		{"node not ready", "flannel", []string{nodeJSON("a", "Unknown", "NodeStatusUnknown"), dns}, []string{"node a is not Ready: NodeStatusUnknown: so it is"}},
+		{"node with a full disk", "flannel", []string{
+			`{"kind":"Node","metadata":{"name":"a"},"status":{"conditions":[{"type":"DiskPressure","status":"True","reason":"KubeletHasDiskPressure","message":"kubelet has disk pressure"},{"type":"Ready","status":"True"}]}}`, dns},
+			[]string{"node a takes no pods: KubeletHasDiskPressure: kubelet has disk pressure"}},
 		{"no network yet", "flannel", []string{nodeJSON("a", "False", "NetworkPluginNotReady"), dns}, []string{"node a is not Ready: NetworkPluginNotReady: so it is"}},
 		{"the network is the person's", "cni", []string{nodeJSON("a", "False", "NetworkPluginNotReady"),
 			`{"kind":"Pod","metadata":{"name":"dns"},"status":{"phase":"Pending"}}`}, nil},
