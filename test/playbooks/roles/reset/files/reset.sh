@@ -16,7 +16,7 @@ for table in filter nat mangle; do iptables -t $table -F && iptables -t $table -
 for dir in /etc/kubernetes /etc/cni /etc/containerd /opt/cni /var/lib/kubelet /var/lib/etcd /var/lib/containerd /var/lib/cni /var/lib/bpa-installed /run/containerd /var/log/pods /var/log/containers; do
 	[ ! -d $dir ] || find $dir -mindepth 1 -delete
 done
-rm -rf /etc/kubernetes /var/lib/bpa-installed /etc/systemd/system/{kubelet,containerd}.service /etc/sysctl.d/99-kubernetes.conf
+rm -rf /etc/kubernetes /etc/kubeadm-patches /var/lib/bpa-installed /etc/systemd/system/{kubelet,containerd}.service /etc/sysctl.d/99-kubernetes.conf
 rm -f /usr/local/bin/{kubelet,kubeadm,kubectl,runc,containerd,containerd-shim-runc-v2,ctr}
 systemctl daemon-reload
 for left in /etc/kubernetes /usr/local/bin/kubelet; do [ ! -e $left ] || { echo "$left is still there" >&2; exit 1; }; done
