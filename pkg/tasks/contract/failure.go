@@ -33,7 +33,7 @@ const (
 	ReasonCancelled Reason = "RunCancelled"
 	// ReasonImagePullFailed: a task's image cannot be pulled. May go away.
 	ReasonImagePullFailed Reason = "ImagePullFailed"
-	// ReasonOutOfMemory: a task's pod was killed for its memory. A person must act.
+	// ReasonOutOfMemory: a task's pod, or the playbook in it, was killed for its memory; the task tells of the latter. A person must act.
 	ReasonOutOfMemory Reason = "OutOfMemory"
 	// ReasonPodLost: the pod of a task was evicted or deleted. May go away.
 	ReasonPodLost Reason = "PodLost"
