@@ -71,6 +71,7 @@ survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a 
 .PHONY: generate verify fmt lint vuln
 generate: ## Regenerate code, CRD and manifests
 	hack/update-codegen.sh
+	go -C bootstrap run ./cmd/machine generate
 verify: ## Fail if generated code, formatting or modules are stale
 	hack/verify-codegen.sh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run make fmt'; exit 1; }
