@@ -16,7 +16,7 @@ lab     := $(BPA_STATE)/bin/lab
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  State lives in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> makes demo run the real kubespray."
 
 ##@ Use
@@ -26,7 +26,7 @@ up: base deploy ## Bring up the bootstrap machine: Kubernetes, depot, Tekton, Me
 base: tools
 	$(machine) up --project=false
 	$(lab) artifacts
-deploy: tools
+deploy: tools ## Build this project's images and apply config/ on a machine that is up
 	$(machine) deploy
 down: ## Stop it and remove the cluster; builds and the depot's contents stay
 	@[ ! -x $(machine) ] || $(machine) down
@@ -36,7 +36,7 @@ status: ## What runs on the bootstrap machine
 	@$(machine) status
 demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
 	test/demo/demo.sh
-bench: up plugin ## Measure: a run against the same playbook by hand, the controller's memory, the renderer and the assignment
+bench: up plugin ## Measure a run against the same playbook by hand, and the controller's memory
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
 
 ##@ Build
