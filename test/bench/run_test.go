@@ -81,7 +81,8 @@ func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration 
 	return ended.FinishedAt.Sub(ended.StartedAt.Time)
 }
 
-// newAddresses pairs each node's address in the run with its machine's address now, longest first: 10.60.0.1 must not match 10.60.0.12.
+// newAddresses pairs each node's address in the run with its machine's address now, each with what may follow it: 10.60.0.1 must not match
+// the beginning of 10.60.0.12.
 func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 	t.Helper()
 	var pairs []string
