@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# up is base, then deploy; parallel work happens inside the commands.
+.NOTPARALLEL:
 
 export BPA_STATE ?= /var/lib/bpa
 # One set of build flags for tests, tools and images: everything is compiled once.
