@@ -25,6 +25,7 @@ var rooms = []room{
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
+	{folder: "pkg/depot/tlscert/", foreign: []string{}},
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
