@@ -33,13 +33,17 @@ var rooms = []room{
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/"}},
+	{folder: "pkg/artifacts/doors/", ours: []string{"pkg/artifacts/"}},
+	{folder: "pkg/artifacts/carry/", ours: []string{"pkg/artifacts/"}},
+	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/"}},
 
 	// Tasks and the reconciler know each other by the contract alone.
-	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/artifacts/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/tasks/contract/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/artifacts/", "pkg/bundle/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
@@ -104,6 +108,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/hosts":                             nothing,
 		module + "pkg/inventory":                         nothing,
 		module + "pkg/ansible":                           nothing,
+		module + "pkg/artifacts":                         nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/reconciler/provisioning/plan":      clients,
 		module + "pkg/reconciler/provisioning/resources": clients,

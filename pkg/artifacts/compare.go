@@ -1,0 +1,90 @@
+package artifacts
+
+import "fmt"
+
+// Have is what a depot has, as far as somebody asked it.
+type Have struct {
+	// Images are the digests of the manifests, by place.
+	Images map[Place]string
+	// Files are by path.
+	Files map[string]FileState
+	// Packages are the versions that the depot's package source has, by name; nil if it has no package source: then the nodes have their
+	// own, and what is in it is not for the depot to say.
+	Packages map[string][]string
+}
+
+// FileState is a file in the depot.
+type FileState struct {
+	SHA256 string // empty if it was not asked for
+	Size   int64
+}
+
+// Missing is what a list wants and a depot has not.
+type Missing struct {
+	// List names exactly what is missing, so that it can be brought.
+	List
+	// Why says of each that is there with another content what differs, by Ref or Path.
+	Why map[string]string
+	// Of is how many artifacts were wanted.
+	Of int
+}
+
+// Nothing reports whether the depot has everything.
+func (m Missing) Nothing() bool { return m.Size() == 0 }
+
+// Compare says what is missing. A tag's digest counts only if the list names one: what a site has put under a name is what it wants there.
+func Compare(l List, have Have) Missing {
+	m := Missing{Of: l.Size(), Why: map[string]string{}}
+	for _, i := range l.Images {
+		place, err := i.Place()
+		got, there := have.Images[place]
+		if err == nil && there && (i.Wanted() == "" || i.Wanted() == got) {
+			continue
+		}
+		m.Images = append(m.Images, i)
+		if there {
+			m.Why[i.Ref] = fmt.Sprintf("the depot has %s, wanted is %s", got, i.Wanted())
+		}
+	}
+	for _, f := range l.Files {
+		got, there := have.Files[f.Path]
+		why := f.differsFrom(got)
+		if there && why == "" {
+			continue
+		}
+		m.Files = append(m.Files, f)
+		if there {
+			m.Why[f.Path] = why
+		}
+	}
+	m.Packages = missingPackages(l.Packages, have.Packages)
+	return m
+}
+
+// differsFrom leaves SHA512 to whoever fetches the file: a depot tells SHA-256 only.
+func (f File) differsFrom(got FileState) string {
+	switch {
+	case f.SHA256 != "" && f.SHA256 != got.SHA256:
+		return fmt.Sprintf("the depot has sha256 %s, wanted is %s", got.SHA256, f.SHA256)
+	case f.Size > 0 && f.Size != got.Size:
+		return fmt.Sprintf("the depot has %d bytes, wanted are %d", got.Size, f.Size)
+	}
+	return ""
+}
+
+func missingPackages(wanted []Package, have map[string][]string) []Package {
+	if have == nil {
+		return nil
+	}
+	var missing []Package
+	for _, p := range wanted {
+		found := false
+		for _, version := range have[p.Name] {
+			found = found || p.Version == "" || p.Version == version
+		}
+		if !found {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,99 @@
+package artifacts
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// File is a download of the nodes.
+type File struct {
+	// Path is where the depot keeps it below /files: the upstream's host and path.
+	Path string `json:"path"`
+	// URL is where it comes from, if not https:// and Path.
+	URL string `json:"url,omitempty"`
+	// SHA256 is in hexadecimal. Upstreams that publish another checksum have that in SHA512. Without both, any content will do.
+	SHA256 string `json:"sha256,omitempty"`
+	SHA512 string `json:"sha512,omitempty"`
+	// Size is in bytes; 0: not known.
+	Size int64 `json:"size,omitempty"`
+}
+
+// Upstream is where the file comes from.
+func (f File) Upstream() string { return cmp.Or(f.URL, "https://"+f.Path) }
+
+// identity says which content is wanted.
+func (f File) identity() string {
+	switch {
+	case f.SHA256 != "":
+		return "sha256 " + f.SHA256
+	case f.SHA512 != "":
+		return "sha512 " + f.SHA512
+	case f.Size > 0:
+		return fmt.Sprintf("%d bytes", f.Size)
+	}
+	return "any content"
+}
+
+const (
+	maxPath = 1024
+	maxPart = 255 - 20 // a file system's limit, less what a depot adds for its own purposes
+)
+
+var (
+	sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	sha512Pattern = regexp.MustCompile(`^[0-9a-f]{128}$`)
+	// partPattern keeps to what URLs, file systems and shells take as it is, and to names that hide nothing.
+	partPattern = regexp.MustCompile(`^[A-Za-z0-9_+~=@,][A-Za-z0-9._+~=@,:-]*$`)
+)
+
+func (f File) check() error {
+	if err := CheckPath(f.Path); err != nil {
+		return err
+	}
+	switch {
+	case f.SHA256 != "" && !sha256Pattern.MatchString(f.SHA256):
+		return fmt.Errorf("file %s: sha256 %q is not 64 hexadecimal digits", f.Path, f.SHA256)
+	case f.SHA512 != "" && !sha512Pattern.MatchString(f.SHA512):
+		return fmt.Errorf("file %s: sha512 %q is not 128 hexadecimal digits", f.Path, f.SHA512)
+	case f.Size < 0:
+		return fmt.Errorf("file %s: size %d is negative", f.Path, f.Size)
+	}
+	if f.URL != "" {
+		if u, err := url.Parse(f.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return fmt.Errorf("file %s: URL %q is not like https://host/path", f.Path, f.URL)
+		}
+	}
+	return nil
+}
+
+// CheckPath refuses a path that is not plainly one below /files.
+func CheckPath(p string) error {
+	if len(p) > maxPath {
+		return fmt.Errorf("file %.40q...: the path has %d bytes, more than %d", p, len(p), maxPath)
+	}
+	if p == "" || path.Clean(p) != p {
+		return fmt.Errorf("file %q: no path like dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet", p)
+	}
+	for _, part := range strings.Split(p, "/") {
+		if !partPattern.MatchString(part) || len(part) > maxPart {
+			return fmt.Errorf("file %q: %q is no name that a depot takes", p, part)
+		}
+	}
+	return nil
+}
+
+var packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
+
+func (p Package) check() error {
+	if !packagePattern.MatchString(p.Name) {
+		return fmt.Errorf("package %q is no name of a package", p.Name)
+	}
+	if strings.ContainsFunc(p.Version, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("package %s: version %q", p.Name, p.Version)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package artifacts
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// List is what an installation needs. Its JSON form is what playbooks write and what bundles are made from.
+type List struct {
+	Images   []Image   `json:"images,omitempty"`
+	Files    []File    `json:"files,omitempty"`
+	Packages []Package `json:"packages,omitempty"`
+}
+
+// Package is a package of the nodes' operating system. Without a version any will do.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// MaxList bounds the JSON form in bytes: some thousand times what an installation needs.
+const MaxList = 8 << 20
+
+// Parse reads a list and checks it. What it does not know is an error: a misspelt checksum would be a file without one.
+func Parse(text []byte) (List, error) {
+	var l List
+	if len(text) > MaxList {
+		return l, fmt.Errorf("list of artifacts: it has %d bytes, more than %d", len(text), MaxList)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&l); err != nil {
+		return List{}, fmt.Errorf("list of artifacts: %w", err)
+	}
+	if decoder.More() {
+		return List{}, fmt.Errorf("list of artifacts: something follows after its end")
+	}
+	return Merge(l)
+}
+
+// Merge makes one list of several: sorted, each artifact once. Of two that differ only in what one does not know, it knows both. It is an
+// error if they contradict each other, or if two images would be in one place of the depot.
+func Merge(lists ...List) (List, error) {
+	images, files, packages := map[Place]Image{}, map[string]File{}, map[Package]bool{}
+	for _, l := range lists {
+		for _, i := range l.Images {
+			if err := addImage(images, i); err != nil {
+				return List{}, err
+			}
+		}
+		for _, f := range l.Files {
+			if err := addFile(files, f); err != nil {
+				return List{}, err
+			}
+		}
+		for _, p := range l.Packages {
+			if err := p.check(); err != nil {
+				return List{}, err
+			}
+			packages[p] = true
+		}
+	}
+	return List{
+		Images: sorted(images, func(_ Place, i Image) Image { return i }, func(a, b Image) int { return cmp.Compare(a.Ref, b.Ref) }),
+		Files:  sorted(files, func(_ string, f File) File { return f }, func(a, b File) int { return cmp.Compare(a.Path, b.Path) }),
+		Packages: sorted(packages, func(p Package, _ bool) Package { return p }, func(a, b Package) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+		}),
+	}, nil
+}
+
+func sorted[K comparable, V, T any](from map[K]V, pick func(K, V) T, order func(T, T) int) []T {
+	var all []T
+	for k, v := range from {
+		all = append(all, pick(k, v))
+	}
+	slices.SortFunc(all, order)
+	return all
+}
+
+func addImage(images map[Place]Image, i Image) error {
+	place, err := i.Place()
+	if err != nil {
+		return err
+	}
+	other, twice := images[place]
+	switch {
+	case !twice, other.Digest == "":
+	case i.Digest == "":
+		i.Digest = other.Digest
+	case i.Digest != other.Digest:
+		return fmt.Errorf("image %s is wanted as %s and as %s", i.Ref, other.Digest, i.Digest)
+	}
+	if twice && i.canonical() != other.canonical() {
+		return fmt.Errorf("images %s and %s would both be %s in the depot, which does not keep the registry's name: take one of them from another repository",
+			other.Ref, i.Ref, place)
+	}
+	images[place] = i
+	return nil
+}
+
+func addFile(files map[string]File, f File) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if other, twice := files[f.Path]; twice {
+		if differ(f.SHA256, other.SHA256) || differ(f.SHA512, other.SHA512) || f.Size > 0 && other.Size > 0 && f.Size != other.Size {
+			return fmt.Errorf("file %s is wanted with two contents: %s and %s", f.Path, other.identity(), f.identity())
+		}
+		f.SHA256, f.SHA512 = cmp.Or(f.SHA256, other.SHA256), cmp.Or(f.SHA512, other.SHA512)
+		f.Size, f.URL = max(f.Size, other.Size), cmp.Or(f.URL, other.URL)
+	}
+	files[f.Path] = f
+	return nil
+}
+
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// Size is how many artifacts the list names.
+func (l List) Size() int { return len(l.Images) + len(l.Files) + len(l.Packages) }
