@@ -7,30 +7,35 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// Assignment says which host fills which slot, in the order of the slots.
-type Assignment []Pair
+// Assignment says which host becomes which node: those of the slots in the order of the slots, then those of the sets, by set, the active ones
+// first.
+type Assignment []Placed
 
-// Pair is one slot, by its place in the list, with the name of its host.
-type Pair struct {
-	Slot int
-	Host string
+// Placed is a node and its host.
+type Placed struct {
+	Node    string
+	Roles   []string
+	Set     string // empty for a slot
+	Standby bool
+	MAC     string // that the slot is pinned to
+	Host    string
 }
 
 // Hosts are the names of the assigned hosts, sorted.
 func (a Assignment) Hosts() []string {
 	var names []string
-	for _, pair := range a {
-		names = append(names, pair.Host)
+	for _, p := range a {
+		names = append(names, p.Host)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// Assign finds a host for every slot, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts that are held by me
-// stay where they are as far as that leaves a host for every slot; of the others the smallest that do are taken, those with SR-IOV or QAT
-// last, so that the big and the special ones are left for who needs them.
-func Assign(slots []contract.Slot, all []Host, me Owner) (Assignment, error) {
-	w := newWorld(slots, all, me)
+// Assign finds a host for every node that a request asks for, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts
+// that are held for the request's Provisioning stay where they are as far as that leaves a host for every node; of the others the smallest
+// that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are left for who needs them.
+func Assign(request contract.Request, all []Host) (Assignment, error) {
+	w := newWorld(request, all)
 	w.keep()
 	for _, h := range w.byCost() {
 		if w.free == 0 {
@@ -45,7 +50,8 @@ func Assign(slots []contract.Slot, all []Host, me Owner) (Assignment, error) {
 	}
 	var found Assignment
 	for s, h := range w.hostOf {
-		found = append(found, Pair{Slot: s, Host: w.hosts[h].Name})
+		slot := w.slots[s]
+		found = append(found, Placed{Node: slot.Name, Roles: slot.Roles, MAC: slot.MAC, Host: w.hosts[h].Name})
 	}
 	return found, nil
 }
@@ -53,14 +59,18 @@ func Assign(slots []contract.Slot, all []Host, me Owner) (Assignment, error) {
 // world is the state of one assignment: a matching of slots and hosts, which are known by their index.
 type world struct {
 	matching
-	slots []contract.Slot
-	hosts []Host // by name
-	me    Owner
-	pins  [][]int // per slot: the hosts with its MAC address; the pin can be kept if there is exactly one
+	slots  []contract.Slot
+	hosts  []Host // by name
+	me     Owner
+	access contract.Access
+	pins   [][]int // per slot: the hosts with its MAC address; the pin can be kept if there is exactly one
 }
 
-func newWorld(slots []contract.Slot, all []Host, me Owner) *world {
-	w := &world{slots: slots, hosts: slices.Clone(all), me: me, pins: make([][]int, len(slots))}
+func newWorld(request contract.Request, all []Host) *world {
+	slots := request.Slots
+	w := &world{
+		slots: slots, hosts: slices.Clone(all), me: OwnerOf(request), access: request.Access, pins: make([][]int, len(slots)),
+	}
 	slices.SortFunc(w.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	owners := map[string][]int{}
 	for h, host := range w.hosts {

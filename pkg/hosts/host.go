@@ -3,8 +3,9 @@ package hosts
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Group and Kind of the objects in whose name we hold hosts.
@@ -13,34 +14,72 @@ const (
 	Kind  = "Provisioning"
 )
 
-// Host is what an assignment needs to know of a host. All hosts of one assignment are in one namespace.
+// Host is what an assignment needs to know of a host. All hosts of one assignment are in one namespace. Zero values are facts that are not known.
 type Host struct {
 	Name string
 	UID  string
 	// MACs are all hardware addresses of the host, lower case with colons. They can be more than those of NICs: the boot address
 	// is known before the hardware is.
-	MACs []string
-	NICs []NIC
-	// CPU counts threads, Memory bytes; 0 if the hardware is not known.
-	CPU    int
-	Memory int64
-	SRIOV  bool
-	QAT    bool
+	MACs  []string
+	NICs  []NIC
+	Disks []Disk
+	// CPU counts threads, Memory bytes, CPUClock MHz.
+	CPU          int
+	Memory       int64
+	Architecture string // as Metal3 writes it: x86_64, aarch64
+	CPUModel     string
+	CPUFlags     []string // sorted
+	CPUClock     int
+	Vendor       string // of the system
+	Product      string // of the system
+	Firmware     contract.Firmware
+	SRIOV        bool
+	QAT          bool
+	// Labels are those of the BareMetalHost.
+	Labels map[string]string
+	// NetworkData are the addresses that the host's network data will give it, in their order there.
+	NetworkData []NetworkAddress
+
 	// Holder has the host; nil: nobody.
 	Holder *Holder
-	// Node is the node that the host is for its holder, if that is one of ours.
-	Node string
+	// Node is the node that the host is for its holder, if that is one of ours, Set the node set, and Standby that it is not installed.
+	Node    string
+	Set     string
+	Standby bool
 	// Unusable says why nobody can use the host, so that "host-1 is ..." and "2 hosts: 2 ..." read well, such as
 	// "in error state". Empty: usable.
 	Unusable string
+	// Bare: the host has no operating system, and Metal3 would put one on it. Who brings no image cannot use it.
+	Bare bool
+	// Trouble is what its holder should know of, in the words of Unusable and with Metal3's message; empty: the host is well.
+	Trouble string
+	// Lost: there is no getting the host back without a person: it is being deleted or in quarantine.
+	Lost bool
 }
 
 // NIC is a network card, once, with all its addresses.
 type NIC struct {
-	Name string
-	MAC  string // lower case with colons
-	IPs  []netip.Addr
-	Boot bool
+	Name  string
+	MAC   string // lower case with colons
+	IPs   []netip.Addr
+	Boot  bool
+	Speed int    // Gbit/s
+	Model string // Metal3's "0xVENDOR 0xDEVICE"
+	SRIOV bool   // the model is known to have it
+}
+
+// Disk is a disk.
+type Disk struct {
+	Size int64  // bytes
+	Type string // HDD, SSD, NVME
+}
+
+// NetworkAddress is an address that network data give to a host.
+type NetworkAddress struct {
+	Network string // id of the network
+	Link    string // id of the link
+	MAC     string // of the link, lower case with colons
+	IP      netip.Addr
 }
 
 // Holder is who has a host: its consumerRef.
@@ -61,37 +100,15 @@ type Owner struct {
 	Namespace, Name string
 }
 
+// OwnerOf is in whose name a request is met.
+func OwnerOf(request contract.Request) Owner {
+	return Owner{Namespace: request.Namespace, Name: request.Provisioning}
+}
+
 // Holds reports whether the host is the owner's own.
 func (o Owner) Holds(h Host) bool {
 	return h.Holder != nil && h.Holder.Group == Group && h.Holder.Kind == Kind &&
 		h.Holder.Namespace == o.Namespace && h.Holder.Name == o.Name
-}
-
-// Address is where the host is reached: by the NIC with the given MAC, else the boot NIC, else the first NIC that has an address. Of a NIC
-// with several addresses IPv4 comes first. It is the zero Addr if there is none.
-func (h Host) Address(mac string) netip.Addr {
-	for _, want := range []func(NIC) bool{
-		func(n NIC) bool { return mac != "" && n.MAC == mac },
-		func(n NIC) bool { return n.Boot },
-		func(NIC) bool { return true },
-	} {
-		for _, nic := range h.NICs {
-			if ip := nic.address(); want(nic) && ip.IsValid() {
-				return ip
-			}
-		}
-	}
-	return netip.Addr{}
-}
-
-func (n NIC) address() netip.Addr {
-	if i := slices.IndexFunc(n.IPs, netip.Addr.Is4); i >= 0 {
-		return n.IPs[i]
-	}
-	if len(n.IPs) > 0 {
-		return n.IPs[0]
-	}
-	return netip.Addr{}
 }
 
 // Memory writes a number of bytes as a quantity: 16Gi, 512Mi, 15.5Gi.

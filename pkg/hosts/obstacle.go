@@ -8,11 +8,8 @@ type obstacle int
 const (
 	nothing obstacle = iota
 	held
-	unfit // Host.Unusable says why
-	fewCPUs
-	littleMemory
-	noSRIOV
-	noQAT
+	unfit   // Host.Unusable says why
+	lacking // shortfall says of what
 	noIP
 )
 
@@ -31,15 +28,9 @@ func (w *world) obstacle(s, h int) obstacle {
 		return held
 	case host.Unusable != "":
 		return unfit
-	case host.CPU < slot.CPU:
-		return fewCPUs
-	case host.Memory < slot.Memory:
-		return littleMemory
-	case slot.SRIOV && !host.SRIOV:
-		return noSRIOV
-	case slot.QAT && !host.QAT:
-		return noQAT
-	case !host.Address(slot.MAC).IsValid():
+	case shortfall(&slot.Needs, host) != "":
+		return lacking
+	case !host.Address(slot.MAC, w.access).IsValid():
 		return noIP
 	}
 	return nothing
@@ -52,14 +43,8 @@ func (o obstacle) of(slot contract.Slot, host Host) string {
 		return "held by others"
 	case unfit:
 		return host.Unusable
-	case fewCPUs:
-		return "below " + plural(slot.CPU, "CPU")
-	case littleMemory:
-		return "below " + Memory(slot.Memory)
-	case noSRIOV:
-		return "without SR-IOV"
-	case noQAT:
-		return "without QAT"
+	case lacking:
+		return shortfall(&slot.Needs, &host)
 	case noIP:
 		return "without an IP address"
 	}

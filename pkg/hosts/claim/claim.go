@@ -38,7 +38,7 @@ type Claim struct {
 // Make claims a host for every slot of the request, and releases what its Provisioning holds beyond that. Made twice it changes nothing.
 // When it fails, what it took is given back: the error is a *hosts.NoFit, a *hosts.AddressError, ErrContested or the API server's.
 func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
-	claimant := &claimant{client: c, request: request, me: hosts.Owner{Namespace: request.Namespace, Name: request.Provisioning}}
+	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request)}
 	var lost error
 	for n := range attempts {
 		if n > 0 {
@@ -95,19 +95,19 @@ func (c *claimant) attempt(ctx context.Context) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	assigned, err := hosts.Assign(c.request.Slots, world.facts, c.me)
+	assigned, err := hosts.Assign(c.request, world.facts)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := hosts.Nodes(c.request.Slots, world.facts, assigned)
+	nodes, err := hosts.Nodes(c.request, world.facts, assigned)
 	if err != nil {
 		return nil, err
 	}
 	byName := slices.Clone(assigned)
-	slices.SortFunc(byName, func(a, b hosts.Pair) int { return cmp.Compare(a.Host, b.Host) })
-	for _, pair := range byName {
-		if err := c.take(ctx, world.objects[pair.Host], c.request.Slots[pair.Slot]); err != nil {
-			return nil, fmt.Errorf("claim host %s: %w", pair.Host, err)
+	slices.SortFunc(byName, func(a, b hosts.Placed) int { return cmp.Compare(a.Host, b.Host) })
+	for _, p := range byName {
+		if err := c.take(ctx, world.objects[p.Host], p); err != nil {
+			return nil, fmt.Errorf("claim host %s: %w", p.Host, err)
 		}
 	}
 	if err := c.check(ctx, assigned.Hosts()); err != nil {

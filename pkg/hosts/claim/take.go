@@ -27,7 +27,7 @@ var errLost = errors.New("somebody else was faster")
 const rereads = 5
 
 // take claims one host, or changes the labels of one that is ours.
-func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, slot contract.Slot) error {
+func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
 	seen := essence(host)
 	if !c.me.Holds(seen) {
 		// Noted first: after a broken connection nobody knows whether the host is ours. To give back what is not ours does nothing.
@@ -35,7 +35,7 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, slot co
 	}
 	var err error
 	for range rereads {
-		if err = c.write(ctx, host, slot); !apierrors.IsConflict(err) {
+		if err = c.write(ctx, host, placed); !apierrors.IsConflict(err) {
 			break
 		}
 		fresh := &metal3.BareMetalHost{}
@@ -58,7 +58,7 @@ func essence(host *metal3.BareMetalHost) hosts.Host { return facts.Of(host, nil)
 
 // write puts our reference and labels on a host, if nobody has changed it since it was read. It is a patch, so that fields of newer versions
 // of Metal3 are kept, with the resourceVersion in it, so that it fails where an update would.
-func (c *claimant) write(ctx context.Context, host *metal3.BareMetalHost, slot contract.Slot) error {
+func (c *claimant) write(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: hosts.Group + "/v1alpha1",
@@ -72,8 +72,8 @@ func (c *claimant) write(ctx context.Context, host *metal3.BareMetalHost, slot c
 		changed.Labels = map[string]string{}
 	}
 	changed.Labels[contract.LabelCluster] = c.request.Provisioning
-	changed.Labels[contract.LabelNode] = slot.Name
-	for _, role := range slot.Roles {
+	changed.Labels[contract.LabelNode] = placed.Node
+	for _, role := range placed.Roles {
 		changed.Labels[contract.LabelRolePrefix+role] = "true"
 	}
 	return patch(ctx, c.client, host, changed)

@@ -52,7 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if !plan.Starting(seen, now) {
 		return seen, nil
 	}
-	return seen, r.observeNeeds(ctx, p, request.Slots, &seen)
+	return seen, r.observeNeeds(ctx, p, request, &seen)
 }
 
 func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) (contract.Request, error) {
@@ -75,14 +75,14 @@ func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, se
 
 // observeNeeds looks for what a run needs and we cannot make: hosts that fit, and the key to them. The key is looked at live, and only
 // once there are hosts.
-func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, slots []contract.Slot, seen *plan.Seen) error {
+func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
 	seen.Hosts = &plan.Need{}
 	var noFit *hosts.NoFit
-	_, err = hosts.Assign(slots, all, hosts.Owner{Namespace: p.Namespace, Name: p.Name})
+	_, err = hosts.Assign(request, all)
 	if errors.As(err, &noFit) {
 		seen.Hosts.Missing = noFit.Error()
 		return nil

@@ -8,12 +8,20 @@ const (
 	LabelNode = "bpa.akraino.org/node"
 	// LabelRolePrefix plus a role (control-plane, worker) is on a claimed host, with the value "true": a host can have both.
 	LabelRolePrefix = "role.bpa.akraino.org/"
+	// LabelSet is on a host that is claimed for a node set: the set's name. LabelStandby, with the value "true", is on one that is held and
+	// not installed.
+	LabelSet     = "bpa.akraino.org/node-set"
+	LabelStandby = "bpa.akraino.org/standby"
 	// LabelOperation and LabelAttempt are on a PipelineRun.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
 	// LabelSRIOV and LabelQAT on a host say "true" if it has the hardware: metal3's facts do not.
 	LabelSRIOV = "bpa.akraino.org/sriov"
 	LabelQAT   = "bpa.akraino.org/qat"
+	// AnnotationQuarantine on a host keeps BPA from taking it, and says so of one that is claimed; its value is the reason, for people.
+	AnnotationQuarantine = "bpa.akraino.org/quarantine"
+	// AnnotationOSImage on a host says that we gave it its operating system, and which: the URL of the image.
+	AnnotationOSImage = "bpa.akraino.org/os-image"
 	// AnnotationRequestDigest on a PipelineRun is the digest of the request it was started with.
 	AnnotationRequestDigest = "bpa.akraino.org/request-digest"
 	// AnnotationRetry on a Provisioning, with any new value, asks for another attempt after a failure for good.

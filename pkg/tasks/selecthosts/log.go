@@ -75,7 +75,7 @@ func explainSlot(log io.Writer, all []hosts.Host, unmet hosts.Unmet) {
 			return
 		}
 		address := "-"
-		if ip := host.Address(""); ip != (netip.Addr{}) {
+		if ip := host.Address("", contract.Access{}); ip != (netip.Addr{}) {
 			address = ip.String()
 		}
 		row(t, host.Name, fmt.Sprint(host.CPU), hosts.Memory(host.Memory), address, why)

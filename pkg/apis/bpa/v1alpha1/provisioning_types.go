@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	duckv1 "knative.dev/pkg/apis/duck/v1"
@@ -41,7 +42,7 @@ type ProvisioningList struct {
 	Items           []Provisioning `json:"items"`
 }
 
-// ProvisioningSpec is the cluster that is wanted. The first four fields are ICN's.
+// ProvisioningSpec is the cluster that is wanted. Masters, workers, KUDPlugins and PodSubnet are ICN's.
 type ProvisioningSpec struct {
 	// Masters are the control plane nodes: a list of maps with one key each, the node's name in the new cluster (a DNS label).
 	// An odd number is wanted, since etcd runs on them.
@@ -51,11 +52,20 @@ type ProvisioningSpec struct {
 	// and the same MAC address or none is that master in both roles.
 	// +kubebuilder:validation:MaxItems=1000
 	Workers []map[string]Worker `json:"workers,omitempty"`
+	// NodeSets are further nodes, by number instead of by name.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	NodeSets []NodeSet `json:"nodeSets,omitempty"`
 	// KUDPlugins are the Kubernetes Deployment (KUD) plugins to install once the cluster runs, by name.
 	KUDPlugins []string `json:"KUDPlugins,omitempty"`
 	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default 10.233.64.0/18.
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
+	// OSImage is put on chosen hosts that have no operating system yet. Without it only hosts that have one can be chosen.
+	OSImage *OSImageSpec `json:"osImage,omitempty"`
+	// Access says by which of their addresses the nodes are reached.
+	Access AccessSpec `json:"access,omitempty"`
 	// Kubernetes says which Kubernetes is installed and how its network looks.
 	Kubernetes KubernetesSpec `json:"kubernetes,omitempty"`
 	// Kubespray holds settings that go to kubespray as they are.
@@ -70,29 +80,166 @@ type ProvisioningSpec struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Master is what a control plane node needs: a certain host by its MAC address, or any host with at least these resources.
+// Master is what a control plane node needs: a certain host by its MAC address, or any host that has what it asks for.
 type Master struct {
 	// MACAddress is any MAC address of the wanted host, with colons or dashes, upper or lower case.
 	// Written but empty is an error, so that a template with a missing value does not turn into "any host".
-	MACAddress *MAC `json:"mac-address,omitempty"`
-	// CPU is the least number of CPU threads that the host must have.
-	CPU int32 `json:"cpu,omitempty"`
-	// Memory is the least memory that the host must have, as a quantity such as 16Gi.
-	Memory string `json:"memory,omitempty"`
+	MACAddress       *MAC `json:"mac-address,omitempty"`
+	HostRequirements `json:",inline"`
 }
 
 // Worker is what a worker node needs.
 type Worker struct {
 	// MACAddress is any MAC address of the wanted host. It may be empty if the worker has a master's name.
-	MACAddress *MAC `json:"mac-address,omitempty"`
-	// CPU is the least number of CPU threads that the host must have.
+	MACAddress       *MAC `json:"mac-address,omitempty"`
+	HostRequirements `json:",inline"`
+}
+
+// NodeRole is what the nodes of a set do.
+type NodeRole string
+
+const (
+	RoleControlPlane NodeRole = "control-plane"
+	RoleWorker       NodeRole = "worker"
+	// RoleControlPlaneWorker is both.
+	RoleControlPlaneWorker NodeRole = "control-plane-worker"
+)
+
+// NodeSet is a number of nodes that are alike. They are named after the set: NAME-1, NAME-2 and so on; a node keeps its name as long as it keeps
+// its host.
+type NodeSet struct {
+	// Name of the set, a DNS label.
+	Name string `json:"name"`
+	// Role of its nodes. Default worker.
+	// +kubebuilder:validation:Enum=control-plane;worker;control-plane-worker
+	Role NodeRole `json:"role,omitempty"`
+	// Count of the nodes.
+	Count            NodeCount `json:"count"`
+	HostRequirements `json:",inline"`
+	// TopologyKey is a label of the hosts, such as airshipit.org/rack, over whose values the nodes are spread. Without it nothing is spread.
+	TopologyKey string `json:"topologyKey,omitempty"`
+	// MaxSkew is by how many nodes the fullest value of the topology key may exceed the emptiest one that has hosts for the set. Default 1.
+	// +kubebuilder:validation:Minimum=0
+	MaxSkew int32 `json:"maxSkew,omitempty"`
+	// WhenUnsatisfiable, as in a pod's topologySpreadConstraints: DoNotSchedule rather waits, ScheduleAnyway rather spreads unevenly. A host
+	// without the label is never chosen with the first and only if need be with the second. Default DoNotSchedule.
+	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
+	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`
+}
+
+// NodeCount is how many nodes a set has.
+type NodeCount struct {
+	// Active nodes are installed.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Active int32 `json:"active"`
+	// Standby hosts are claimed and labelled, and not installed: one takes the place of an active node whose host is lost.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Standby int32 `json:"standby,omitempty"`
+}
+
+// HostRequirements are what a host must have. What is left out asks for nothing. A fact that Metal3 has not found meets no requirement.
+// Patterns match the whole text, whatever its case, with * for any characters and ? for one.
+type HostRequirements struct {
+	// CPU is the least number of CPU threads.
 	CPU int32 `json:"cpu,omitempty"`
-	// Memory is the least memory that the host must have, as a quantity such as 64Gi.
+	// Memory is the least memory, as a quantity such as 64Gi.
 	Memory string `json:"memory,omitempty"`
-	// SRIOV asks for a host with an SR-IOV capable NIC, labelled bpa.akraino.org/sriov=true.
+	// SRIOV asks for a network card with SR-IOV: of a model that is known to have it, unless the host's label bpa.akraino.org/sriov says
+	// true or false.
 	SRIOV bool `json:"sriov,omitempty"`
-	// QAT asks for a host with Intel QuickAssist, labelled bpa.akraino.org/qat=true.
+	// QAT asks for Intel QuickAssist: the host's label bpa.akraino.org/qat must say true.
 	QAT bool `json:"qat,omitempty"`
+	// Selector is on the labels of the BareMetalHost.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Architecture of the CPU, as Metal3 writes it (x86_64, aarch64) or Go does (amd64, arm64).
+	Architecture string `json:"architecture,omitempty"`
+	// CPUModel is a pattern for the CPU's model, such as "Intel*Xeon*Gold 6*".
+	CPUModel string `json:"cpuModel,omitempty"`
+	// CPUFlags that the CPU must all have, such as avx512f.
+	// +kubebuilder:validation:MaxItems=64
+	CPUFlags []string `json:"cpuFlags,omitempty"`
+	// CPUClockMHz is the least clock rate, in MHz.
+	CPUClockMHz int32 `json:"cpuClockMHz,omitempty"`
+	// Disks that the host must have. Each item is looked at by itself: a disk may count for two.
+	// +kubebuilder:validation:MaxItems=16
+	Disks []DiskRequirement `json:"disks,omitempty"`
+	// NICs that the host must have. Each item is looked at by itself. A card with two addresses counts once.
+	// +kubebuilder:validation:MaxItems=16
+	NICs []NICRequirement `json:"nics,omitempty"`
+	// System is who made the host.
+	System *SystemRequirement `json:"system,omitempty"`
+	// Firmware of the host.
+	Firmware *FirmwareRequirement `json:"firmware,omitempty"`
+}
+
+// DiskRequirement asks for disks.
+type DiskRequirement struct {
+	// Count of such disks, at least. Default 1.
+	Count int32 `json:"count,omitempty"`
+	// MinSize of each, as a quantity such as 960G.
+	MinSize string `json:"minSize,omitempty"`
+	// Type of each.
+	// +kubebuilder:validation:Enum=HDD;SSD;NVME
+	Type string `json:"type,omitempty"`
+}
+
+// NICRequirement asks for network cards.
+type NICRequirement struct {
+	// Count of such cards, at least. Default 1.
+	Count int32 `json:"count,omitempty"`
+	// MinSpeedGbps of each, in Gbit/s.
+	MinSpeedGbps int32 `json:"minSpeedGbps,omitempty"`
+	// Model is a pattern for the PCI vendor and device as Metal3 writes them: "0x8086 0x158b".
+	Model string `json:"model,omitempty"`
+	// SRIOV asks that each is of a model known to have SR-IOV.
+	SRIOV bool `json:"sriov,omitempty"`
+}
+
+// SystemRequirement is who made the host.
+type SystemRequirement struct {
+	// Vendor is a pattern, such as "Dell*".
+	Vendor string `json:"vendor,omitempty"`
+	// Product is a pattern, such as "PowerEdge R7?0*".
+	Product string `json:"product,omitempty"`
+}
+
+// FirmwareRequirement is what BIOS a host has.
+type FirmwareRequirement struct {
+	// Vendor, Version and Date are patterns.
+	Vendor  string `json:"vendor,omitempty"`
+	Version string `json:"version,omitempty"`
+	Date    string `json:"date,omitempty"`
+}
+
+// OSImageSpec is an operating system for hosts that Metal3 calls available: the fields of a BareMetalHost's image, and what goes with it.
+type OSImageSpec struct {
+	// URL of the image, as Ironic reaches it.
+	URL string `json:"url"`
+	// Checksum of the image, or the URL of a file with it. Metal3 wants one for all formats but live-iso.
+	Checksum string `json:"checksum,omitempty"`
+	// ChecksumType of the checksum. Default: Metal3 finds out.
+	// +kubebuilder:validation:Enum=md5;sha256;sha512;auto
+	ChecksumType string `json:"checksumType,omitempty"`
+	// Format of the image; without it Ironic looks.
+	// +kubebuilder:validation:Enum=raw;qcow2;vdi;vmdk;live-iso
+	Format string `json:"format,omitempty"`
+	// UserData, NetworkData and MetaData are names of Secrets in the same namespace that go to the host with the image. In them $(host) stands
+	// for the name of the BareMetalHost and $(node) for the node's. What is left out is left as the host has it.
+	UserData    string `json:"userData,omitempty"`
+	NetworkData string `json:"networkData,omitempty"`
+	MetaData    string `json:"metaData,omitempty"`
+}
+
+// AccessSpec says by which of its addresses a node is reached. The first of these that gives one counts: the card with the node's mac-address,
+// a card with an address in Subnets, the card that the host boots from, the host's network data, and then any card.
+type AccessSpec struct {
+	// Subnets are CIDRs. With two, one must be IPv4 and the other IPv6, and nodes have two addresses.
+	// +kubebuilder:validation:MaxItems=2
+	Subnets []string `json:"subnets,omitempty"`
+	// Interface is the id of a network or link in the hosts' network data (OpenStack network_data.json).
+	Interface string `json:"interface,omitempty"`
 }
 
 // KubernetesSpec says which Kubernetes is installed and how its network looks.
@@ -199,6 +346,10 @@ const (
 	NodeReady NodeState = "Ready"
 	// NodeFailed means that the last run failed on this host.
 	NodeFailed NodeState = "Failed"
+	// NodeStandby means that the host is held to replace another.
+	NodeStandby NodeState = "Standby"
+	// NodeLost means that the host is gone, being deleted, in quarantine, or somebody else's.
+	NodeLost NodeState = "Lost"
 )
 
 // NodeStatus is one node of the new cluster and the host that it runs on.
@@ -211,8 +362,12 @@ type NodeStatus struct {
 	Host string `json:"host"`
 	// Address by which the host is reached.
 	Address string `json:"address,omitempty"`
+	// NodeSet that the node belongs to, if it has one.
+	NodeSet string `json:"nodeSet,omitempty"`
 	// State of the node.
 	State NodeState `json:"state,omitempty"`
+	// Problem is what Metal3 or a person says against its host; empty: nothing.
+	Problem string `json:"problem,omitempty"`
 }
 
 // KubeconfigStatus says where the new cluster's kubeconfig is.

@@ -40,7 +40,7 @@ func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 		place := fmt.Sprintf("masters[%d]", i)
 		if name, ok := oneKey(r, place, item); ok {
 			m := item[name]
-			r.add(wish{place + "." + name, name, false, Worker{MACAddress: m.MACAddress, CPU: m.CPU, Memory: m.Memory}})
+			r.add(wish{place + "." + name, name, false, Worker(m)})
 		}
 	}
 	for i, item := range s.Workers {

@@ -48,7 +48,7 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 
 func makeSlot(s v1alpha1.Slot) contract.Slot {
 	slot := contract.Slot{
-		Name: s.Name, MAC: string(s.MAC), CPU: int(s.CPU), Memory: s.Memory, SRIOV: s.SRIOV, QAT: s.QAT,
+		Name: s.Name, MAC: string(s.MAC), Needs: contract.Needs{CPU: int(s.CPU), Memory: s.Memory, SRIOV: s.SRIOV, QAT: s.QAT},
 	}
 	if s.ControlPlane {
 		slot.Roles = append(slot.Roles, contract.RoleControlPlane)
