@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/distribution/distribution/v3"
+	_ "github.com/distribution/distribution/v3/manifest/ocischema" // the form of a document's manifest
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Document is an OCI artifact that the depot keeps for itself: a config blob
+// of JSON, and any number of blobs that it is about.
+type Document struct {
+	// Type is the artifact's media type; the config's is the same with +json.
+	Type   string
+	Config []byte
+	Layers []v1.Descriptor
+	// Digest is that of the manifest, set by Load.
+	Digest digest.Digest
+}
+
+// maxDocument bounds what is read of a config blob.
+const maxDocument = 4 << 20
+
+// Save makes a document the content of a tag. The change is one write, of the
+// tag, so that others see the document before or after it.
+func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) error {
+	if len(doc.Config) > maxDocument {
+		return fmt.Errorf("%s has %d bytes of metadata: at most %d are allowed", repository, len(doc.Config), maxDocument)
+	}
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return err
+	}
+	config, err := repo.Blobs(ctx).Put(ctx, doc.Type+"+json", doc.Config)
+	if err != nil {
+		return fmt.Errorf("store metadata of %s: %w", repository, err)
+	}
+	config.MediaType = doc.Type + "+json"
+	for _, layer := range doc.Layers {
+		if err := s.Link(ctx, repository, layer); err != nil {
+			return err
+		}
+	}
+	old, _ := repo.Tags(ctx).Get(ctx, tag) // none is fine
+	desc, err := putManifest(ctx, repo, doc, config)
+	if err != nil {
+		return fmt.Errorf("store manifest of %s: %w", repository, err)
+	}
+	if err := repo.Tags(ctx).Tag(ctx, tag, desc); err != nil {
+		return fmt.Errorf("tag %s: %w", repository, err)
+	}
+	if old.Digest != "" && old.Digest != desc.Digest {
+		return deleteManifest(ctx, repo, old.Digest)
+	}
+	return nil
+}
+
+func putManifest(ctx context.Context, repo distribution.Repository, doc Document, config v1.Descriptor) (v1.Descriptor, error) {
+	layers := doc.Layers
+	if len(layers) == 0 {
+		layers = []v1.Descriptor{config} // a manifest is to have one
+	}
+	body, err := json.Marshal(v1.Manifest{
+		Versioned:    specs.Versioned{SchemaVersion: 2},
+		MediaType:    v1.MediaTypeImageManifest,
+		ArtifactType: doc.Type,
+		Config:       config,
+		Layers:       layers,
+	})
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	manifest, desc, err := distribution.UnmarshalManifest(v1.MediaTypeImageManifest, body)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	_, err = manifests.Put(ctx, manifest)
+	return desc, err
+}
+
+func deleteManifest(ctx context.Context, repo distribution.Repository, d digest.Digest) error {
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := manifests.Delete(ctx, d); err != nil && !IsAbsent(err) {
+		return err
+	}
+	return nil
+}
+
+// Load reads the document of a tag. One that is not there is an error for
+// which IsAbsent is true.
+func (s *Store) Load(ctx context.Context, repository, tag string) (Document, error) {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return Document{}, err
+	}
+	desc, err := repo.Tags(ctx).Get(ctx, tag)
+	if err != nil {
+		return Document{}, err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return Document{}, err
+	}
+	manifest, err := manifests.Get(ctx, desc.Digest)
+	if err != nil {
+		return Document{}, err
+	}
+	return s.parse(ctx, repo, desc.Digest, manifest)
+}
+
+func (s *Store) parse(ctx context.Context, repo distribution.Repository, d digest.Digest, manifest distribution.Manifest) (Document, error) {
+	_, body, err := manifest.Payload()
+	if err != nil {
+		return Document{}, err
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(body, &m); err != nil {
+		return Document{}, fmt.Errorf("manifest %s: %w", d, err)
+	}
+	if m.Config.Size > maxDocument {
+		return Document{}, fmt.Errorf("manifest %s: its metadata has %d bytes, more than the depot ever writes", d, m.Config.Size)
+	}
+	config, err := repo.Blobs(ctx).Get(ctx, m.Config.Digest)
+	if err != nil {
+		return Document{}, fmt.Errorf("metadata %s of manifest %s: %w", m.Config.Digest, d, err)
+	}
+	return Document{Type: m.ArtifactType, Config: config, Layers: m.Layers, Digest: d}, nil
+}
+
+// Remove takes a document away: first out of sight, then with its manifest.
+// Its blobs stay until they are collected.
+func (s *Store) Remove(ctx context.Context, repository, tag string) error {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return err
+	}
+	desc, err := repo.Tags(ctx).Get(ctx, tag)
+	if err != nil {
+		return err
+	}
+	if err := repo.Tags(ctx).Untag(ctx, tag); err != nil {
+		return fmt.Errorf("untag %s: %w", repository, err)
+	}
+	if err := deleteManifest(ctx, repo, desc.Digest); err != nil {
+		return err
+	}
+	rest, err := repo.Tags(ctx).All(ctx)
+	if err != nil && !IsAbsent(err) || len(rest) > 0 {
+		return err
+	}
+	err = s.Driver.Delete(ctx, RepositoriesPath+"/"+repository)
+	if IsAbsent(err) {
+		return nil
+	}
+	return err
+}

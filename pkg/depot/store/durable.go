@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+)
+
+// maxSynced bounds the memory for the directories known to be on disk.
+const maxSynced = 1 << 14
+
+// durable adds to the file system driver what it leaves out: it syncs the
+// files that it writes, but not the directories that it makes and renames in,
+// so that after a power failure a synced blob could be without a name.
+type durable struct {
+	storagedriver.StorageDriver
+	root string
+
+	mu sync.Mutex
+	// synced are directories whose own entry is on disk.
+	synced map[string]struct{}
+}
+
+func newDurable(driver storagedriver.StorageDriver, root string) *durable {
+	return &durable{StorageDriver: driver, root: root, synced: map[string]struct{}{}}
+}
+
+// PutContent is durable once it returns.
+func (d *durable) PutContent(ctx context.Context, path string, content []byte) error {
+	if err := d.StorageDriver.PutContent(ctx, path, content); err != nil {
+		return err
+	}
+	return d.syncAbove(path) // the driver has synced the directory itself
+}
+
+// Writer syncs the name of the new file; its bytes are synced by Close and Commit.
+func (d *durable) Writer(ctx context.Context, path string, appends bool) (storagedriver.FileWriter, error) {
+	w, err := d.StorageDriver.Writer(ctx, path, appends)
+	if err != nil || appends {
+		return w, err
+	}
+	if err := d.syncEntry(path); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Move is durable once it returns.
+func (d *durable) Move(ctx context.Context, from, to string) error {
+	if err := d.StorageDriver.Move(ctx, from, to); err != nil {
+		return err
+	}
+	return d.syncEntry(to)
+}
+
+// Delete is durable once it returns.
+func (d *durable) Delete(ctx context.Context, path string) error {
+	if err := d.StorageDriver.Delete(ctx, path); err != nil {
+		return err
+	}
+	d.forget(path)
+	err := syncDir(filepath.Dir(d.full(path)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // somebody removed what is above
+	}
+	return err
+}
+
+func (d *durable) full(path string) string { return filepath.Join(d.root, filepath.FromSlash(path)) }
+
+func (d *durable) syncEntry(path string) error {
+	if err := syncDir(filepath.Dir(d.full(path))); err != nil {
+		return err
+	}
+	return d.syncAbove(path)
+}
+
+// syncAbove syncs the entries of the directories on the way to path that may
+// be new, from the lowest up.
+func (d *durable) syncAbove(path string) error {
+	for dir := filepath.Dir(d.full(path)); dir != d.root && strings.HasPrefix(dir, d.root); dir = filepath.Dir(dir) {
+		if d.isSynced(dir) {
+			return nil
+		}
+		if err := syncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		d.remember(dir)
+	}
+	return nil
+}
+
+func (d *durable) isSynced(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.synced[dir]
+	return ok
+}
+
+func (d *durable) remember(dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.synced) >= maxSynced {
+		clear(d.synced)
+	}
+	d.synced[dir] = struct{}{}
+}
+
+// forget drops what is at or below a path that is gone.
+func (d *durable) forget(path string) {
+	full := d.full(path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for dir := range d.synced {
+		if dir == full || strings.HasPrefix(dir, full+string(filepath.Separator)) {
+			delete(d.synced, dir)
+		}
+	}
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

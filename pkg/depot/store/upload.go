@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"strconv"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// An upload grows in a repository's staging area until its digest is known.
+// The registry's BlobWriter hashes bytes as they come in and keeps the state
+// of the hash with the offset that it belongs to, so nothing is read again.
+
+// Begin starts an upload and returns its id.
+func (s *Store) Begin(ctx context.Context, repository string) (string, error) {
+	w, err := s.writer(ctx, repository, "")
+	if err != nil {
+		return "", err
+	}
+	return w.ID(), w.Close()
+}
+
+func (s *Store) writer(ctx context.Context, repository, id string) (distribution.BlobWriter, error) {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return repo.Blobs(ctx).Create(ctx)
+	}
+	return repo.Blobs(ctx).Resume(ctx, id)
+}
+
+// Offset is how many bytes of an upload are there. An upload that cannot be
+// continued (its bytes are there without their hash, and the storage does not
+// let us read them) has none: begin it again.
+func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error) {
+	if s.dir != "" {
+		info, err := s.Driver.Stat(ctx, uploadPath(repository, id, "data"))
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	w, err := s.writer(ctx, repository, id)
+	if err != nil {
+		return 0, err
+	}
+	return w.Size(), w.Close()
+}
+
+// Append adds what r yields to an upload that has offset bytes, and returns
+// how many it has then, durably, also when r fails half-way.
+func (s *Store) Append(ctx context.Context, repository, id string, offset int64, r io.Reader) (int64, error) {
+	w, err := s.writer(ctx, repository, id)
+	if err != nil {
+		return offset, err
+	}
+	if w.Size() != offset {
+		return offset, errors.Join(fmt.Errorf("the upload has %d bytes, not %d", w.Size(), offset), w.Close())
+	}
+	if err := s.catchUp(ctx, repository, id, offset); err != nil {
+		return offset, errors.Join(err, w.Close())
+	}
+	// One ReadFrom per writer: the S3 writer counts only whole parts, and a
+	// second one would think that bytes have gone.
+	n, err := w.ReadFrom(r)
+	if closeErr := w.Close(); closeErr != nil {
+		return offset, errors.Join(err, closeErr)
+	}
+	return offset + n, err
+}
+
+// errNoState means that a hash cannot go on where an upload stands.
+var errNoState = errors.New("the bytes of the upload cannot be read back for their checksum: delete it and begin again")
+
+// catchUp makes sure that the state of the hash at offset is kept. After a
+// crash there are bytes on disk that came later than the last state.
+func (s *Store) catchUp(ctx context.Context, repository, id string, offset int64) error {
+	h, have, err := s.hashState(ctx, repository, id, offset)
+	if err != nil || have == offset {
+		return err
+	}
+	if s.dir == "" {
+		return errNoState
+	}
+	data, err := s.Driver.Reader(ctx, uploadPath(repository, id, "data"), have)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(h, data, offset-have)
+	if err = errors.Join(err, data.Close()); err != nil {
+		return err
+	}
+	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return s.Driver.PutContent(ctx, statePath(repository, id, offset), state)
+}
+
+// hashState returns the state of the hash at the highest offset up to atMost.
+// States beyond it are of bytes that a full disk has lost: they are dropped, for
+// other bytes may come in their place.
+func (s *Store) hashState(ctx context.Context, repository, id string, atMost int64) (hash.Hash, int64, error) {
+	h := sha256.New()
+	paths, err := s.Driver.List(ctx, path.Dir(statePath(repository, id, 0)))
+	if err != nil && !IsAbsent(err) {
+		return nil, 0, err
+	}
+	var best int64
+	for _, p := range paths {
+		at, err := strconv.ParseInt(path.Base(p), 10, 64)
+		if err != nil {
+			continue // a file that is being written
+		}
+		if at > atMost {
+			if err := s.Driver.Delete(ctx, p); err != nil && !IsAbsent(err) {
+				return nil, 0, err
+			}
+			continue
+		}
+		best = max(best, at)
+	}
+	if best == 0 {
+		return h, 0, nil
+	}
+	state, err := s.Driver.GetContent(ctx, statePath(repository, id, best))
+	if err != nil {
+		return nil, 0, err
+	}
+	return h, best, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
+}
+
+// Digest is that of an upload's bytes so far.
+func (s *Store) Digest(ctx context.Context, repository, id string, offset int64) (digest.Digest, error) {
+	if err := s.catchUp(ctx, repository, id, offset); err != nil {
+		return "", err
+	}
+	h, _, err := s.hashState(ctx, repository, id, offset)
+	if err != nil {
+		return "", err
+	}
+	return digest.NewDigest(digest.SHA256, h), nil
+}
+
+// Commit turns an upload into a blob. It may be repeated: a blob that is there
+// already is enough, and the upload is removed.
+func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Digest, size int64) error {
+	if have, err := s.Blob(ctx, d); err == nil && have == size {
+		return s.Abort(ctx, repository, id)
+	} else if err != nil && !IsAbsent(err) {
+		return err
+	}
+	w, err := s.writer(ctx, repository, id)
+	if err != nil {
+		return err
+	}
+	_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
+	return err
+}
+
+// Abort removes an upload. One that is not there is no error.
+func (s *Store) Abort(ctx context.Context, repository, id string) error {
+	if s.dir == "" {
+		if w, err := s.writer(ctx, repository, id); err == nil {
+			return w.Cancel(ctx) // frees the parts, which belong to no path yet
+		}
+	}
+	err := s.Driver.Delete(ctx, path.Dir(uploadPath(repository, id, "data")))
+	if IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// Add stores what r yields as a blob of a repository.
+func (s *Store) Add(ctx context.Context, repository string, r io.Reader) (v1.Descriptor, error) {
+	id, err := s.Begin(ctx, repository)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	desc, err := s.add(ctx, repository, id, r)
+	if err != nil {
+		return v1.Descriptor{}, errors.Join(err, s.Abort(context.WithoutCancel(ctx), repository, id))
+	}
+	return desc, nil
+}
+
+func (s *Store) add(ctx context.Context, repository, id string, r io.Reader) (v1.Descriptor, error) {
+	size, err := s.Append(ctx, repository, id, 0, r)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	d, err := s.Digest(ctx, repository, id, size)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if err := s.Commit(ctx, repository, id, d, size); err != nil {
+		return v1.Descriptor{}, err
+	}
+	desc := v1.Descriptor{MediaType: "application/octet-stream", Digest: d, Size: size}
+	return desc, s.Link(ctx, repository, desc)
+}
+
+func uploadPath(repository, id, file string) string {
+	return path.Join(RepositoriesPath, repository, "_uploads", id, file)
+}
+
+func statePath(repository, id string, offset int64) string {
+	return uploadPath(repository, id, "hashstates/sha256/"+strconv.FormatInt(offset, 10))
+}
