@@ -26,6 +26,8 @@ var rooms = []room{
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
 	{folder: "pkg/depot/tlscert/", foreign: []string{}},
+	{folder: "pkg/depot/guard/", foreign: []string{}},
+	{folder: "pkg/depot/guard/reviews/", ours: []string{"pkg/depot/guard/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},

@@ -1,0 +1,51 @@
+package guard
+
+import (
+	"net"
+	"net/http"
+	"strings"
+)
+
+// ReadOnly is a door without encryption: anonymous reads only, since a token would be readable on the way. Where says how to write.
+func ReadOnly(next http.Handler, where string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isRead(r.Method) {
+			refuse(w, r, http.StatusForbidden, "this door is for reading only, since tokens would be readable on the way. "+where)
+			return
+		}
+		r.Header.Del("X-HTTP-Method-Override")
+		r.Header.Del("Authorization")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Local is a door for who is on the machine: every right, no token. The listener must be a socket file or on loopback. What a browser
+// on the machine sends for some web page is refused: by its origin, and by a name that was made to lead to loopback.
+func Local(next http.Handler) http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocalName(r.Host) && !throughFile(r) {
+			refuse(w, r, http.StatusForbidden, "this door is for the machine itself: use it as localhost or 127.0.0.1")
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+func isLocalName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// throughFile: who can open a socket file needs no name for it.
+func throughFile(r *http.Request) bool {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && address.Network() == "unix"
+}
+
+// isUpload: a piece of a push.
+func isUpload(path string) bool {
+	return strings.HasPrefix(path, pingPath) && strings.Contains(path, "/blobs/uploads")
+}
