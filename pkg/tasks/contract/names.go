@@ -34,8 +34,13 @@ const (
 	RoleWorker       = "worker"
 )
 
-// OperationInstall is the operation that makes a cluster of claimed hosts.
-const OperationInstall = "install"
+// Operations.
+const (
+	// OperationInstall makes a cluster of claimed hosts.
+	OperationInstall = "install"
+	// OperationReplace puts other hosts in the place of lost ones of a cluster that is there: the same way, over the hosts that are left.
+	OperationReplace = "replace"
+)
 
 // Pipelines and tasks, under tekton/; a test compares these names with the files.
 const (
