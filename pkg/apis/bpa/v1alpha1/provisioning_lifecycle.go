@@ -30,6 +30,11 @@ const (
 	// ConditionPluginsInstalled is True if there are no plugins to install, False (severity Info) if there are: this
 	// version does not install them yet. Ready does not depend on it. It is never Unknown.
 	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"
+
+	// ConditionHostsHealthy is True while neither Metal3 nor a person says anything against the hosts that this Provisioning holds or
+	// its nodes are on, False (severity Warning; the message names node, host and trouble) if somebody does, Unknown while there are no
+	// such hosts. Ready does not depend on it: a host with a broken power supply can run a node for years.
+	ConditionHostsHealthy apis.ConditionType = "HostsHealthy"
 )
 
 // Reasons that this package gives by itself; those of failures are in the package contract.
@@ -44,6 +49,12 @@ const (
 
 // readyNeeds are the conditions that Ready stands for, in the order in which they become True.
 var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionClusterInstalled, ConditionKubeconfigReady}
+
+// severities of the conditions that Ready does not stand for; those of the others are errors.
+var severities = map[apis.ConditionType]apis.ConditionSeverity{
+	ConditionPluginsInstalled: apis.ConditionSeverityInfo,
+	ConditionHostsHealthy:     apis.ConditionSeverityWarning,
+}
 
 var provisioningConditions = apis.NewLivingConditionSet(readyNeeds...)
 
@@ -71,6 +82,9 @@ func (s *ProvisioningStatus) InitializeConditions() {
 	if s.GetCondition(ConditionPluginsInstalled) == nil {
 		s.MarkPlugins(nil)
 	}
+	if s.GetCondition(ConditionHostsHealthy) == nil {
+		s.MarkHostsHealthy(corev1.ConditionUnknown, ReasonWaiting, "")
+	}
 }
 
 // MarkHostsClaimed sets HostsClaimed, and Ready with it. The message is shown as it is.
@@ -86,6 +100,11 @@ func (s *ProvisioningStatus) MarkClusterInstalled(status corev1.ConditionStatus,
 // MarkKubeconfigReady sets KubeconfigReady, and Ready with it.
 func (s *ProvisioningStatus) MarkKubeconfigReady(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionKubeconfigReady, status, reason, message)
+}
+
+// MarkHostsHealthy sets HostsHealthy. Ready does not change.
+func (s *ProvisioningStatus) MarkHostsHealthy(status corev1.ConditionStatus, reason, message string) {
+	s.set(ConditionHostsHealthy, status, reason, message)
 }
 
 // MarkPlugins sets PluginsInstalled from the plugins that the spec asks for. Ready does not change.
@@ -123,11 +142,7 @@ func (s *ProvisioningStatus) summarize() {
 
 // set writes one condition unless it says the same already, so that its transition time stays.
 func (s *ProvisioningStatus) set(t apis.ConditionType, status corev1.ConditionStatus, reason, message string) {
-	severity := apis.ConditionSeverityError
-	if t == ConditionPluginsInstalled {
-		severity = apis.ConditionSeverityInfo
-	}
 	provisioningConditions.Manage(s).SetCondition(apis.Condition{
-		Type: t, Status: status, Severity: severity, Reason: reason, Message: message,
+		Type: t, Status: status, Severity: severities[t], Reason: reason, Message: message,
 	})
 }

@@ -33,6 +33,7 @@ func TestEveryConditionExistsFromTheFirstVisit(t *testing.T) {
 		"ClusterInstalled": "Unknown Waiting ",
 		"KubeconfigReady":  "Unknown Waiting ",
 		"PluginsInstalled": "True NoPlugins spec.KUDPlugins asks for none",
+		"HostsHealthy":     "Unknown Waiting ",
 	}
 	if diff := cmp.Diff(want, said(&s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -69,6 +70,8 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
 		{"plugins do not matter", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""),
 			func(s *ProvisioningStatus) { s.MarkPlugins([]string{"multus"}) }}, "True  "},
+		{"nor does a host in trouble", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""),
+			func(s *ProvisioningStatus) { s.MarkHostsHealthy("False", "HostProblems", "worker-1: no power") }}, "True  "},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			var s ProvisioningStatus
@@ -110,6 +113,19 @@ func TestPluginsAreNotSilentlyLeftOut(t *testing.T) {
 	want := &apis.Condition{Type: ConditionPluginsInstalled, Status: corev1.ConditionFalse, Severity: apis.ConditionSeverityInfo,
 		Reason: ReasonPluginsNotSupported, Message: "this version of BPA does not install KUD plugins yet; not installed: multus, nfd"}
 	got := s.GetCondition(ConditionPluginsInstalled)
+	want.LastTransitionTime = got.LastTransitionTime
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// SIP told of no host in trouble, and knative would call a condition that says nothing of its severity an error.
+func TestHostsInTroubleAreAWarning(t *testing.T) {
+	var s ProvisioningStatus
+	s.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "worker-1: host-2 is paused")
+	want := &apis.Condition{Type: ConditionHostsHealthy, Status: corev1.ConditionFalse, Severity: apis.ConditionSeverityWarning,
+		Reason: "HostProblems", Message: "worker-1: host-2 is paused"}
+	got := s.GetCondition(ConditionHostsHealthy)
 	want.LastTransitionTime = got.LastTransitionTime
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
