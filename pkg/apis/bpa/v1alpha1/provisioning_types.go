@@ -48,11 +48,12 @@ type ProvisioningSpec struct {
 	// An odd number is wanted, since etcd runs on them.
 	// +kubebuilder:validation:MaxItems=1000
 	Masters []map[string]Master `json:"masters,omitempty"`
-	// Workers are the other nodes, in the same shape. With none, every master is also a worker. A worker with a master's name
-	// and the same MAC address or none is that master in both roles.
+	// Workers are the other nodes, in the same shape. With none here and none in the node sets, every control plane node is also a
+	// worker. A worker with a master's name and the same MAC address or none is that master in both roles, and its host has what both
+	// ask for.
 	// +kubebuilder:validation:MaxItems=1000
 	Workers []map[string]Worker `json:"workers,omitempty"`
-	// NodeSets are further nodes, by number instead of by name.
+	// NodeSets are further nodes, by number instead of by name. All nodes together are at most 1000.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
@@ -106,23 +107,24 @@ const (
 )
 
 // NodeSet is a number of nodes that are alike. They are named after the set: NAME-1, NAME-2 and so on; a node keeps its name as long as it keeps
-// its host.
+// its host. A set that asks for nothing takes any hosts.
 type NodeSet struct {
-	// Name of the set, a DNS label.
+	// Name of the set, a DNS label of at most 58 characters. No master or worker may have a name that the set could give: NAME-1 and so on.
 	Name string `json:"name"`
-	// Role of its nodes. Default worker.
+	// Role of its nodes: control-plane, worker, or control-plane-worker for both. Default worker.
 	// +kubebuilder:validation:Enum=control-plane;worker;control-plane-worker
 	Role NodeRole `json:"role,omitempty"`
-	// Count of the nodes.
+	// Count of the nodes, at least one.
 	Count            NodeCount `json:"count"`
 	HostRequirements `json:",inline"`
 	// TopologyKey is a label of the hosts, such as airshipit.org/rack, over whose values the nodes are spread. Without it nothing is spread.
 	TopologyKey string `json:"topologyKey,omitempty"`
-	// MaxSkew is by how many nodes the fullest value of the topology key may exceed the emptiest one that has hosts for the set. Default 1.
+	// MaxSkew is by how many nodes, active and standby, the fullest value of the topology key may exceed the emptiest one that has hosts
+	// for the set. Only with a topologyKey; default 1.
 	// +kubebuilder:validation:Minimum=0
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 	// WhenUnsatisfiable, as in a pod's topologySpreadConstraints: DoNotSchedule rather waits, ScheduleAnyway rather spreads unevenly. A host
-	// without the label is never chosen with the first and only if need be with the second. Default DoNotSchedule.
+	// without the label is never chosen with the first and only if need be with the second. Only with a topologyKey; default DoNotSchedule.
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`
 }
@@ -180,7 +182,7 @@ type DiskRequirement struct {
 	Count int32 `json:"count,omitempty"`
 	// MinSize of each, as a quantity such as 960G.
 	MinSize string `json:"minSize,omitempty"`
-	// Type of each.
+	// Type of each: HDD, SSD or NVME.
 	// +kubebuilder:validation:Enum=HDD;SSD;NVME
 	Type string `json:"type,omitempty"`
 }
@@ -207,17 +209,19 @@ type SystemRequirement struct {
 
 // FirmwareRequirement is what BIOS a host has.
 type FirmwareRequirement struct {
-	// Vendor, Version and Date are patterns.
-	Vendor  string `json:"vendor,omitempty"`
+	// Vendor of the BIOS, a pattern.
+	Vendor string `json:"vendor,omitempty"`
+	// Version of the BIOS, a pattern, such as "2.1*".
 	Version string `json:"version,omitempty"`
-	Date    string `json:"date,omitempty"`
+	// Date of the BIOS, a pattern for what the BIOS says, which every vendor writes as it likes: "*/2024".
+	Date string `json:"date,omitempty"`
 }
 
 // OSImageSpec is an operating system for hosts that Metal3 calls available: the fields of a BareMetalHost's image, and what goes with it.
 type OSImageSpec struct {
-	// URL of the image, as Ironic reaches it.
+	// URL of the image, as Ironic reaches it: http, https, file or oci.
 	URL string `json:"url"`
-	// Checksum of the image, or the URL of a file with it. Metal3 wants one for all formats but live-iso.
+	// Checksum of the image, or the URL of a file with it. Only a live-iso and an image from an oci registry can do without.
 	Checksum string `json:"checksum,omitempty"`
 	// ChecksumType of the checksum. Default: Metal3 finds out.
 	// +kubebuilder:validation:Enum=md5;sha256;sha512;auto
@@ -225,11 +229,13 @@ type OSImageSpec struct {
 	// Format of the image; without it Ironic looks.
 	// +kubebuilder:validation:Enum=raw;qcow2;vdi;vmdk;live-iso
 	Format string `json:"format,omitempty"`
-	// UserData, NetworkData and MetaData are names of Secrets in the same namespace that go to the host with the image. In them $(host) stands
-	// for the name of the BareMetalHost and $(node) for the node's. What is left out is left as the host has it.
-	UserData    string `json:"userData,omitempty"`
+	// UserData is the name of a Secret in the same namespace with cloud-init's user data for the host; it must let in the key of spec.ssh.
+	// In the name, $(host) stands for the name of the BareMetalHost and $(node) for the node's. Left out, the host keeps what it has.
+	UserData string `json:"userData,omitempty"`
+	// NetworkData is the name of a Secret with the host's network data (OpenStack network_data.json), written as that of UserData.
 	NetworkData string `json:"networkData,omitempty"`
-	MetaData    string `json:"metaData,omitempty"`
+	// MetaData is the name of a Secret with the host's meta data, written as that of UserData.
+	MetaData string `json:"metaData,omitempty"`
 }
 
 // AccessSpec says by which of its addresses a node is reached. The first of these that gives one counts: the card with the node's mac-address,
@@ -315,8 +321,9 @@ type RunStatus struct {
 	Operation string `json:"operation"`
 	// Attempt counts from 1 for each wanted state.
 	Attempt int32 `json:"attempt"`
-	// StartTime and CompletionTime of the PipelineRun.
-	StartTime      *metav1.Time `json:"startTime,omitempty"`
+	// StartTime of the PipelineRun.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime of the PipelineRun; absent while it runs.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
