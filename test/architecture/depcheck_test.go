@@ -38,6 +38,7 @@ var rooms = []room{
 	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/"}},
 	{folder: "pkg/artifacts/doors/", ours: []string{"pkg/artifacts/"}},
 	{folder: "pkg/artifacts/carry/", ours: []string{"pkg/artifacts/"}},
+	{folder: "pkg/artifacts/depottest/", ours: []string{"pkg/depot/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/"}},
 
 	// Tasks and the reconciler know each other by the contract alone.

@@ -1,0 +1,136 @@
+package depottest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot"
+)
+
+// Depot is a running one.
+type Depot struct {
+	URL string
+	Dir string
+
+	mu    sync.Mutex
+	calls []string
+}
+
+// Start runs a depot until the test ends.
+func Start(t testing.TB) *Depot {
+	t.Helper()
+	depot.RedirectLog(slog.New(slog.DiscardHandler))
+	dir := t.TempDir()
+	real, err := depot.New(dir, depot.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Depot{Dir: dir}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.note(r)
+		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/files/") {
+			d.put(w, r)
+			return
+		}
+		real.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		if err := real.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.URL = server.URL
+	return d
+}
+
+func (d *Depot) note(r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, r.Method+" "+r.URL.Path)
+}
+
+// Calls are the requests so far, as "GET /v2/". Forget begins anew.
+func (d *Depot) Calls() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.calls...)
+}
+
+// Forget empties Calls.
+func (d *Depot) Forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = nil
+}
+
+// Uploads counts the requests that bring bytes or make something visible.
+func (d *Depot) Uploads() (n int) {
+	for _, c := range d.Calls() {
+		if !strings.HasPrefix(c, http.MethodGet) && !strings.HasPrefix(c, http.MethodHead) {
+			n++
+		}
+	}
+	return n
+}
+
+// Put places a file as an operator would, and returns its SHA-256.
+func (d *Depot) Put(t testing.TB, path string, content []byte) string {
+	t.Helper()
+	file := filepath.Join(d.Dir, "files", filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Sum(content)
+}
+
+// Sum is the SHA-256 in hexadecimal.
+func Sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// put is the fake door.
+func (d *Depot) put(w http.ResponseWriter, r *http.Request) {
+	file := filepath.Join(d.Dir, "files", filepath.FromSlash(strings.TrimPrefix(r.URL.Path, "/files/")))
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	part, err := os.CreateTemp(filepath.Dir(file), "part-*")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer os.Remove(part.Name())
+	defer part.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(part, sum), r.Body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	got, want := hex.EncodeToString(sum.Sum(nil)), r.Header.Get("X-Checksum-Sha256")
+	if want != "" && want != got {
+		http.Error(w, fmt.Sprintf("the content is sha256 %s, told was %s", got, want), http.StatusUnprocessableEntity)
+		return
+	}
+	if err := os.Rename(part.Name(), file); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+}

@@ -1,0 +1,179 @@
+package doors_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+)
+
+func TestLook(t *testing.T) {
+	site := depottest.Start(t)
+	to, err := doors.Connect(t.Context(), site.URL, doors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := random.Image(100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(to.Repository("kube-proxy").Tag("v1.35.4"), image, to.Remote()...); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := site.Put(t, "dl.k8s.io/kubelet", []byte("kubelet"))
+	have, err := to.Look(t.Context(), artifacts.List{
+		Images: []artifacts.Image{
+			{Ref: "registry.k8s.io/kube-proxy:v1.35.4"}, {Ref: "registry.k8s.io/kube-proxy@" + digest.String()}, {Ref: "registry.k8s.io/pause:3.10"},
+		},
+		Files: []artifacts.File{{Path: "dl.k8s.io/kubelet", SHA256: sum}, {Path: "dl.k8s.io/kubeadm"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := artifacts.Have{
+		Images: map[artifacts.Place]string{
+			{Repository: "kube-proxy", Tag: "v1.35.4"}: digest.String(), {Repository: "kube-proxy", Digest: digest.String()}: digest.String(),
+		},
+		Files: map[string]artifacts.FileState{"dl.k8s.io/kubelet": {SHA256: sum, Size: 7}},
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("Look (-want +got):\n%s", diff)
+	}
+}
+
+func TestPutFile(t *testing.T) {
+	site := depottest.Start(t)
+	to, err := doors.Connect(t.Context(), site.URL, doors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "what a node needs"
+	if err := to.PutFile(t.Context(), "a/b", int64(len(text)), depottest.Sum([]byte(text)), strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.PutFile(t.Context(), "a/c", -1, "", strings.NewReader("")); err != nil {
+		t.Errorf("a file of nothing: %v", err)
+	}
+	if state, there, err := to.FileState(t.Context(), "a/b", true); err != nil || !there || state.SHA256 != depottest.Sum([]byte(text)) {
+		t.Errorf("FileState = %+v, %t, %v", state, there, err)
+	}
+	err = to.PutFile(t.Context(), "a/d", -1, depottest.Sum(nil), strings.NewReader(text))
+	if err == nil || !strings.Contains(err.Error(), "upload file a/d") {
+		t.Errorf("with another checksum: %v", err)
+	}
+	if err := to.PutFile(t.Context(), "../etc/passwd", -1, "", strings.NewReader(text)); err == nil {
+		t.Error("a path that climbs was taken")
+	}
+	if _, there, err := to.FileState(t.Context(), "a/d", false); err != nil || there {
+		t.Errorf("what was refused is there: %t, %v", there, err)
+	}
+}
+
+// A depot, or somebody in its place, cannot lead its client elsewhere.
+func TestNowhereElse(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody else was asked") }))
+	defer elsewhere.Close()
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v2/":
+		case r.Method == http.MethodPost:
+			w.Header().Set("Location", elsewhere.URL+"/upload")
+			w.WriteHeader(http.StatusAccepted)
+		case strings.Contains(r.URL.Path, "/blobs/"):
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			http.Redirect(w, r, elsewhere.URL+"/other", http.StatusTemporaryRedirect)
+		}
+	}))
+	defer bad.Close()
+	t.Setenv("HTTP_PROXY", elsewhere.URL)
+	var dialled []string
+	to, err := doors.Connect(t.Context(), bad.URL, doors.Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled = append(dialled, address)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = to.FileState(t.Context(), "a", false)
+	if !errors.Is(err, doors.ErrElsewhere) {
+		t.Errorf("a redirect: %v", err)
+	}
+	image, err := random.Image(10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.PutBlob(t.Context(), "a/b", "", layers[0]); err == nil {
+		t.Error("an upload was taken elsewhere")
+	}
+	for _, address := range dialled {
+		if "http://"+address != bad.URL {
+			t.Errorf("dialled %s", address)
+		}
+	}
+}
+
+// A depot with TLS and a token, at an address that a library takes for one of plain HTTP.
+func TestTokenAndTLS(t *testing.T) {
+	const token = "s3cret"
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			w.Header().Set("WWW-Authenticate", `Basic realm="depot"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	ca, tokenFile := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "token")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := errors.Join(os.WriteFile(ca, certificate, 0o600), os.WriteFile(tokenFile, []byte(token+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := doors.Connect(t.Context(), server.URL, doors.Options{TokenFile: tokenFile}); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("without its CA: %v", err)
+	}
+	to, err := doors.Connect(t.Context(), server.URL, doors.Options{TokenFile: tokenFile, CAFile: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there, err := to.FileState(t.Context(), "a", false); err != nil || !there {
+		t.Errorf("with token and CA: %t, %v", there, err)
+	}
+	nobody, err := doors.Connect(t.Context(), server.URL, doors.Options{CAFile: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := nobody.FileState(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "wants a token") {
+		t.Errorf("without a token: %v", err)
+	}
+}
+
+func TestConnectFails(t *testing.T) {
+	for _, url := range []string{"", "10.60.0.1:5000", "ftp://a", "http://a/depot", "http://127.0.0.1:1"} {
+		if _, err := doors.Connect(t.Context(), url, doors.Options{}); err == nil {
+			t.Errorf("Connect(%q) gives no error", url)
+		}
+	}
+}

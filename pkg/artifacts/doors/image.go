@@ -1,0 +1,56 @@
+package doors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+func (d *Depot) reference(p artifacts.Place) name.Reference {
+	repo := d.registry.Repo(p.Repository)
+	if p.Tag == "" {
+		return repo.Digest(p.Digest)
+	}
+	return repo.Tag(p.Tag)
+}
+
+// Repository is a repository of the depot, for a client of registries.
+func (d *Depot) Repository(path string) name.Repository { return d.registry.Repo(path) }
+
+// Remote are the options with which a client of registries reaches the depot.
+func (d *Depot) Remote() []remote.Option { return d.options }
+
+// PutBlob uploads a layer or a configuration, unless its repository has it. If the depot has it in the repository from, it is told so and
+// need not be sent again.
+func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
+	if from != "" {
+		blob = &remote.MountableLayer{Layer: blob, Reference: d.registry.Repo(from).Tag("mount")}
+	}
+	if err := d.pusher.Upload(ctx, d.registry.Repo(repository), blob); err != nil {
+		return d.explain(fmt.Errorf("upload to %s: %w", repository, err))
+	}
+	return nil
+}
+
+// PutManifest stores a manifest or an index at its place. What it names must be there.
+func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaType types.MediaType, raw []byte) error {
+	if err := d.pusher.Put(ctx, d.reference(place), manifest{raw, mediaType}); err != nil {
+		return d.explain(fmt.Errorf("store manifest %s: %w", place, err))
+	}
+	return nil
+}
+
+// manifest is one that is stored as it is.
+type manifest struct {
+	raw       []byte
+	mediaType types.MediaType
+}
+
+func (m manifest) RawManifest() ([]byte, error)        { return m.raw, nil }
+func (m manifest) MediaType() (types.MediaType, error) { return m.mediaType, nil }

@@ -1,0 +1,91 @@
+package doors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+// looks is how many questions are open at a time.
+const looks = 16
+
+// Look asks the depot for everything that is on the list, by digest.
+func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, error) {
+	have := artifacts.Have{Images: map[artifacts.Place]string{}, Files: map[string]artifacts.FileState{}}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(looks)
+	for _, image := range list.Images {
+		g.Go(func() error {
+			place, err := image.Place()
+			if err != nil {
+				return err
+			}
+			digest, err := d.ImageDigest(ctx, place)
+			if err != nil || digest == "" {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			have.Images[place] = digest
+			return nil
+		})
+	}
+	for _, file := range list.Files {
+		g.Go(func() error {
+			state, there, err := d.FileState(ctx, file.Path, file.SHA256 != "")
+			if err != nil || !there {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			have.Files[file.Path] = state
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return artifacts.Have{}, fmt.Errorf("ask the depot %s what it has: %w", d.base, err)
+	}
+	return have, nil
+}
+
+// ImageDigest is the digest of the manifest or index at a place, empty if there is none.
+func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string, error) {
+	desc, err := d.puller.Head(ctx, d.reference(place))
+	if isNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", d.explain(fmt.Errorf("image %s: %w", place, err))
+	}
+	return desc.Digest.String(), nil
+}
+
+func isNotFound(err error) bool {
+	var answer *registry.Error
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
+}
+
+// explain says what to do where the depot refuses.
+func (d *Depot) explain(err error) error {
+	var answer *registry.Error
+	if !errors.As(err, &answer) {
+		return err
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w; the depot wants a token: kubectl create token ACCOUNT makes one", err)
+	case http.StatusForbidden:
+		return fmt.Errorf("%w; the token's account may not do that: bind it to the ClusterRole bpa-depot-writer", err)
+	case http.StatusInsufficientStorage, http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w; make room in the depot", err)
+	}
+	return err
+}
