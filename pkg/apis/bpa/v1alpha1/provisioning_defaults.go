@@ -39,6 +39,7 @@ func (p *Provisioning) SetDefaults(context.Context) {
 }
 
 func (s *ProvisioningSpec) setDefaults() {
+	s.setNodeDefaults()
 	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
 	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
 
@@ -51,6 +52,24 @@ func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.SSH.SecretName, DefaultSSHSecret)
 	if s.Timeouts.Install == nil {
 		s.Timeouts.Install = &metav1.Duration{Duration: DefaultInstallTimeout}
+	}
+}
+
+func (s *ProvisioningSpec) setNodeDefaults() {
+	for _, item := range s.Masters {
+		for name, m := range item {
+			m.HostRequirements.setDefaults()
+			item[name] = m
+		}
+	}
+	for _, item := range s.Workers {
+		for name, w := range item {
+			w.HostRequirements.setDefaults()
+			item[name] = w
+		}
+	}
+	for i := range s.NodeSets {
+		s.NodeSets[i].setDefaults()
 	}
 }
 

@@ -51,12 +51,13 @@ func TestDefaultsKeepWhatIsSaid(t *testing.T) {
 // kubectl apply turns "- master-1:" into an empty item; its annotation still has the name.
 func TestNamesThatKubectlDropsComeBack(t *testing.T) {
 	const written = `{"spec": {"masters": [{"m": {"cpu": 4}}], "workers": [{"m": null}, {"w": {"cpu": 1}}]}}`
+	cpu1 := Worker{HostRequirements: HostRequirements{CPU: 1}}
 	for _, r := range []struct {
 		name, annotation string
 		got, want        []map[string]Worker
 	}{
-		{"dropped", written, []map[string]Worker{{}, {"w": {CPU: 1}}}, []map[string]Worker{{"m": {}}, {"w": {CPU: 1}}}},
-		{"not applied by kubectl", "", []map[string]Worker{{}, {"w": {CPU: 1}}}, []map[string]Worker{{}, {"w": {CPU: 1}}}},
+		{"dropped", written, []map[string]Worker{{}, {"w": cpu1}}, []map[string]Worker{{"m": {}}, {"w": cpu1}}},
+		{"not applied by kubectl", "", []map[string]Worker{{}, {"w": cpu1}}, []map[string]Worker{{}, {"w": cpu1}}},
 		{"changed since", written, []map[string]Worker{{}}, []map[string]Worker{{}}},
 		{"had a value", written, []map[string]Worker{{"m": {}}, {}}, []map[string]Worker{{"m": {}}, {}}},
 		{"unreadable", "x", []map[string]Worker{{}}, []map[string]Worker{{}}},

@@ -46,13 +46,18 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	return errs
 }
 
-// warnOfChange says that a running cluster will not follow. Pausing is obeyed.
+// warnOfChange says that a running cluster will not follow. Pausing is obeyed, standby nodes and the image are for hosts that come later.
 func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" {
 		return nil
 	}
 	before, after := old.Spec.DeepCopy(), p.Spec.DeepCopy()
-	before.Paused, after.Paused = false, false
+	for _, spec := range []*ProvisioningSpec{before, after} {
+		spec.Paused, spec.OSImage = false, nil
+		for i := range spec.NodeSets {
+			spec.NodeSets[i].Count.Standby = 0
+		}
+	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
@@ -62,7 +67,10 @@ func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 	return errs.Also(
 		s.validateNodes(),
+		s.validateSets(),
 		s.validateSubnets(),
+		s.OSImage.validate().ViaField("osImage"),
+		s.validateAccess(),
 		s.Kubernetes.validate().ViaField("kubernetes"),
 		s.Kubespray.validate().ViaField("kubespray"),
 		s.SSH.validate().ViaField("ssh"),

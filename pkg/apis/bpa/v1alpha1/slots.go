@@ -1,10 +1,6 @@
 package v1alpha1
 
-import (
-	"fmt"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-)
+import "fmt"
 
 // LabelCluster is ICN's label with the cluster's name for people. It need not be the Provisioning's own name.
 const LabelCluster = "cluster"
@@ -17,80 +13,74 @@ func (p *Provisioning) ClusterName() string {
 	return p.Name
 }
 
-// Slot is one node that a Provisioning asks for, in one or both roles, with what its host must be or have. Zero values ask for nothing.
+// Slot is one node that a Provisioning asks for by name, in one or both roles, with what its host must be or have.
 //
 // +k8s:deepcopy-gen=false
 type Slot struct {
 	Name         string
 	ControlPlane bool
 	Worker       bool
-	MAC          MAC // canonical
-	CPU          int32
-	Memory       int64 // bytes
-	SRIOV        bool
-	QAT          bool
+	MAC          MAC // canonical; empty: any host that has what is required
+	HostRequirements
 }
 
-// Slots are the nodes of the cluster, masters first, in the order of the spec. A worker with a master's name is merged into that
-// master and the greater requirement holds; with no workers every master is one. The error is nil for a spec that passed Validate.
+// Slots are the nodes with names, masters first, in the order of the spec. A worker with a master's name is merged into that master and
+// what both require holds; where nothing else is a worker every master is one. The error is nil for a spec that passed Validate.
 func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 	slots := make([]Slot, 0, len(s.Masters)+len(s.Workers))
 	index := map[string]int{}
 	for i, item := range s.Masters {
 		for name, m := range item {
-			slot, err := makeSlot(name, m.MACAddress, m.CPU, m.Memory)
+			slot, err := makeSlot(name, Worker(m))
 			if err != nil {
 				return nil, fmt.Errorf("spec.masters[%d].%s: %w", i, name, err)
 			}
-			slot.ControlPlane, slot.Worker = true, len(s.Workers) == 0
+			slot.ControlPlane, slot.Worker = true, !s.hasWorkers()
 			index[name] = len(slots)
 			slots = append(slots, slot)
 		}
 	}
 	for i, item := range s.Workers {
 		for name, w := range item {
-			slot, err := makeSlot(name, w.MACAddress, w.CPU, w.Memory)
+			slot, err := makeSlot(name, w)
 			if err != nil {
 				return nil, fmt.Errorf("spec.workers[%d].%s: %w", i, name, err)
 			}
-			slot.Worker, slot.SRIOV, slot.QAT = true, w.SRIOV, w.QAT
-			if at, ok := index[name]; ok {
-				slots[at] = slots[at].merge(slot)
+			slot.Worker = true
+			at, ok := index[name]
+			if !ok {
+				slots = append(slots, slot)
 				continue
 			}
-			slots = append(slots, slot)
+			if slots[at], err = slots[at].merge(slot); err != nil {
+				return nil, fmt.Errorf("spec.workers[%d].%s: %w", i, name, err)
+			}
 		}
 	}
 	return slots, nil
 }
 
-func makeSlot(name string, address *MAC, cpu int32, memory string) (Slot, error) {
-	slot := Slot{Name: name, CPU: cpu}
-	if address != nil && *address != "" {
-		mac, err := ParseMAC(string(*address))
+// makeSlot makes one of a node's wishes; a Master has the fields of a Worker.
+func makeSlot(name string, w Worker) (Slot, error) {
+	slot := Slot{Name: name, HostRequirements: w.HostRequirements}
+	if w.MACAddress != nil && *w.MACAddress != "" {
+		mac, err := ParseMAC(string(*w.MACAddress))
 		if err != nil {
 			return Slot{}, fmt.Errorf("mac-address: %w", err)
 		}
 		slot.MAC = mac
 	}
-	if memory != "" {
-		q, err := resource.ParseQuantity(memory)
-		if err != nil {
-			return Slot{}, fmt.Errorf("memory %q: %w", memory, err)
-		}
-		slot.Memory = q.Value()
-	}
-	return slot, nil
+	_, err := greater(slot.Memory, "")
+	return slot, err
 }
 
 // merge adds the worker role, and what it needs, to a master.
-func (m Slot) merge(worker Slot) Slot {
+func (m Slot) merge(worker Slot) (Slot, error) {
 	m.Worker = true
 	if m.MAC == "" {
 		m.MAC = worker.MAC
 	}
-	m.CPU = max(m.CPU, worker.CPU)
-	m.Memory = max(m.Memory, worker.Memory)
-	m.SRIOV, m.QAT = worker.SRIOV, worker.QAT
-	return m
+	var err error
+	m.HostRequirements, err = m.and(&worker.HostRequirements)
+	return m, err
 }

@@ -14,22 +14,22 @@ func TestSlots(t *testing.T) {
 	}{
 		{"no workers: masters are workers", "masters: [{m1: {mac-address: 00-C6-14-04-61-B2}}, {m2: {cpu: 8, memory: 16Gi}}]", []Slot{
 			{Name: "m1", ControlPlane: true, Worker: true, MAC: "00:c6:14:04:61:b2"},
-			{Name: "m2", ControlPlane: true, Worker: true, CPU: 8, Memory: 16 << 30},
+			{Name: "m2", ControlPlane: true, Worker: true, HostRequirements: HostRequirements{CPU: 8, Memory: "16Gi"}},
 		}},
 		{"masters first, in the order of the spec", "masters: [{b: {cpu: 1}}, {a: {cpu: 1}}]\nworkers: [{d: {cpu: 2, sriov: true}}, {c: {memory: 1Gi, qat: true}}]", []Slot{
-			{Name: "b", ControlPlane: true, CPU: 1},
-			{Name: "a", ControlPlane: true, CPU: 1},
-			{Name: "d", Worker: true, CPU: 2, SRIOV: true},
-			{Name: "c", Worker: true, Memory: 1 << 30, QAT: true},
+			{Name: "b", ControlPlane: true, HostRequirements: HostRequirements{CPU: 1}},
+			{Name: "a", ControlPlane: true, HostRequirements: HostRequirements{CPU: 1}},
+			{Name: "d", Worker: true, HostRequirements: HostRequirements{CPU: 2, SRIOV: true}},
+			{Name: "c", Worker: true, HostRequirements: HostRequirements{Memory: "1Gi", QAT: true}},
 		}},
 		{"one host in both roles, the greater need holds", "masters: [{m: {mac-address: '00:c6:14:04:61:b2', cpu: 8, memory: 4Gi}}]\nworkers: [{m: {mac-address: '', cpu: 4, memory: 8Gi, sriov: true}}]", []Slot{
-			{Name: "m", ControlPlane: true, Worker: true, MAC: "00:c6:14:04:61:b2", CPU: 8, Memory: 8 << 30, SRIOV: true},
+			{Name: "m", ControlPlane: true, Worker: true, MAC: "00:c6:14:04:61:b2", HostRequirements: HostRequirements{CPU: 8, Memory: "8Gi", SRIOV: true}},
 		}},
 		{"both roles, the worker is pinned", "masters: [{m: {cpu: 8}}]\nworkers: [{m: {mac-address: '00:c6:14:04:61:b2'}}]", []Slot{
-			{Name: "m", ControlPlane: true, Worker: true, MAC: "00:c6:14:04:61:b2", CPU: 8},
+			{Name: "m", ControlPlane: true, Worker: true, MAC: "00:c6:14:04:61:b2", HostRequirements: HostRequirements{CPU: 8}},
 		}},
 		{"a name that another one begins with", "masters: [{m: {cpu: 1}}]\nworkers: [{worker-10: {cpu: 1}}, {worker-1: {cpu: 1}}]", []Slot{
-			{Name: "m", ControlPlane: true, CPU: 1}, {Name: "worker-10", Worker: true, CPU: 1}, {Name: "worker-1", Worker: true, CPU: 1},
+			{Name: "m", ControlPlane: true, HostRequirements: HostRequirements{CPU: 1}}, {Name: "worker-10", Worker: true, HostRequirements: HostRequirements{CPU: 1}}, {Name: "worker-1", Worker: true, HostRequirements: HostRequirements{CPU: 1}},
 		}},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -13,15 +13,24 @@ const defaultNodePrefix = 24
 // minServiceBits leaves 16 service addresses: the API server has the first one and cluster DNS the third.
 const minServiceBits = 28
 
-// reserved are ranges that no cluster network can have.
-var reserved = []struct {
+type reservation struct {
 	prefix netip.Prefix
 	use    string
-}{
+}
+
+// reserved are ranges that no cluster network can have.
+var reserved = []reservation{
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
 	{netip.MustParsePrefix("224.0.0.0/3"), "multicast and reserved"},
+}
+
+// reserved6 are those of IPv6.
+var reserved6 = []reservation{
+	{netip.MustParsePrefix("::/127"), "unspecified and loopback"},
+	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
 const subnetAdvice = "write an IPv4 range such as 10.233.64.0/18"
@@ -61,21 +70,6 @@ func (s *ProvisioningSpec) validatePodRoom(pods netip.Prefix) *apis.FieldError {
 	}
 	return problem("PodSubnet", "write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix",
 		"%s has no room for a /%d for each of %d nodes", pods, each, nodes)
-}
-
-func (s *ProvisioningSpec) nodeCount() int {
-	names := map[string]bool{}
-	for _, item := range s.Masters {
-		for name := range item {
-			names[name] = true
-		}
-	}
-	for _, item := range s.Workers {
-		for name := range item {
-			names[name] = true
-		}
-	}
-	return len(names)
 }
 
 // parseSubnet gives a valid range, or the reason why text is none. An empty text is neither: it stands for the default.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"knative.dev/pkg/apis"
 )
 
@@ -20,9 +19,6 @@ type wish struct {
 	Worker // a Master's fields are a part of a Worker's
 }
 
-// minMemory is what nobody means when writing a host's memory: a smaller number lacks its unit.
-var minMemory = resource.MustParse("1Mi")
-
 // nodeRules walks through the wishes, masters first, and remembers what was taken.
 type nodeRules struct {
 	errs    *apis.FieldError
@@ -33,9 +29,6 @@ type nodeRules struct {
 
 func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 	r := &nodeRules{masters: map[string]wish{}, workers: map[string]wish{}, macs: map[MAC]wish{}}
-	if len(s.Masters) == 0 {
-		r.problem("masters", `add a control plane node, such as "- master-1: {cpu: 4, memory: 8Gi}"`, "no masters")
-	}
 	for i, item := range s.Masters {
 		place := fmt.Sprintf("masters[%d]", i)
 		if name, ok := oneKey(r, place, item); ok {
@@ -51,9 +44,6 @@ func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 	}
 	for _, name := range sortedKeys(r.masters) {
 		r.emptyMaster(r.masters[name])
-	}
-	if n := len(s.Masters); n > 0 && n%2 == 0 {
-		r.errs = r.errs.Also(warning("masters", "%d masters survive no more failures than %d would, since etcd wants an odd number: add one or remove one", n, n-1))
 	}
 	return r.errs
 }
@@ -82,7 +72,8 @@ func (r *nodeRules) add(w wish) {
 	if ok && mac != "" {
 		r.taken(w, mac)
 	}
-	r.resources(w)
+	r.errs = r.errs.Also(w.validate().ViaField(w.path))
+	r.together(w)
 	if w.worker && w.saysNothing() && w.MACAddress == nil && !r.isMaster(w) {
 		r.problem(w.path, nothingAdvice, "nothing says which host worker %q may have", w.name)
 	}
@@ -93,7 +84,7 @@ func (r *nodeRules) add(w wish) {
 	}
 }
 
-const nothingAdvice = "give a mac-address to pin the node to a host, or cpu and memory to let BPA find one"
+const nothingAdvice = "give a mac-address to pin the node to a host, or cpu, memory or a selector to let BPA find one"
 
 // emptyMaster asks that a master, or the worker of the same name, says something. An empty MAC address was refused before.
 func (r *nodeRules) emptyMaster(m wish) {
@@ -104,7 +95,7 @@ func (r *nodeRules) emptyMaster(m wish) {
 
 func (w wish) saysNothing() bool {
 	pinned := w.MACAddress != nil && *w.MACAddress != ""
-	return !pinned && w.CPU == 0 && w.Memory == "" && !w.SRIOV && !w.QAT
+	return !pinned && w.isNothing()
 }
 
 func (r *nodeRules) isMaster(w wish) bool {
@@ -158,22 +149,13 @@ func (r *nodeRules) taken(w wish, mac MAC) {
 	}
 }
 
-func (r *nodeRules) resources(w wish) {
-	if w.CPU < 0 {
-		r.problem(w.path+".cpu", "write the least number of CPU threads, such as 4, or leave it out", "%d is negative", w.CPU)
-	}
-	if w.Memory == "" {
-		return
-	}
-	const advice = "write a quantity such as 16Gi, or leave it out"
-	q, err := resource.ParseQuantity(w.Memory)
-	switch {
-	case err != nil:
-		r.problem(w.path+".memory", advice, "%q is no quantity", w.Memory)
-	case q.Sign() < 0:
-		r.problem(w.path+".memory", advice, "%q is negative", w.Memory)
-	case q.Cmp(minMemory) < 0:
-		r.problem(w.path+".memory", advice, "%q is less than 1Mi: is a unit missing?", w.Memory)
+// together looks for what a worker and the master of the same name cannot both have.
+func (r *nodeRules) together(w wish) {
+	if m, ok := r.masters[w.name]; ok && w.worker {
+		if field, mine, theirs, found := m.contradiction(&w.HostRequirements); found {
+			r.problem(w.path+"."+field, "a worker with a master's name is the same host: write it once, or give the worker another name",
+				"%q is not what spec.%s.%s says (%q)", theirs, m.path, field, mine)
+		}
 	}
 }
 

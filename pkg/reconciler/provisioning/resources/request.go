@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -33,9 +34,14 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 		SSHUser:           p.Spec.SSH.User,
 		SSHPort:           int(p.Spec.SSH.Port),
 		DepotURL:          depotURL,
+		OSImage:           makeOSImage(p.Spec.OSImage),
+		Access:            contract.Access{Subnets: slices.Clone(p.Spec.Access.Subnets), Interface: p.Spec.Access.Interface},
 	}
-	for _, s := range slots {
-		request.Slots = append(request.Slots, makeSlot(s))
+	if request.Slots, err = makeSlots(slots); err != nil {
+		return contract.Request{}, err
+	}
+	if request.Sets, err = makeSets(p.Spec.Sets()); err != nil {
+		return contract.Request{}, err
 	}
 	for name, value := range p.Spec.Kubespray.Vars {
 		if request.Vars == nil {
@@ -46,23 +52,15 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 	return request, nil
 }
 
-func makeSlot(s v1alpha1.Slot) contract.Slot {
-	slot := contract.Slot{
-		Name: s.Name, MAC: string(s.MAC), Needs: contract.Needs{CPU: int(s.CPU), Memory: s.Memory, SRIOV: s.SRIOV, QAT: s.QAT},
-	}
-	if s.ControlPlane {
-		slot.Roles = append(slot.Roles, contract.RoleControlPlane)
-	}
-	if s.Worker {
-		slot.Roles = append(slot.Roles, contract.RoleWorker)
-	}
-	return slot
-}
-
 // Digest identifies the cluster that a request describes. How the cluster is reached and where its parts come from (user, port, depot,
-// the object's UID) do not count: a site that moves its depot has not changed its clusters.
+// the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
+// installed, and the image for hosts that are to come.
 func Digest(r contract.Request) (string, error) {
-	r.UID, r.SSHUser, r.SSHPort, r.DepotURL = "", "", 0, ""
+	r.UID, r.SSHUser, r.SSHPort, r.DepotURL, r.OSImage = "", "", 0, "", nil
+	r.Sets = slices.Clone(r.Sets)
+	for i := range r.Sets {
+		r.Sets[i].Standby = 0
+	}
 	return digest(r)
 }
 

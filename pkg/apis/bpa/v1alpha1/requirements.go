@@ -1,0 +1,172 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// architectures are those that kubespray installs, as Metal3 writes them, by every name that they may have in a spec.
+var architectures = map[string]string{"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+
+// HostArchitecture is the architecture as Metal3 writes it; empty if none is asked for.
+func (h *HostRequirements) HostArchitecture() string {
+	if known, ok := architectures[h.Architecture]; ok {
+		return known
+	}
+	return h.Architecture
+}
+
+// setDefaults fills in counts, and brings types of disks to the notation of Metal3.
+func (h *HostRequirements) setDefaults() {
+	for i := range h.Disks {
+		orDefault(&h.Disks[i].Count, 1)
+		h.Disks[i].Type = strings.ToUpper(h.Disks[i].Type)
+	}
+	for i := range h.NICs {
+		orDefault(&h.NICs[i].Count, 1)
+	}
+}
+
+// isNothing reports whether every host meets the requirements. A selector that selects everything asks for nothing.
+func (h *HostRequirements) isNothing() bool {
+	asked := *h
+	if asked.Selector != nil && len(asked.Selector.MatchLabels)+len(asked.Selector.MatchExpressions) == 0 {
+		asked.Selector = nil
+	}
+	if asked.System != nil && *asked.System == (SystemRequirement{}) {
+		asked.System = nil
+	}
+	if asked.Firmware != nil && *asked.Firmware == (FirmwareRequirement{}) {
+		asked.Firmware = nil
+	}
+	return equality.Semantic.DeepEqual(asked, HostRequirements{})
+}
+
+// and is what a host must have that meets both. Of two numbers the greater holds, of two lists every item. The error names what no host meets both of.
+func (h *HostRequirements) and(o *HostRequirements) (HostRequirements, error) {
+	if field, mine, theirs, ok := h.contradiction(o); ok {
+		return HostRequirements{}, fmt.Errorf("%s: no host is both %q and %q", field, mine, theirs)
+	}
+	both, other := h.DeepCopy(), o.DeepCopy()
+	both.CPU = max(h.CPU, o.CPU)
+	both.CPUClockMHz = max(h.CPUClockMHz, o.CPUClockMHz)
+	both.SRIOV, both.QAT = h.SRIOV || o.SRIOV, h.QAT || o.QAT
+	both.Selector = selectBoth(both.Selector, other.Selector)
+	orDefault(&both.Architecture, o.Architecture)
+	orDefault(&both.CPUModel, o.CPUModel)
+	both.CPUFlags = union(both.CPUFlags, other.CPUFlags)
+	both.Disks = union(both.Disks, other.Disks)
+	both.NICs = union(both.NICs, other.NICs)
+	both.andMakers(other)
+	var err error
+	both.Memory, err = greater(h.Memory, o.Memory)
+	return *both, err
+}
+
+func (h *HostRequirements) andMakers(o *HostRequirements) {
+	if h.System == nil {
+		h.System = o.System
+	} else if o.System != nil {
+		orDefault(&h.System.Vendor, o.System.Vendor)
+		orDefault(&h.System.Product, o.System.Product)
+	}
+	if h.Firmware == nil {
+		h.Firmware = o.Firmware
+	} else if o.Firmware != nil {
+		orDefault(&h.Firmware.Vendor, o.Firmware.Vendor)
+		orDefault(&h.Firmware.Version, o.Firmware.Version)
+		orDefault(&h.Firmware.Date, o.Firmware.Date)
+	}
+}
+
+// contradiction is the first requirement that both have in words of their own: of these a host has one, and a request has room for one.
+func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
+	other := o.texts()
+	for i, t := range h.texts() {
+		if t.text != "" && other[i].text != "" && !strings.EqualFold(t.text, other[i].text) {
+			return t.field, t.text, other[i].text, true
+		}
+	}
+	return "", "", "", false
+}
+
+// fieldText is a requirement that is one text: its place below the node, and what was written.
+type fieldText struct{ field, text string }
+
+// texts are always the same fields in the same order.
+func (h *HostRequirements) texts() []fieldText {
+	system, firmware := SystemRequirement{}, FirmwareRequirement{}
+	if h.System != nil {
+		system = *h.System
+	}
+	if h.Firmware != nil {
+		firmware = *h.Firmware
+	}
+	return []fieldText{
+		{"architecture", h.HostArchitecture()},
+		{"cpuModel", h.CPUModel},
+		{"system.vendor", system.Vendor},
+		{"system.product", system.Product},
+		{"firmware.vendor", firmware.Vendor},
+		{"firmware.version", firmware.Version},
+		{"firmware.date", firmware.Date},
+	}
+}
+
+// selectBoth selects what both select.
+func selectBoth(a, b *metav1.LabelSelector) *metav1.LabelSelector {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	for _, key := range sortedKeys(b.MatchLabels) {
+		value := b.MatchLabels[key]
+		if a.MatchLabels[key] != value {
+			a.MatchExpressions = append(a.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
+		}
+	}
+	a.MatchExpressions = union(a.MatchExpressions, b.MatchExpressions)
+	return a
+}
+
+// union is every item of both lists once, those of the first one first.
+func union[T any](a, b []T) []T {
+	for _, item := range b {
+		if !contains(a, item) {
+			a = append(a, item)
+		}
+	}
+	return a
+}
+
+func contains[T any](list []T, item T) bool {
+	for _, other := range list {
+		if equality.Semantic.DeepEqual(other, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// greater is that of two quantities of memory that is more; empty is none.
+func greater(a, b string) (string, error) {
+	var most resource.Quantity
+	text := ""
+	for _, t := range []string{a, b} {
+		if t == "" {
+			continue
+		}
+		q, err := resource.ParseQuantity(t)
+		if err != nil {
+			return "", fmt.Errorf("memory %q: %w", t, err)
+		}
+		if text == "" || q.Cmp(most) > 0 {
+			most, text = q, t
+		}
+	}
+	return text, nil
+}
