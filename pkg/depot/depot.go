@@ -1,13 +1,22 @@
 package depot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/rest"
+	"github.com/akraino-icn/bpa/pkg/depot/status"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
 // Folders below the root. Only files is meant for people: what they put there
@@ -26,13 +35,22 @@ const defaultStall = 2 * time.Minute
 type Depot struct {
 	root     *os.Root
 	files    *os.Root
+	store    *store.Store
 	registry *registry
+	uploads  *uploads.Service
+	gate     *limits.Gate
 	handler  http.Handler
+
+	// stop ends the background work, and done says that it has ended.
+	stop func()
+	done sync.WaitGroup
 }
 
 type options struct {
-	log   *slog.Logger
-	stall time.Duration
+	log    *slog.Logger
+	stall  time.Duration
+	limits limits.Limits
+	s3     *store.S3
 }
 
 // Option changes how a Depot behaves.
@@ -44,21 +62,44 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 // WithStall sets how long a request may go without a byte moving.
 func WithStall(d time.Duration) Option { return func(o *options) { o.stall = d } }
 
-// New opens the store in dir, and makes the folders that are missing.
+// WithLimits bounds what the depot takes.
+func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l } }
+
+// WithS3 keeps images and uploads in a bucket. Plain files, the upload secret
+// and what can be computed again stay in the directory.
+func WithS3(at store.S3) Option { return func(o *options) { o.s3 = &at } }
+
+// New opens the store in dir, makes the folders that are missing, and finishes
+// what a crash has interrupted.
 func New(dir string, opts ...Option) (*Depot, error) {
 	o := options{log: slog.Default(), stall: defaultStall}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Depot{}
-	if err := d.open(dir); err != nil {
+	d := &Depot{stop: func() {}}
+	if err := d.open(dir, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open depot %s: %w", dir, err), d.Close())
 	}
-	d.handler = logged(o.log, bounded(o.stall, d.routes(o.log)))
 	return d, nil
 }
 
-func (d *Depot) open(dir string) error {
+func (d *Depot) open(dir string, o options) error {
+	if err := d.openFolders(dir); err != nil {
+		return err
+	}
+	if err := d.openStore(dir, o); err != nil {
+		return err
+	}
+	v1, err := rest.New(d.uploads, status.New(d.store), d.gate, o.stall, o.log)
+	if err != nil {
+		return err
+	}
+	d.handler = logged(o.log, bounded(o.stall, d.routes(v1, o.log)))
+	d.keepTidy(o)
+	return nil
+}
+
+func (d *Depot) openFolders(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -71,22 +112,63 @@ func (d *Depot) open(dir string) error {
 			return err
 		}
 	}
-	if d.files, err = d.root.OpenRoot(filesDir); err != nil {
-		return err
-	}
-	d.registry, err = newRegistry(d.root, dir)
+	d.files, err = d.root.OpenRoot(filesDir)
 	return err
 }
 
-func (d *Depot) routes(log *slog.Logger) http.Handler {
+func (d *Depot) openStore(dir string, o options) (err error) {
+	ctx := context.Background()
+	if o.s3 != nil {
+		d.store, err = store.InS3(ctx, *o.s3)
+	} else {
+		d.store, err = store.OnDisk(ctx, filepath.Join(dir, registryDir))
+	}
+	if err != nil {
+		return err
+	}
+	if d.registry, err = newRegistry(d.root, d.store); err != nil {
+		return err
+	}
+	d.gate = limits.NewGate(o.limits, &limits.StorageMeter{Driver: d.store.Driver, Path: store.BlobsPath, Dir: d.store.Dir()})
+	d.uploads = uploads.New(d.store, d.gate, nil, o.log)
+	return d.uploads.Recover(ctx)
+}
+
+// tidyPause is how often abandoned uploads are looked for.
+const tidyPause = 10 * time.Minute
+
+func (d *Depot) keepTidy(o options) {
+	if o.limits.Expiry <= 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d.stop = cancel
+	d.done.Go(func() {
+		tick := time.NewTicker(min(tidyPause, o.limits.Expiry))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := d.uploads.Expire(ctx); err != nil && ctx.Err() == nil {
+				o.log.Error("abandoned uploads cannot be removed", "error", err)
+			}
+		}
+	})
+}
+
+func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", d.registry)
+	mux.Handle("/v2/", guarded(d.gate, d.registry))
+	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	mux.Handle("GET /files/", http.StripPrefix("/files/", &fileServer{
+	mux.Handle("GET /files/", http.StripPrefix("/files/", &artifactFiles{d.uploads, log, &fileServer{
 		root:    d.files,
 		digests: &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log},
 		log:     log,
-	}))
+	}}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux
@@ -114,6 +196,8 @@ func (d *Depot) ready(w http.ResponseWriter, _ *http.Request) {
 // Close stops background work and releases the root. Call it once no request
 // is being served.
 func (d *Depot) Close() error {
+	d.stop()
+	d.done.Wait()
 	var errs []error
 	if d.registry != nil {
 		errs = append(errs, d.registry.Close())

@@ -31,8 +31,10 @@ func (s *fileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name = "."
 	}
 	err := s.serve(w, r, name)
-	if target, isSum := strings.CutSuffix(name, sumSuffix); isSum && target != "" && errors.Is(err, fs.ErrNotExist) {
-		err = s.serveSum(w, target)
+	for _, suffix := range []string{sumSuffix, sha256sumSuffix} {
+		if target, isSum := strings.CutSuffix(name, suffix); isSum && target != "" && errors.Is(err, fs.ErrNotExist) {
+			err = s.serveSum(w, target)
+		}
 	}
 	if err != nil {
 		s.fail(w, name, err)
@@ -67,9 +69,11 @@ func (s *fileServer) serveSum(w http.ResponseWriter, name string) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = fmt.Fprintf(w, "%s  %s\n", sum, path.Base(name))
+	_, _ = io.WriteString(w, sumLine(sum, path.Base(name)))
 	return nil
 }
+
+func sumLine(sum, name string) string { return fmt.Sprintf("%s  %s\n", sum, name) }
 
 // fail answers for a path that cannot be served. That a path is impossible, or
 // leads out of the files, is nobody's business but the asker's: not found.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage that registryConfig names
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // secretFile holds the key that signs upload sessions. It is kept so that an
@@ -22,12 +24,8 @@ const secretFile = "upload-secret"
 // registry is the /v2/ door: the distribution project's registry as a handler.
 type registry struct{ *handlers.App }
 
-func newRegistry(root *os.Root, dir string) (r *registry, err error) {
+func newRegistry(root *os.Root, s *store.Store) (r *registry, err error) {
 	secret, err := uploadSecret(root)
-	if err != nil {
-		return nil, err
-	}
-	abs, err := filepath.Abs(filepath.Join(dir, registryDir))
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +35,33 @@ func newRegistry(root *os.Root, dir string) (r *registry, err error) {
 			r, err = nil, fmt.Errorf("start registry: %v", p)
 		}
 	}()
-	return &registry{handlers.NewApp(context.Background(), registryConfig(abs, secret))}, nil
+	return &registry{handlers.NewApp(context.Background(), registryConfig(s.Driver, secret))}, nil
 }
 
 // Close ends the registry's background purge of abandoned uploads.
 func (r *registry) Close() error { return r.Shutdown() }
 
-func registryConfig(dir, secret string) *configuration.Configuration {
+// The library makes its storage by a name in its configuration. Ours stands for
+// the driver that the rest of the depot uses already.
+const sharedDriver = "shared"
+
+func init() { factory.Register(sharedDriver, shared{}) }
+
+type shared struct{}
+
+func (shared) Create(_ context.Context, parameters map[string]any) (storagedriver.StorageDriver, error) {
+	driver, ok := parameters["driver"].(storagedriver.StorageDriver)
+	if !ok {
+		return nil, errors.New("the shared driver is missing")
+	}
+	return driver, nil
+}
+
+func registryConfig(driver storagedriver.StorageDriver, secret string) *configuration.Configuration {
 	return &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Storage: configuration.Storage{
-			"filesystem": {"rootdirectory": dir},
+			sharedDriver: {"driver": driver},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
 		},

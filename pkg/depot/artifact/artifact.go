@@ -39,6 +39,8 @@ const (
 	maxName  = 128
 	// maxRepository is the longest repository name that registry clients accept.
 	maxRepository = 255
+	// maxTag is the longest tag.
+	maxTag = 128
 )
 
 // Validate says what is wrong with a name, and what would be right.
@@ -67,7 +69,15 @@ func CheckScope(owner, cluster string) error {
 }
 
 // CheckNode says what is wrong with the name of a cluster's node.
-func CheckNode(node string) error { return checkName("node", node, maxScope) }
+func CheckNode(node string) error {
+	if err := checkName("node", node, maxScope); err != nil {
+		return err
+	}
+	if len(Escape(node)) > maxTag {
+		return fmt.Errorf("node %q has too many capitals: nodes of Kubernetes have none", node)
+	}
+	return nil
+}
 
 func checkName(field, value string, longest int) error {
 	switch {

@@ -1,0 +1,176 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// patch is ICN's way to send bytes, in pieces of any size.
+func (a *api) patch(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
+	if err != nil || offset < 0 {
+		a.fail(w, r, bad("Upload-Offset %q: give the number of bytes that are there already", r.Header.Get("Upload-Offset")))
+		return
+	}
+	var rec artifact.Record
+	body := newBody(w, r)
+	err = a.locked(r.Context(), ref, body.interrupt, func() error {
+		rec, err = a.receive(r, ref, offset, body)
+		return err
+	})
+	if rec.ImageOffset != nil {
+		w.Header().Set("Upload-Offset", strconv.FormatInt(*rec.ImageOffset, 10))
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	progress(w.Header(), rec)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// receive adds a body to an upload and finishes it if that was the last.
+func (a *api) receive(r *http.Request, ref artifact.Ref, offset int64, body *body) (artifact.Record, error) {
+	p, err := a.uploads.Open(r.Context(), ref)
+	if errors.Is(err, uploads.ErrNotFound) {
+		if stored, storedErr := a.uploads.Stored(r.Context(), ref); storedErr == nil {
+			return stored.Record, uploads.ErrComplete
+		}
+	}
+	if err != nil {
+		return artifact.Record{}, err
+	}
+	rec := p.Record
+	if left := rec.ImageLength - offset; r.ContentLength > left {
+		return rec, bad("%d bytes are more than the %d that are missing: see image_length", r.ContentLength, left)
+	}
+	if p.Digest == "" || offset != rec.ImageLength {
+		next, err := a.uploads.Append(context.WithoutCancel(r.Context()), p, offset, body)
+		rec.ImageOffset = &next
+		if err != nil || next < rec.ImageLength {
+			return rec, err
+		}
+	}
+	if extra, _ := io.ReadFull(body, make([]byte, 1)); extra > 0 {
+		return artifact.Record{}, errors.Join(bad("more bytes came than image_length says (%d): nothing was kept", rec.ImageLength), a.uploads.Abort(r.Context(), p))
+	}
+	done, err := a.uploads.Finish(r.Context(), p)
+	if err != nil {
+		return artifact.Record{}, err
+	}
+	return done, nil
+}
+
+// body is a request's body that another request can break off.
+type body struct {
+	io.Reader
+	rc          *http.ResponseController
+	interrupted atomic.Bool
+}
+
+func newBody(w http.ResponseWriter, r *http.Request) *body {
+	return &body{Reader: r.Body, rc: http.NewResponseController(w)}
+}
+
+func (b *body) interrupt() {
+	b.interrupted.Store(true)
+	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; without deadlines it ends by itself
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.interrupted.Load() {
+		return 0, uploads.ErrInterrupted
+	}
+	n, err := b.Reader.Read(p)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return n, err
+	case b.interrupted.Load():
+		return n, uploads.ErrInterrupted
+	}
+	return n, fmt.Errorf("%w: %w", errBody, err)
+}
+
+// putContent takes a whole artifact in one request, for clients that need no
+// resumption: all or nothing.
+func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
+	var err error
+	if rec.SHA256, err = announced(r, ""); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if r.ContentLength < 0 {
+		a.refuse(w, r, http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length, or upload in pieces")
+		return
+	}
+	body := newBody(w, r)
+	err = a.locked(r.Context(), ref, body.interrupt, func() error {
+		rec, err = a.store(r.Context(), rec, body)
+		return err
+	})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Location", ref.Path())
+	progress(w.Header(), rec)
+	answer(w, http.StatusCreated, rec)
+}
+
+func (a *api) store(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
+	ctx = context.WithoutCancel(ctx)
+	p, err := a.uploads.Create(ctx, rec)
+	if err != nil {
+		return rec, err
+	}
+	next, err := a.uploads.Append(ctx, p, 0, body)
+	if err == nil && next < rec.ImageLength {
+		err = errBody
+	}
+	if err != nil {
+		return rec, errors.Join(err, a.uploads.Abort(ctx, p))
+	}
+	return a.uploads.Finish(ctx, p)
+}
+
+func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	stored, err := a.uploads.Stored(r.Context(), ref)
+	if err == nil {
+		err = Serve(w, r, a.uploads, ref, stored)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+	}
+}
+
+// Serve sends the bytes of a complete artifact, with ranges and conditions. It
+// returns an error only while nothing has been sent.
+func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref artifact.Ref, a uploads.Stored) error {
+	f, err := u.Content(r.Context(), ref, a)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("ETag", `"`+a.Digest.String()+`"`)
+	h.Set(checksum.Header, a.Record.SHA256)
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	var modified time.Time
+	if a.Record.Updated != nil {
+		modified = *a.Record.Created
+	}
+	http.ServeContent(w, r, "", modified, f)
+	return nil
+}

@@ -1,0 +1,123 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/tus/tusd/v2/pkg/handler"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/status"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// problem is the body of every error, as RFC 9457 has it.
+type problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// statusOf is the one place where errors become HTTP statuses. What is not in
+// it is a fault of the depot.
+func statusOf(err error) int {
+	var offset *uploads.OffsetError
+	var digest *uploads.DigestError
+	var invalid *uploads.InvalidError
+	var refusal *limits.Refusal
+	var refused interface{ Refused() }
+	var form *formError
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Status
+	case errors.As(err, &form):
+		return form.status
+	case errors.As(err, &invalid):
+		return http.StatusBadRequest
+	case errors.As(err, &digest), errors.As(err, &refused), errors.Is(err, uploads.ErrComplete):
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted):
+		return http.StatusConflict
+	case errors.Is(err, uploads.ErrLocked):
+		return http.StatusLocked
+	case errors.Is(err, uploads.ErrNotFound), errors.Is(err, status.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, errBody):
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// errBody marks what went wrong with reading from the client.
+var errBody = errors.New("the request's body ended early")
+
+// formError is a request that is not what it should be.
+type formError struct {
+	status int
+	text   string
+}
+
+func (e *formError) Error() string { return e.text }
+
+func unreadable(format string, args ...any) error {
+	return &formError{http.StatusUnprocessableEntity, fmt.Sprintf(format, args...)}
+}
+
+func bad(format string, args ...any) error {
+	return &formError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// fail answers with an error.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code := statusOf(err)
+	var offset *uploads.OffsetError
+	if errors.As(err, &offset) {
+		w.Header().Set("Upload-Offset", strconv.FormatInt(offset.Want, 10))
+	}
+	text := err.Error()
+	if code == http.StatusInternalServerError {
+		a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		text = "the depot cannot do this now: see its log"
+	}
+	a.refuse(w, r, code, text)
+}
+
+func (a *api) refuse(w http.ResponseWriter, _ *http.Request, code int, text string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(problem{http.StatusText(code), code, text}) // the client may be gone
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}
+
+// tusError gives the tus handler an error that it answers with.
+func (a *api) tusError(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := statusOf(err)
+	text := err.Error()
+	if code == http.StatusInternalServerError {
+		a.log.Error("upload failed", "error", err)
+		text = "the depot cannot do this now: see its log"
+	}
+	return handler.NewError("ERR_DEPOT", text, code)
+}
+
+// scope checks the owner and cluster of a path that names no image.
+func scope(r *http.Request) (owner, cluster string, err error) {
+	owner, cluster = r.PathValue("owner"), r.PathValue("cluster")
+	if err := artifact.CheckScope(owner, cluster); err != nil {
+		return "", "", bad("%v", err)
+	}
+	return owner, cluster, nil
+}

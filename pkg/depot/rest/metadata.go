@@ -1,0 +1,118 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+)
+
+// maxMetadata bounds a record or a report.
+const maxMetadata = 1 << 20
+
+// readRecord takes a record from a request as ICN has it, a multipart form with
+// a part "metadata", or as plain JSON. A part "file" is read and thrown away,
+// as it always was: the bytes come by PATCH.
+func (a *api) readRecord(r *http.Request) (artifact.Record, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return artifact.Record{}, unreadable("Content-Type %q: send multipart/form-data with a part \"metadata\", or application/json", r.Header.Get("Content-Type"))
+	}
+	var body []byte
+	switch kind {
+	case "application/json":
+		body, err = readSmall(r.Body)
+	case "multipart/form-data":
+		body, err = a.readForm(r)
+	default:
+		return artifact.Record{}, unreadable("Content-Type %s: send multipart/form-data with a part \"metadata\", or application/json", kind)
+	}
+	if err != nil {
+		return artifact.Record{}, err
+	}
+	if len(body) == 0 {
+		return artifact.Record{}, bad("the metadata is empty: send the image's record as JSON")
+	}
+	var rec artifact.Record
+	if err := json.Unmarshal(body, &rec); err != nil {
+		return artifact.Record{}, unreadable("the metadata is no record in JSON: %v", err)
+	}
+	return rec, nil
+}
+
+func (a *api) readForm(r *http.Request) ([]byte, error) {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return nil, unreadable("the form cannot be read: %v", err)
+	}
+	var metadata []byte
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return metadata, nil
+		}
+		if err != nil {
+			return nil, unreadable("the form cannot be read: %v", err)
+		}
+		if err := a.readPart(part, &metadata); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (a *api) readPart(part *multipart.Part, metadata *[]byte) (err error) {
+	if part.FormName() == "metadata" {
+		*metadata, err = readSmall(part)
+		return err
+	}
+	rest := io.Reader(part)
+	if most := a.gate.Limits().MaxUpload; most > 0 {
+		rest = io.LimitReader(part, most)
+	}
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		return unreadable("the form cannot be read: %v", err)
+	}
+	return nil
+}
+
+func readSmall(r io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, maxMetadata+1))
+	if err != nil {
+		return nil, unreadable("the metadata cannot be read: %v", err)
+	}
+	if len(body) > maxMetadata {
+		return nil, &formError{http.StatusRequestEntityTooLarge, "the metadata has more than 1 MiB: keep descriptions short"}
+	}
+	return body, nil
+}
+
+// fit makes sure that a record is about what the path names.
+func fit(rec *artifact.Record, ref artifact.Ref) error {
+	switch {
+	case rec.Owner == "" || rec.ImageName == "":
+		return bad("the metadata has no owner or no image_name: both are required")
+	case rec.Owner != ref.Owner:
+		return bad("the metadata is of owner %q, the path of %q: make them agree", rec.Owner, ref.Owner)
+	case rec.ClusterName != "" && rec.ClusterName != ref.Cluster:
+		return bad("the metadata is of cluster_name %q, the path of %q: make them agree", rec.ClusterName, ref.Cluster)
+	case rec.ImageName != ref.Name:
+		return bad("the metadata is of image_name %q, the path of %q: make them agree", rec.ImageName, ref.Name)
+	case rec.ImageLength <= 0:
+		return bad("image_length is %d: give the number of bytes", rec.ImageLength)
+	}
+	rec.ClusterName, rec.Kind = ref.Cluster, ref.Kind
+	if rec.Type == "" {
+		rec.Type = string(ref.Kind)
+	}
+	sum, err := checksum.Parse(rec.SHA256)
+	if err != nil {
+		return bad("%v", err)
+	}
+	rec.SHA256 = sum
+	return nil
+}

@@ -1,0 +1,167 @@
+package rest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+)
+
+// post opens an upload: by ICN's form, or by tus where the client speaks it.
+func (a *api) post(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Tus-Resumable") != "" {
+		a.tusCreate(w, r)
+		return
+	}
+	rec, err := a.readRecord(r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	ref := artifact.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: artifact.Kind(r.PathValue("kind")), Name: rec.ImageName}
+	if err := fit(&rec, ref); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if rec.SHA256, err = announced(r, rec.SHA256); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	err = a.locked(r.Context(), ref, patient, func() error {
+		p, err := a.uploads.Create(r.Context(), rec)
+		rec = p.Record
+		return err
+	})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Location", ref.Path())
+	progress(w.Header(), rec)
+	answer(w, http.StatusCreated, rec)
+}
+
+// announced takes the checksum of the whole content from the request's headers
+// where the record has none.
+func announced(r *http.Request, inRecord string) (string, error) {
+	sum, err := checksum.Of(r.Header)
+	if err != nil {
+		return "", bad("%v", err)
+	}
+	if sum != "" && inRecord != "" && sum != inRecord {
+		return "", bad("the header announces sha256 %s, the metadata %s: make them agree", sum, inRecord)
+	}
+	return max(sum, inRecord), nil
+}
+
+func (a *api) get(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	rec, err := a.uploads.Record(r.Context(), ref)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	progress(w.Header(), rec)
+	answer(w, http.StatusOK, rec)
+}
+
+// progress says in headers, for HEAD, how far an upload is.
+func progress(h http.Header, rec artifact.Record) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Upload-Length", strconv.FormatInt(rec.ImageLength, 10))
+	if rec.ImageOffset != nil {
+		h.Set("Upload-Offset", strconv.FormatInt(*rec.ImageOffset, 10))
+	}
+	if rec.Complete() {
+		h.Set(checksum.Header, rec.SHA256)
+	}
+}
+
+func (a *api) put(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	rec, err := a.readRecord(r)
+	if err == nil {
+		err = fit(&rec, ref)
+	}
+	if err == nil {
+		err = a.locked(r.Context(), ref, patient, func() error {
+			rec, err = a.uploads.Update(r.Context(), rec)
+			return err
+		})
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	progress(w.Header(), rec)
+	answer(w, http.StatusCreated, rec)
+}
+
+func (a *api) delete(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	err := a.locked(r.Context(), ref, patient, func() error { return a.uploads.Delete(r.Context(), ref) })
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// list writes the records one by one, so that their number costs no memory.
+func (a *api) list(w http.ResponseWriter, r *http.Request) {
+	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), artifact.Kind(r.PathValue("kind"))
+	for _, s := range []string{owner, cluster} {
+		if err := artifact.CheckScope(s, s); s != "" && err != nil {
+			a.fail(w, r, bad("%v", err))
+			return
+		}
+	}
+	if kind != "" {
+		if err := (artifact.Ref{Owner: owner, Cluster: cluster, Kind: kind, Name: "any"}).Validate(); err != nil {
+			a.fail(w, r, bad("%v", err))
+			return
+		}
+	}
+	l := &lister{w: w}
+	if err := a.uploads.List(r.Context(), owner, cluster, kind, l.add); err != nil {
+		if !l.begun {
+			a.fail(w, r, err)
+			return
+		}
+		a.log.Error("a list was broken off", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // so that the client does not take it for whole
+	}
+	l.end()
+}
+
+type lister struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (l *lister) add(rec artifact.Record) error {
+	separator := ",\n"
+	if !l.begun {
+		l.begun = true
+		l.w.Header().Set("Content-Type", "application/json")
+		separator = `{"images": [` + "\n"
+	}
+	body, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(l.w, separator); err != nil {
+		return err
+	}
+	_, err = l.w.Write(body)
+	return err
+}
+
+func (l *lister) end() {
+	end := "\n]}\n"
+	if !l.begun {
+		l.w.Header().Set("Content-Type", "application/json")
+		end = `{"images": []}` + "\n"
+	}
+	_, _ = io.WriteString(l.w, end) // the client may be gone
+}

@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/status"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// OpenAPI is the document at /v1/openapi.json.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+// lockWait is how long a request waits for another one on the same artifact,
+// after asking it to stop.
+const lockWait = 20 * time.Second
+
+// api answers for /v1.
+type api struct {
+	uploads *uploads.Service
+	status  *status.Book
+	gate    *limits.Gate
+	tus     http.Handler
+	log     *slog.Logger
+}
+
+// New makes the handler of /v1. A tus client that moves no byte for stall is cut off.
+func New(u *uploads.Service, b *status.Book, g *limits.Gate, stall time.Duration, log *slog.Logger) (http.Handler, error) {
+	a := &api{uploads: u, status: b, gate: g, log: log}
+	var err error
+	if a.tus, err = newTus(u, g.Limits().MaxUpload, stall, a.tusError); err != nil {
+		return nil, err
+	}
+	return a.routes(), nil
+}
+
+func (a *api) routes() http.Handler {
+	const (
+		cluster = artifact.Base + "/{owner}/{cluster}"
+		kind    = cluster + "/{kind}"
+		image   = kind + "/{name}"
+		upload  = image + "/uploads/{id}"
+		node    = cluster + "/status/{node}"
+	)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(OpenAPI)
+	})
+	for _, path := range []string{artifact.Base, artifact.Base + "/{owner}", cluster, kind} {
+		mux.HandleFunc("GET "+path, a.list)
+	}
+	mux.HandleFunc("POST "+kind, a.post)
+	mux.HandleFunc("OPTIONS "+kind, a.tusDiscover)
+	mux.HandleFunc("GET "+image, a.ofImage(a.get))
+	mux.HandleFunc("PUT "+image, a.ofImage(a.put))
+	mux.HandleFunc("PATCH "+image, a.ofImage(a.patch))
+	mux.HandleFunc("DELETE "+image, a.ofImage(a.delete))
+	mux.HandleFunc("GET "+image+"/content", a.ofImage(a.getContent))
+	mux.HandleFunc("PUT "+image+"/content", a.ofImage(a.putContent))
+	for _, method := range []string{"HEAD", "PATCH", "DELETE", "POST", "OPTIONS"} {
+		mux.HandleFunc(method+" "+upload, a.ofImage(a.tusUpload))
+	}
+	mux.HandleFunc("GET "+cluster+"/status", a.clusterStatus)
+	mux.HandleFunc("GET "+node, a.nodeStatus)
+	mux.HandleFunc("PUT "+node, a.putStatus)
+	mux.HandleFunc("DELETE "+node, a.deleteStatus)
+	return mux
+}
+
+// ofImage checks the names in the path once for all that follows.
+func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, artifact.Ref)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ref := artifact.Ref{
+			Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"),
+			Kind: artifact.Kind(r.PathValue("kind")), Name: r.PathValue("name"),
+		}
+		if err := ref.Validate(); err != nil {
+			a.refuse(w, r, http.StatusBadRequest, err.Error())
+			return
+		}
+		next(w, r, ref)
+	}
+}
+
+// locked runs do while no other request works on the artifact. Somebody who
+// wants to work on it in turn has interrupt called.
+func (a *api) locked(ctx context.Context, ref artifact.Ref, interrupt func(), do func() error) error {
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	unlock, err := a.uploads.Lock(wait, ref, interrupt)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return do()
+}
+
+// patient is for short work, which lets nobody interrupt it.
+func patient() {}

@@ -1,0 +1,110 @@
+package rest
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tus/tusd/v2/pkg/handler"
+	"golang.org/x/exp/slog"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// newTus makes the tus protocol's handler over uploads. It sees an upload's id
+// as the whole path; which artifact it belongs to is in the context.
+func newTus(u *uploads.Service, maxSize int64, stall time.Duration, toError func(error) error) (http.Handler, error) {
+	store := uploads.TusStore{Service: u, Errors: toError}
+	composer := handler.NewStoreComposer()
+	composer.UseCore(store)
+	composer.UseTerminater(store)
+	composer.UseLocker(store)
+	h, err := handler.NewUnroutedHandler(handler.Config{
+		StoreComposer:   composer,
+		MaxSize:         maxSize,
+		BasePath:        "/",
+		DisableDownload: true,
+		Cors:            &handler.CorsConfig{Disable: true},
+		NetworkTimeout:  stall,
+		// The depot logs requests itself.
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPost:
+			h.PostFile(w, r)
+		case http.MethodHead:
+			h.HeadFile(w, r)
+		case http.MethodPatch:
+			h.PatchFile(w, r)
+		case http.MethodDelete:
+			h.DelFile(w, r)
+		default:
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		}
+	})), nil
+}
+
+// tusCreate takes the record's fields from Upload-Metadata: image_name (or
+// filename), and if they are there sha256 and type.
+func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
+	meta := handler.ParseMetadataHeader(r.Header.Get("Upload-Metadata"))
+	ref := artifact.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: artifact.Kind(r.PathValue("kind")), Name: meta["image_name"]}
+	if ref.Name == "" {
+		ref.Name = meta["filename"]
+	}
+	if err := ref.Validate(); err != nil {
+		a.fail(w, r, bad("%v: Upload-Metadata needs image_name or filename", err))
+		return
+	}
+	sum, err := checksum.Parse(meta["sha256"])
+	if err != nil {
+		a.fail(w, r, bad("Upload-Metadata: %v", err))
+		return
+	}
+	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: meta["type"], SHA256: sum}
+	if rec.Type == "" {
+		rec.Type = string(ref.Kind)
+	}
+	a.serveTus(w, r, rec, "")
+}
+
+func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name}
+	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))
+}
+
+// tusDiscover answers what the depot can do.
+func (a *api) tusDiscover(w http.ResponseWriter, r *http.Request) {
+	a.serveTus(w, r, artifact.Record{}, "")
+}
+
+func (a *api) serveTus(w http.ResponseWriter, r *http.Request, rec artifact.Record, id string) {
+	inner := r.WithContext(uploads.WithRecord(r.Context(), rec))
+	inner.URL = &url.URL{Path: "/" + id}
+	a.tus.ServeHTTP(&relocated{ResponseWriter: w, uploads: rec.Ref().Path() + "/uploads/"}, inner)
+}
+
+// relocated gives the client the upload's place among our paths, relative so
+// that it is right behind any proxy.
+type relocated struct {
+	http.ResponseWriter
+	uploads string
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *relocated) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *relocated) WriteHeader(code int) {
+	if location := w.Header().Get("Location"); location != "" {
+		w.Header().Set("Location", w.uploads+location[strings.LastIndex(location, ".")+1:])
+	}
+	w.ResponseWriter.WriteHeader(code)
+}

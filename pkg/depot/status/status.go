@@ -1,0 +1,159 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// States of a package on a node.
+const (
+	Pending    = "pending"
+	Installing = "installing"
+	Installed  = "installed"
+	Failed     = "failed"
+)
+
+var states = []string{Pending, Installing, Installed, Failed}
+
+// Package is a package's installation on one node.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	// Kind says which of the depot's artifacts it came from, if it did.
+	Kind  artifact.Kind `json:"kind,omitempty"`
+	State string        `json:"state"`
+	// Message is for a person, above all why it failed.
+	Message string `json:"message,omitempty"`
+}
+
+// Node is what is installed on one node.
+type Node struct {
+	Node     string    `json:"node"`
+	Updated  time.Time `json:"updated"`
+	Packages []Package `json:"packages"`
+}
+
+// Cluster is what is installed in one cluster.
+type Cluster struct {
+	Owner       string `json:"owner"`
+	ClusterName string `json:"cluster_name"`
+	Nodes       []Node `json:"nodes"`
+}
+
+// Bounds of one report.
+const (
+	maxPackages = 5000
+	maxText     = 2048
+)
+
+// ErrNotFound says that a node never reported.
+var ErrNotFound = errors.New("no installation status")
+
+const documentType = "application/vnd.akraino.bpa.status.v1"
+
+// Book holds the reports.
+type Book struct {
+	store *store.Store
+	now   func() time.Time
+}
+
+// New makes a book in a store.
+func New(s *store.Store) *Book { return &Book{s, time.Now} }
+
+// Check says what is wrong with a report.
+func Check(n Node) error {
+	if len(n.Packages) > maxPackages {
+		return fmt.Errorf("%d packages: at most %d are kept for a node", len(n.Packages), maxPackages)
+	}
+	for i, p := range n.Packages {
+		switch {
+		case p.Name == "":
+			return fmt.Errorf("packages[%d]: name is missing", i)
+		case !slices.Contains(states, p.State):
+			return fmt.Errorf("packages[%d] %s: state %q: want one of %s", i, p.Name, p.State, strings.Join(states, ", "))
+		case len(p.Name)+len(p.Version)+len(p.Message) > maxText:
+			return fmt.Errorf("packages[%d]: name, version and message are longer than %d bytes together", i, maxText)
+		}
+	}
+	return nil
+}
+
+// Put replaces a node's report.
+func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, error) {
+	n.Updated = b.now().UTC().Truncate(time.Second)
+	body, err := json.Marshal(n)
+	if err != nil {
+		return n, err
+	}
+	return n, b.store.Save(ctx, artifact.StatusRepository(owner, cluster), tag(n.Node), store.Document{Type: documentType, Config: body})
+}
+
+// Get returns a node's report.
+func (b *Book) Get(ctx context.Context, owner, cluster, node string) (Node, error) {
+	return b.get(ctx, artifact.StatusRepository(owner, cluster), tag(node))
+}
+
+func (b *Book) get(ctx context.Context, repository, tag string) (Node, error) {
+	doc, err := b.store.Load(ctx, repository, tag)
+	if store.IsAbsent(err) {
+		return Node{}, ErrNotFound
+	}
+	if err != nil {
+		return Node{}, fmt.Errorf("read status %s: %w", repository, err)
+	}
+	var n Node
+	if err := json.Unmarshal(doc.Config, &n); err != nil {
+		return Node{}, fmt.Errorf("status %s: %w", repository, err)
+	}
+	return n, nil
+}
+
+// Cluster returns the reports of all nodes, in the order of their names.
+func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, error) {
+	c := Cluster{Owner: owner, ClusterName: cluster, Nodes: []Node{}}
+	repository := artifact.StatusRepository(owner, cluster)
+	repo, err := b.store.Repository(ctx, repository)
+	if err != nil {
+		return c, err
+	}
+	tags, err := repo.Tags(ctx).All(ctx)
+	if store.IsAbsent(err) {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("list status %s: %w", repository, err)
+	}
+	for _, tag := range tags {
+		n, err := b.get(ctx, repository, tag)
+		if errors.Is(err, ErrNotFound) {
+			continue // removed in the meantime
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	slices.SortFunc(c.Nodes, func(a, b Node) int { return strings.Compare(a.Node, b.Node) })
+	return c, nil
+}
+
+// Delete forgets a node.
+func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
+	err := b.store.Remove(ctx, artifact.StatusRepository(owner, cluster), tag(node))
+	if store.IsAbsent(err) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// tag is a node's name as a tag, which has the letters of a repository and
+// twice the length that a node's name may have.
+func tag(node string) string { return artifact.Escape(node) }

@@ -1,0 +1,37 @@
+package uploads
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a caller may have to tell apart, with the text for a person.
+var (
+	ErrNotFound = errors.New("not in the depot")
+	ErrExists   = errors.New("exists already: delete it first")
+	ErrComplete = errors.New("the upload is complete already")
+	// ErrInterrupted ends a request whose upload somebody else continues.
+	ErrInterrupted = errors.New("another request continues this upload")
+	ErrLocked      = errors.New("another request works on this artifact: try again")
+)
+
+// OffsetError says where an upload stands.
+type OffsetError struct{ Got, Want int64 }
+
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("the upload has %d bytes, so the next are those from Upload-Offset %d on, not %d", e.Want, e.Want, e.Got)
+}
+
+// DigestError says that other bytes came than were announced.
+type DigestError struct{ Given, Computed string }
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, upload it again", e.Computed, e.Given)
+}
+
+// InvalidError says what is wrong with a request.
+type InvalidError struct{ Text string }
+
+func (e *InvalidError) Error() string { return e.Text }
+
+func invalid(format string, args ...any) error { return &InvalidError{fmt.Sprintf(format, args...)} }

@@ -1,0 +1,106 @@
+package uploads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// artifactType is the media type of an artifact's manifest.
+const artifactType = "application/vnd.akraino.bpa.artifact.v1"
+
+// annotationUpload remembers which upload an artifact came from, so that a
+// client that missed the last answer learns that it is done.
+const annotationUpload = "org.akraino.bpa.upload"
+
+// Finish checks an upload that has all its bytes and makes it visible. It may
+// be repeated after a crash at any point.
+func (s *Service) Finish(ctx context.Context, p Pending) (artifact.Record, error) {
+	ctx = context.WithoutCancel(ctx) // the bytes are here; who sent them may go
+	ref := p.Record.Ref()
+	if p.Digest == "" {
+		var err error
+		if p, err = s.check(ctx, p); err != nil {
+			return p.Record, err
+		}
+	}
+	if err := s.store.Commit(ctx, artifact.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
+		return p.Record, fmt.Errorf("store %s: %w", ref, err)
+	}
+	rec, err := s.publish(ctx, p)
+	var refused interface{ Refused() }
+	if errors.As(err, &refused) {
+		err = errors.Join(err, s.discard(ctx, p))
+	}
+	if err != nil {
+		return rec, err
+	}
+	return rec, s.dropPending(ctx, p)
+}
+
+// check compares the digest with the announced one, and notes that it agrees.
+func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
+	d, err := s.store.Digest(ctx, artifact.Staging, p.Writer, p.Record.ImageLength)
+	if err != nil {
+		return p, fmt.Errorf("checksum of %s: %w", p.Record.Ref(), err)
+	}
+	if given := p.Record.SHA256; given != "" && given != d.Encoded() {
+		return p, errors.Join(&DigestError{Given: given, Computed: d.Encoded()}, s.Abort(ctx, p))
+	}
+	p.Digest, p.Record.SHA256 = d, d.Encoded()
+	return p, s.savePending(ctx, p)
+}
+
+func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, error) {
+	rec, ref := p.Record, p.Record.Ref()
+	if ref.Kind == artifact.ContainerImages && s.importer != nil {
+		images, err := s.importer.Import(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
+			return s.store.Open(ctx, artifact.Staging, p.Digest)
+		})
+		if err != nil {
+			return rec, fmt.Errorf("import images of %s: %w", ref, err)
+		}
+		rec.Images = images
+	}
+	setProgress(&rec, rec.ImageLength, true)
+	now := s.now().UTC().Truncate(time.Second)
+	rec.Updated = &now
+	return rec, s.save(ctx, rec, p.Digest, p.ID)
+}
+
+func (s *Service) save(ctx context.Context, rec artifact.Record, d digest.Digest, upload string) error {
+	body, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return s.store.Save(ctx, rec.Ref().Repository(), artifact.Tag, store.Document{
+		Type:   artifactType,
+		Config: body,
+		Layers: []v1.Descriptor{{
+			MediaType: "application/octet-stream", Digest: d, Size: rec.ImageLength,
+			Annotations: map[string]string{v1.AnnotationTitle: rec.ImageName, annotationUpload: upload},
+		}},
+	})
+}
+
+// discard forgets an archive that was refused. Its blob belongs to no
+// repository then, and the next collection of garbage frees it.
+func (s *Service) discard(ctx context.Context, p Pending) error {
+	repo, err := s.store.Repository(ctx, artifact.Staging)
+	if err != nil {
+		return err
+	}
+	if err := repo.Blobs(ctx).Delete(ctx, p.Digest); err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	return s.dropPending(ctx, p)
+}

@@ -1,0 +1,113 @@
+package uploads
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// pendingDir is where open uploads are noted, in the storage driver.
+const pendingDir = "/depot/uploads"
+
+// Pending is an open upload. One artifact has at most one.
+type Pending struct {
+	// ID distinguishes this upload from an earlier one of the same artifact.
+	ID     string          `json:"id"`
+	Record artifact.Record `json:"record"`
+	// Writer is the id of the upload in the staging repository.
+	Writer string `json:"writer"`
+	// Digest is set once all bytes are there and agree with what was announced:
+	// from then on the upload can only be finished.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Touched is when bytes last came.
+	Touched time.Time `json:"touched"`
+}
+
+// key names an artifact where a path is too long or too free.
+func key(ref artifact.Ref) string {
+	sum := sha256.Sum256([]byte(ref.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+func newID() string {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id) // never fails, by its contract
+	return hex.EncodeToString(id)
+}
+
+func pendingPath(key string) string { return path.Join(pendingDir, key) }
+
+func (s *Service) pending(ctx context.Context, ref artifact.Ref) (Pending, bool, error) {
+	return s.pendingAt(ctx, pendingPath(key(ref)))
+}
+
+func (s *Service) pendingAt(ctx context.Context, path string) (Pending, bool, error) {
+	body, err := s.store.Driver.GetContent(ctx, path)
+	if store.IsAbsent(err) {
+		return Pending{}, false, nil
+	}
+	if err != nil {
+		return Pending{}, false, fmt.Errorf("read upload %s: %w", path, err)
+	}
+	var p Pending
+	if err := json.Unmarshal(body, &p); err != nil {
+		return Pending{}, false, fmt.Errorf("upload %s: %w", path, err)
+	}
+	return p, true, nil
+}
+
+func (s *Service) savePending(ctx context.Context, p Pending) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	ref := p.Record.Ref()
+	if err := s.store.Driver.PutContent(ctx, pendingPath(key(ref)), body); err != nil {
+		return fmt.Errorf("note upload of %s: %w", ref, err)
+	}
+	return nil
+}
+
+func (s *Service) dropPending(ctx context.Context, p Pending) error {
+	ref := p.Record.Ref()
+	err := s.store.Driver.Delete(ctx, pendingPath(key(ref)))
+	if err != nil && !store.IsAbsent(err) {
+		return fmt.Errorf("forget upload of %s: %w", ref, err)
+	}
+	s.gate.Release(key(ref))
+	return nil
+}
+
+// eachPending visits the open uploads.
+func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) error {
+	paths, err := s.store.Driver.List(ctx, pendingDir)
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, at := range paths {
+		if strings.HasSuffix(at, ".tmp") {
+			continue // being written
+		}
+		p, ok, err := s.pendingAt(ctx, at)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := visit(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package uploads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/tus/tusd/v2/pkg/handler"
+	"github.com/tus/tusd/v2/pkg/memorylocker"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// Importer makes the images of an uploaded archive pullable. It returns their
+// references; an archive that it does not take is an error with Refused().
+type Importer interface {
+	Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
+}
+
+// Service keeps artifacts. Make it with New and call Recover before use.
+type Service struct {
+	store    *store.Store
+	gate     *limits.Gate
+	importer Importer
+	log      *slog.Logger
+	now      func() time.Time
+	// segment is how many bytes come between two points at which an upload is
+	// durable and its hash is kept.
+	segment int64
+	locker  *memorylocker.MemoryLocker
+}
+
+// segmentSize bounds what has to be read again after a crash.
+const segmentSize = 256 << 20
+
+// New makes a service over a store.
+func New(s *store.Store, g *limits.Gate, i Importer, log *slog.Logger) *Service {
+	return &Service{store: s, gate: g, importer: i, log: log, now: time.Now, segment: segmentSize, locker: memorylocker.New()}
+}
+
+// Lock makes the caller the only one who works on an artifact. Whoever holds
+// the lock is asked by its interrupt to let go; how long we wait for that is
+// ctx's matter.
+func (s *Service) Lock(ctx context.Context, ref artifact.Ref, interrupt func()) (unlock func(), err error) {
+	lock, err := s.locker.NewLock(key(ref))
+	if err != nil {
+		return nil, err
+	}
+	if err := lock.Lock(ctx, interrupt); err != nil {
+		return nil, ErrLocked
+	}
+	return func() { _ = lock.Unlock() }, nil // a lock in memory cannot fail to open
+}
+
+// NewLock is Lock for the tus handler, with an id that TusID made.
+func (s *Service) NewLock(id string) (handler.Lock, error) {
+	k, _, ok := cutTusID(id)
+	if !ok {
+		return nil, handler.ErrNotFound
+	}
+	return s.locker.NewLock(k)
+}
+
+// Create opens an upload for the artifact that the record describes.
+func (s *Service) Create(ctx context.Context, rec artifact.Record) (Pending, error) {
+	ref := rec.Ref()
+	if err := ref.Validate(); err != nil {
+		return Pending{}, invalid("%v", err)
+	}
+	if err := s.free(ctx, ref); err != nil {
+		return Pending{}, err
+	}
+	if err := s.gate.Reserve(key(ref), rec.ImageLength); err != nil {
+		return Pending{}, err
+	}
+	p, err := s.begin(ctx, rec)
+	if err != nil {
+		s.gate.Release(key(ref))
+	}
+	return p, err
+}
+
+func (s *Service) begin(ctx context.Context, rec artifact.Record) (Pending, error) {
+	id, err := s.store.Begin(ctx, artifact.Staging)
+	if err != nil {
+		return Pending{}, fmt.Errorf("begin upload of %s: %w", rec.Ref(), err)
+	}
+	now := s.now().UTC().Truncate(time.Second)
+	rec.Created, rec.Updated, rec.Images = &now, &now, nil
+	setProgress(&rec, 0, false)
+	p := Pending{ID: newID(), Record: rec, Writer: id, Touched: now}
+	return p, s.savePending(ctx, p)
+}
+
+// free says whether the name is.
+func (s *Service) free(ctx context.Context, ref artifact.Ref) error {
+	_, open, err := s.pending(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if open {
+		return fmt.Errorf("an upload of %s is under way: continue it, or %w", ref, ErrExists)
+	}
+	_, err = s.store.Load(ctx, ref.Repository(), artifact.Tag)
+	if err == nil {
+		return fmt.Errorf("%s %w", ref, ErrExists)
+	}
+	if !store.IsAbsent(err) {
+		return err
+	}
+	return nil
+}
+
+func setProgress(r *artifact.Record, offset int64, complete bool) {
+	r.ImageOffset, r.UploadComplete = &offset, &complete
+}
+
+// Open returns the open upload of an artifact, with its offset in the record.
+func (s *Service) Open(ctx context.Context, ref artifact.Ref) (Pending, error) {
+	p, ok, err := s.pending(ctx, ref)
+	if err != nil {
+		return p, err
+	}
+	if !ok {
+		return p, fmt.Errorf("upload of %s: %w", ref, ErrNotFound)
+	}
+	offset, err := s.offset(ctx, p)
+	if err != nil {
+		return p, fmt.Errorf("upload of %s: %w", ref, err)
+	}
+	setProgress(&p.Record, offset, false)
+	return p, nil
+}
+
+func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
+	if p.Digest != "" {
+		return p.Record.ImageLength, nil
+	}
+	return s.store.Offset(ctx, artifact.Staging, p.Writer)
+}
+
+// Append adds body to an upload at offset and returns the new offset. What
+// arrives before body fails is kept. It does not finish the upload.
+func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.Reader) (int64, error) {
+	have := *p.Record.ImageOffset
+	if offset != have {
+		return have, &OffsetError{Got: offset, Want: have}
+	}
+	if p.Digest != "" {
+		return have, ErrComplete
+	}
+	ref := p.Record.Ref()
+	for have < p.Record.ImageLength {
+		part := min(s.segment, p.Record.ImageLength-have)
+		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(body, part))
+		got := now - have
+		have = now
+		s.gate.Keep(key(ref), p.Record.ImageLength-have)
+		if err != nil {
+			return have, fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
+		}
+		if got < part {
+			break
+		}
+	}
+	p.Touched = s.now().UTC().Truncate(time.Second)
+	return have, s.savePending(ctx, p)
+}
+
+// Abort ends an upload and drops its bytes.
+func (s *Service) Abort(ctx context.Context, p Pending) error {
+	if err := s.store.Abort(ctx, artifact.Staging, p.Writer); err != nil {
+		return fmt.Errorf("abort upload of %s: %w", p.Record.Ref(), err)
+	}
+	if p.Digest != "" {
+		return s.discard(ctx, p)
+	}
+	return s.dropPending(ctx, p)
+}
+
+// Delete removes an artifact, its open upload, or both.
+func (s *Service) Delete(ctx context.Context, ref artifact.Ref) error {
+	p, open, err := s.pending(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if open {
+		if err := s.Abort(ctx, p); err != nil {
+			return err
+		}
+	}
+	err = s.store.Remove(ctx, ref.Repository(), artifact.Tag)
+	if store.IsAbsent(err) {
+		if open {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", ref, ErrNotFound)
+	}
+	return err
+}
+
+// Recover finishes what a crash has interrupted and counts what is open.
+func (s *Service) Recover(ctx context.Context) error {
+	return s.eachPending(ctx, func(p Pending) error {
+		ref := p.Record.Ref()
+		offset, err := s.offset(ctx, p)
+		if err != nil && !store.IsAbsent(err) {
+			return fmt.Errorf("upload of %s: %w", ref, err)
+		}
+		if err != nil { // its bytes were purged
+			s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
+			return s.Abort(ctx, p)
+		}
+		s.gate.Keep(key(ref), p.Record.ImageLength-offset)
+		if offset < p.Record.ImageLength {
+			return nil
+		}
+		if _, err := s.Finish(ctx, p); err != nil {
+			// Not fatal: the store works, and the answer is for whoever asks next.
+			s.log.Error("an upload cannot be finished", "artifact", ref.String(), "error", err)
+		}
+		return nil
+	})
+}
+
+// Expire drops uploads that have rested for longer than the limit.
+func (s *Service) Expire(ctx context.Context) error {
+	limit := s.gate.Limits().Expiry
+	if limit <= 0 {
+		return nil
+	}
+	return s.eachPending(ctx, func(p Pending) error {
+		if p.Digest != "" || s.now().Sub(p.Touched) < limit {
+			return nil
+		}
+		return s.expire(ctx, p.Record.Ref(), limit)
+	})
+}
+
+// expire looks again under the lock, which it does not take from anybody.
+func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Duration) error {
+	busy, cancel := context.WithCancel(ctx)
+	cancel()
+	unlock, err := s.Lock(busy, ref, func() {})
+	if errors.Is(err, ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, open, err := s.pending(ctx, ref)
+	if err != nil || !open || s.now().Sub(p.Touched) < limit {
+		return err
+	}
+	s.log.Info("an abandoned upload is removed", "artifact", ref.String(), "rested", s.now().Sub(p.Touched).String())
+	return s.Abort(ctx, p)
+}
