@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -35,7 +34,7 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 		SSHPort:           int(p.Spec.SSH.Port),
 		DepotURL:          depotURL,
 		OSImage:           makeOSImage(p.Spec.OSImage),
-		Access:            contract.Access{Subnets: slices.Clone(p.Spec.Access.Subnets), Interface: p.Spec.Access.Interface},
+		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 	}
 	if request.Slots, err = makeSlots(slots); err != nil {
 		return contract.Request{}, err
@@ -57,10 +56,13 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 // installed, and the image for hosts that are to come.
 func Digest(r contract.Request) (string, error) {
 	r.UID, r.SSHUser, r.SSHPort, r.DepotURL, r.OSImage = "", "", 0, "", nil
-	r.Sets = slices.Clone(r.Sets)
-	for i := range r.Sets {
-		r.Sets[i].Standby = 0
+	installed := []contract.Set(nil)
+	for _, set := range r.Sets {
+		if set.Standby = 0; set.Active > 0 {
+			installed = append(installed, set)
+		}
 	}
+	r.Sets = installed
 	return digest(r)
 }
 

@@ -20,13 +20,14 @@ import (
 
 type masters = []map[string]v1alpha1.Master
 type workers = []map[string]v1alpha1.Worker
+type needs = v1alpha1.HostRequirements
 
 func mac(s string) *v1alpha1.MAC { m := v1alpha1.MAC(s); return &m }
 
 func provisioning(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1", UID: "uid-1"},
-		Spec:       v1alpha1.ProvisioningSpec{Masters: masters{{"m1": {CPU: 8}}}},
+		Spec:       v1alpha1.ProvisioningSpec{Masters: masters{{"m1": {HostRequirements: needs{CPU: 8}}}}},
 	}
 	for _, change := range changes {
 		change(p)
@@ -43,21 +44,21 @@ func TestMakeRequestSlots(t *testing.T) {
 		want    []contract.Slot
 	}{
 		"without workers every master is one": {
-			masters: masters{{"m1": {CPU: 8, Memory: "16Gi"}}, {"m2": {}}},
-			want:    []contract.Slot{{Name: "m1", Roles: both, CPU: 8, Memory: 16 << 30}, {Name: "m2", Roles: both}},
+			masters: masters{{"m1": {HostRequirements: needs{CPU: 8, Memory: "16Gi"}}}, {"m2": {}}},
+			want:    []contract.Slot{{Name: "m1", Roles: both, Needs: contract.Needs{CPU: 8, Memory: 16 << 30}}, {Name: "m2", Roles: both}},
 		},
 		"masters first, MAC addresses in one notation": {
 			masters: masters{{"m1": {MACAddress: mac("00-C6-14-04-61-B2")}}},
-			workers: workers{{"w1": {CPU: 16, SRIOV: true, QAT: true}}},
+			workers: workers{{"w1": {HostRequirements: needs{CPU: 16, SRIOV: true, QAT: true}}}},
 			want: []contract.Slot{
 				{Name: "m1", Roles: []string{contract.RoleControlPlane}, MAC: "00:c6:14:04:61:b2"},
-				{Name: "w1", Roles: []string{contract.RoleWorker}, CPU: 16, SRIOV: true, QAT: true},
+				{Name: "w1", Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 16, SRIOV: true, QAT: true}},
 			},
 		},
 		"a worker with a master's name is that master in both roles, with the greater need": {
-			masters: masters{{"m1": {MACAddress: mac("00:c6:14:04:61:b2"), CPU: 8}}},
-			workers: workers{{"m1": {CPU: 16, Memory: "1Gi", SRIOV: true}}},
-			want:    []contract.Slot{{Name: "m1", Roles: both, MAC: "00:c6:14:04:61:b2", CPU: 16, Memory: 1 << 30, SRIOV: true}},
+			masters: masters{{"m1": {MACAddress: mac("00:c6:14:04:61:b2"), HostRequirements: needs{CPU: 8}}}},
+			workers: workers{{"m1": {HostRequirements: needs{CPU: 16, Memory: "1Gi", SRIOV: true}}}},
+			want:    []contract.Slot{{Name: "m1", Roles: both, MAC: "00:c6:14:04:61:b2", Needs: contract.Needs{CPU: 16, Memory: 1 << 30, SRIOV: true}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestMakeRequest(t *testing.T) {
 	})
 	want := contract.Request{
 		Provisioning: "edge-1", Namespace: "site", UID: "uid-1", Cluster: "cluster-7",
-		Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, CPU: 8}},
+		Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, Needs: contract.Needs{CPU: 8}}},
 		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
 		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
 	}
@@ -96,7 +97,7 @@ func TestMakeRequest(t *testing.T) {
 	if got, _ := MakeRequest(p, "http://site:5000"); got.DepotURL != "http://own:5000" {
 		t.Errorf("depot %s: want the spec's own", got.DepotURL)
 	}
-	p.Spec.Masters = masters{{"m1": {Memory: "much"}}}
+	p.Spec.Masters = masters{{"m1": {HostRequirements: needs{Memory: "much"}}}}
 	if _, err := MakeRequest(p, ""); err == nil || !strings.Contains(err.Error(), "m1") {
 		t.Errorf("error %v: want one that names m1", err)
 	}
@@ -126,7 +127,7 @@ func TestDigests(t *testing.T) {
 		"nothing":       {func(*v1alpha1.Provisioning) {}, "", true, true},
 		"paused":        {func(p *v1alpha1.Provisioning) { p.Spec.Paused = true }, "", true, true},
 		"plugins":       {func(p *v1alpha1.Provisioning) { p.Spec.KUDPlugins = []string{"multus"} }, "", true, true},
-		"a larger host": {func(p *v1alpha1.Provisioning) { p.Spec.Masters = masters{{"m1": {CPU: 9}}} }, "", false, false},
+		"a larger host": {func(p *v1alpha1.Provisioning) { p.Spec.Masters = masters{{"m1": {HostRequirements: needs{CPU: 9}}}} }, "", false, false},
 		"a version":     {func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = "1.35.5" }, "", false, false},
 		"the key":       {func(p *v1alpha1.Provisioning) { p.Spec.SSH.SecretName = "other" }, "", true, false},
 		"the timeout":   {func(p *v1alpha1.Provisioning) { p.Spec.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }, "", true, false},

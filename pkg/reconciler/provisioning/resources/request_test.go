@@ -1,0 +1,236 @@
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// written is a Provisioning as a person writes it, with the defaults of the webhook.
+func written(t *testing.T, text string) *v1alpha1.Provisioning {
+	t.Helper()
+	p := &v1alpha1.Provisioning{}
+	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
+		t.Fatalf("the test's own YAML: %v", err)
+	}
+	p.SetDefaults(context.Background())
+	return p
+}
+
+func requestOf(t *testing.T, p *v1alpha1.Provisioning) contract.Request {
+	t.Helper()
+	request, err := MakeRequest(p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+const head = "metadata: {namespace: site, name: edge-1, uid: uid-1, labels: {cluster: c1}}\nspec:\n  "
+
+// spec puts a spec below the head.
+func spec(text string) string { return head + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// A cluster that was installed before there were node sets must not look changed: the text and both digests are those of the code of then.
+func TestRequestsStayAsTheyWere(t *testing.T) {
+	p := written(t, spec(`masters:
+- master-1: {mac-address: 00-C6-14-04-61-B2}
+- master-2: {cpu: 8, memory: 16Gi}
+- master-3: {cpu: 8, memory: 0.5Gi}
+workers:
+- master-3: {mac-address: '', cpu: 16, memory: 1G, sriov: true}
+- worker-1: {cpu: 16, memory: '68719476736', sriov: true, qat: true}
+PodSubnet: 10.244.64.0/18
+KUDPlugins: [multus]
+access: {subnets: []}
+kubespray: {vars: {b: {z: [1, null]}, a: true}}
+depot: {url: 'http://10.60.0.1:5000/'}
+`))
+	request := requestOf(t, p)
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err1 := Digest(request)
+	inputs, err2 := Inputs(p, request)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	got := map[string]string{"text": string(text), "digest": digest, "inputs": inputs}
+	want := map[string]string{
+		"text": `{"provisioning":"edge-1","namespace":"site","uid":"uid-1","cluster":"c1","slots":[` +
+			`{"name":"master-1","roles":["control-plane"],"mac":"00:c6:14:04:61:b2"},` +
+			`{"name":"master-2","roles":["control-plane"],"cpu":8,"memory":17179869184},` +
+			`{"name":"master-3","roles":["control-plane","worker"],"cpu":16,"memory":1000000000,"sriov":true},` +
+			`{"name":"worker-1","roles":["worker"],"cpu":16,"memory":68719476736,"sriov":true,"qat":true}],` +
+			`"kubernetesVersion":"1.35.4","networkPlugin":"flannel","podSubnet":"10.244.64.0/18","serviceSubnet":"10.233.0.0/18",` +
+			`"sshUser":"root","sshPort":22,"depotURL":"http://10.60.0.1:5000","vars":{"a":true,"b":{"z":[1,null]}}}`,
+		"digest": "sha256:1563b136ef053e8ed6e2b21c385d53997646325487d40d2e3b26175e7403a1f0",
+		"inputs": "sha256:42bb7a72c93adc941fc0dcf458fcb9da4401839c0ed54b9650b5dc70587d1c14",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMakeRequestNeeds(t *testing.T) {
+	p := written(t, spec(`masters:
+- m:
+    cpu: 8
+    memory: 16Gi
+    sriov: true
+    qat: true
+    selector:
+      matchLabels: {zone: b, rack: r1}
+      matchExpressions:
+      - {key: rack, operator: In, values: [r1]}
+      - {key: gpu, operator: DoesNotExist}
+      - {key: zone, operator: NotIn, values: [d, c, d]}
+    architecture: amd64
+    cpuModel: Intel*
+    cpuFlags: [sse4_2, AVX512F, sse4_2]
+    cpuClockMHz: 2400
+    disks: [{minSize: 960G, type: nvme}, {count: 2}]
+    nics: [{minSpeedGbps: 25, model: 0x8086*, sriov: true, count: 2}, {}]
+    system: {vendor: Dell*, product: PowerEdge*}
+    firmware: {vendor: Dell*, version: 2.1*, date: '*/2024'}
+`))
+	want := contract.Slot{
+		Name: "m", Roles: []string{"control-plane", "worker"},
+		Needs: contract.Needs{
+			CPU: 8, Memory: 16 << 30, SRIOV: true, QAT: true,
+			Labels: []contract.LabelTerm{
+				{Key: "gpu", Operator: "DoesNotExist"},
+				{Key: "rack", Operator: "In", Values: []string{"r1"}},
+				{Key: "zone", Operator: "In", Values: []string{"b"}},
+				{Key: "zone", Operator: "NotIn", Values: []string{"c", "d"}},
+			},
+			Architecture: "x86_64", CPUModel: "Intel*", CPUFlags: []string{"avx512f", "sse4_2"}, CPUClock: 2400,
+			Disks:  []contract.DiskNeed{{Count: 1, Size: 960_000_000_000, Type: "NVME"}, {Count: 2}},
+			NICs:   []contract.NICNeed{{Count: 2, Speed: 25, Model: "0x8086*", SRIOV: true}, {Count: 1}},
+			Vendor: "Dell*", Product: "PowerEdge*",
+			Firmware: &contract.Firmware{Vendor: "Dell*", Version: "2.1*", Date: "*/2024"},
+		},
+	}
+	if diff := cmp.Diff([]contract.Slot{want}, requestOf(t, p).Slots); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMakeRequestSets(t *testing.T) {
+	p := written(t, spec(`nodeSets:
+- name: control
+  role: control-plane
+  count: {active: 3}
+  topologyKey: rack
+- name: workers
+  count: {active: 5, standby: 2}
+  architecture: arm64
+  topologyKey: rack
+  maxSkew: 2
+  whenUnsatisfiable: ScheduleAnyway
+- name: both
+  role: control-plane-worker
+  count: {active: 2}
+osImage: {url: 'http://d/i.qcow2', checksum: 'http://d/i.sha256', checksumType: auto, format: qcow2, userData: u, networkData: n-$(host), metaData: m-$(node)}
+access: {subnets: [10.60.0.0/24, 'fd00:60::/64'], interface: enp1s0}
+`))
+	request := requestOf(t, p)
+	want := []contract.Set{
+		{Name: "control", Roles: []string{"control-plane"}, Active: 3, Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 1}},
+		{Name: "workers", Roles: []string{"worker"}, Active: 5, Standby: 2, Needs: contract.Needs{Architecture: "aarch64"},
+			Spread: &contract.Spread{TopologyKey: "rack", MaxSkew: 2, Soft: true}},
+		{Name: "both", Roles: []string{"control-plane", "worker"}, Active: 2},
+	}
+	if diff := cmp.Diff(want, request.Sets); diff != "" {
+		t.Errorf("sets (-want +got):\n%s", diff)
+	}
+	image := &contract.OSImage{URL: "http://d/i.qcow2", Checksum: "http://d/i.sha256", ChecksumType: "auto", Format: "qcow2", UserData: "u", NetworkData: "n-$(host)", MetaData: "m-$(node)"}
+	if diff := cmp.Diff(image, request.OSImage); diff != "" {
+		t.Errorf("image (-want +got):\n%s", diff)
+	}
+	access := contract.Access{Subnets: []string{"10.60.0.0/24", "fd00:60::/64"}, Interface: "enp1s0"}
+	if diff := cmp.Diff(access, request.Access); diff != "" {
+		t.Errorf("access (-want +got):\n%s", diff)
+	}
+}
+
+// Quantities reach the tasks as bytes; what is none is told with the node's or the set's name. The webhook refuses it before.
+func TestMakeRequestOfABadSpec(t *testing.T) {
+	for text, want := range map[string]string{
+		"masters: [{m: {disks: [{minSize: big}]}}]":              `node m: minSize "big"`,
+		"nodeSets: [{name: s, count: {active: 1}, memory: lot}]": `node set s: memory "lot"`,
+	} {
+		if _, err := MakeRequest(written(t, spec(text)), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What is installed counts; hosts that stand by, the image for hosts to come, and another way to write the same do not.
+func TestDigestOfSets(t *testing.T) {
+	const base = "nodeSets: [{name: c, role: control-plane, count: {active: 1}}, {name: w, count: {active: 2, standby: 1}, cpuFlags: [b, a], architecture: amd64}]\n"
+	digests := func(text string) [2]string {
+		p := written(t, spec(text))
+		request := requestOf(t, p)
+		digest, err1 := Digest(request)
+		inputs, err2 := Inputs(p, request)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		return [2]string{digest, inputs}
+	}
+	was := digests(base)
+	for _, r := range []struct {
+		name, text             string
+		sameDigest, sameInputs bool
+	}{
+		{"another active one", strings.Replace(base, "active: 2", "active: 3", 1), false, false},
+		{"another standby", strings.Replace(base, "standby: 1", "standby: 2", 1), true, false},
+		{"a set of standbys", strings.Replace(base, "nodeSets: [", "nodeSets: [{name: s, count: {active: 0, standby: 1}}, ", 1), true, false},
+		{"an image", base + "osImage: {url: 'oci://d/i'}", true, false},
+		{"addresses in a certain subnet", base + "access: {subnets: [10.60.0.0/24]}", false, false},
+		{"a requirement", strings.Replace(base, "amd64", "arm64", 1), false, false},
+		{"written in another way", strings.NewReplacer("amd64", "x86_64", "[b, a]", "[A, b, a]").Replace(base), true, true},
+	} {
+		got := digests(r.text)
+		if (got[0] == was[0]) != r.sameDigest || (got[1] == was[1]) != r.sameInputs {
+			t.Errorf("%s: same digest %t, same inputs %t; want %t, %t", r.name, got[0] == was[0], got[1] == was[1], r.sameDigest, r.sameInputs)
+		}
+	}
+}
+
+// Every sample makes a request, and reading it back is the same request: the tasks see what was asked for.
+func TestSamplesMakeRequests(t *testing.T) {
+	files, err := filepath.Glob("../../../../config/samples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := requestOf(t, written(t, string(raw)))
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got contract.Request
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", filepath.Base(file), diff)
+		}
+	}
+}
