@@ -4,34 +4,39 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
-)
-
-const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-	// drainTimeout is how long running transfers get to finish at a stop.
-	drainTimeout = 20 * time.Second
+	"github.com/akraino-icn/bpa/pkg/depot/guard/reviews"
 )
 
 type config struct {
-	listen, root string
-	verbose      bool
+	root                           string
+	listen, tlsListen, localListen string
+	hosts                          []string
+	connections                    int
+	anonymousRead                  bool
+	kubeconfig, audience           string
+	verbose                        bool
 }
 
 func main() {
 	var c config
-	flag.StringVar(&c.listen, "listen", ":5000", "address to serve plain HTTP on; anybody who reaches it may push")
 	flag.StringVar(&c.root, "root", "", "directory of the store (required); files/ in it appears as /files/")
+	flag.StringVar(&c.tlsListen, "tls-listen", "", "address to serve HTTPS on, such as :5443: reads, and writes with a Kubernetes token")
+	flag.StringVar(&c.listen, "listen", "", "address to serve plain HTTP on, such as :5000: anonymous reads only")
+	flag.StringVar(&c.localListen, "local-listen", "", "loopback address or unix:PATH to serve this machine on: everything, without a token")
+	flag.Func("host", "name or address that clients reach the depot by, for its certificate (repeatable)", func(host string) error {
+		c.hosts = append(c.hosts, host)
+		return nil
+	})
+	flag.IntVar(&c.connections, "max-connections", 2048, "connections at a time on --listen and on --tls-listen; more wait")
+	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "let anybody read; false: reads need a token and a right as well")
+	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "how to reach the Kubernetes that judges tokens; in a pod its own by default")
+	flag.StringVar(&c.audience, "audience", reviews.Audience, "what tokens must be for; empty: the API server's own audience")
 	flag.BoolVar(&c.verbose, "verbose", false, "log every request")
 	flag.Parse()
 
@@ -59,41 +64,12 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.listen)
+	doors, err := openDoors(ctx, c, store, log)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen on %s: %w", c.listen, err), store.Close())
+		return errors.Join(err, store.Close())
 	}
-	log.Info("serving", "address", listener.Addr().String(), "root", c.root)
-	return errors.Join(serve(ctx, listener, store, log), store.Close())
-}
-
-// serve announces readiness once the listener takes connections, and ends
-// gracefully: transfers under way may finish, within drainTimeout.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	// pkg/depot bounds each request by its progress; here only headers and
-	// idle connections are bounded, or large blobs would be cut.
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	for _, d := range doors {
+		log.Info("serving", "door", d.name, "address", d.listener.Addr().String(), "root", c.root)
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	if err := notify("READY=1"); err != nil {
-		log.Warn("the supervisor cannot be told that the depot is ready", "error", err)
-	}
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	log.Info("stopping")
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
-		log.Warn("transfers were cut off", "error", err)
-		return server.Close()
-	}
-	return nil
+	return errors.Join(serve(ctx, doors, log), store.Close())
 }

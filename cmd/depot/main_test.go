@@ -31,17 +31,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is a depot of its own, on a loopback port that the system chose.
+// process is a depot of its own, on loopback ports that the system chose.
 type process struct {
 	*exec.Cmd
-	address string
+	address string            // of the local door, where everything is allowed
+	doors   map[string]string // addresses by the names of the doors
 }
 
+// start runs a depot with a local door.
 func start(t *testing.T, root string, env ...string) *process {
+	t.Helper()
+	return startWith(t, env, "--root="+root, "--local-listen=127.0.0.1:0")
+}
+
+func startWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], "--listen=127.0.0.1:0", "--root="+root)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(append(os.Environ(), asDepot+"=1"), env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -51,25 +58,29 @@ func start(t *testing.T, root string, env ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	return &process{cmd, servingAddress(t, stderr)}
+	doors := openedDoors(t, stderr, strings.Count(strings.Join(args, " "), "listen="))
+	return &process{cmd, doors["local"], doors}
 }
 
-// servingAddress reads the log up to the line that says where we serve.
-func servingAddress(t *testing.T, log io.Reader) string {
+// openedDoors reads the log up to the lines that say where we serve.
+func openedDoors(t *testing.T, log io.Reader, count int) map[string]string {
 	t.Helper()
+	doors := map[string]string{}
 	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		var entry struct{ Msg, Address string }
+	for len(doors) < count {
+		if !lines.Scan() {
+			t.Fatal("the depot ended before it served")
+		}
+		var entry struct{ Msg, Door, Address string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			t.Fatalf("log line %q is no JSON: %v", lines.Text(), err)
 		}
 		if entry.Msg == "serving" {
-			go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
-			return entry.Address
+			doors[entry.Door] = entry.Address
 		}
 	}
-	t.Fatal("the depot ended before it served")
-	return ""
+	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
+	return doors
 }
 
 func TestAcknowledgedImageSurvivesKill(t *testing.T) {
@@ -130,15 +141,34 @@ func TestReadyIsAnnouncedAndTermEndsWell(t *testing.T) {
 }
 
 func TestBadFlagsAreExplained(t *testing.T) {
-	for _, tt := range []struct{ name, want string }{
-		{"--root=", "--root is empty"},
-		{"--listen=nowhere:99999", "listen on nowhere:99999"},
+	taken := startWith(t, nil, "--root="+t.TempDir(), "--local-listen=unix:"+filepath.Join(t.TempDir(), "socket"))
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--root="}, "--root is empty"},
+		{nil, "no door is open"},
+		{[]string{"--listen=nowhere:99999"}, "listen on nowhere:99999"},
+		{[]string{"--tls-listen=nowhere:99999"}, "listen on nowhere:99999"},
+		{[]string{"--local-listen=0.0.0.0:0"}, "must be on a loopback address"},
+		{[]string{"--local-listen=:0"}, "must be on a loopback address"},
+		{[]string{"--local-listen=unix:" + file}, "is no socket"},
+		{[]string{"--local-listen=unix:" + taken.address}, "another program listens"},
+		{[]string{"--listen=127.0.0.1:0", "--anonymous-read=false"}, "anonymous reads only"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--kubeconfig=/absent"}, "kubeconfig /absent"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=0"}, "lets nobody in"},
 	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "--root="+t.TempDir(), tt.name)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--root=" + t.TempDir()}, tt.flags...)...)
 		cmd.Env = append(os.Environ(), asDepot+"=1")
 		out, err := cmd.CombinedOutput()
+		cancel()
 		if err == nil || !strings.Contains(string(out), tt.want) {
-			t.Errorf("depot %s: %v, %s; want an error with %q", tt.name, err, out, tt.want)
+			t.Errorf("depot %s: %v, %s; want an error with %q", tt.flags, err, out, tt.want)
 		}
 	}
 }

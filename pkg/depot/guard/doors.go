@@ -23,7 +23,8 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 // on the machine sends for some web page is refused: by its origin, and by a name that was made to lead to loopback.
 func Local(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLocalName(r.Host) && !throughFile(r) {
+		// The peer is checked beside the listener's address: with route_localnet a neighbour's packets reach loopback.
+		if !throughFile(r) && !(isLocalName(r.Host) && isLocalName(r.RemoteAddr)) {
 			refuse(w, r, http.StatusForbidden, "this door is for the machine itself: use it as localhost or 127.0.0.1")
 			return
 		}

@@ -213,26 +213,27 @@ func TestDoorForReading(t *testing.T) {
 func TestDoorForTheMachine(t *testing.T) {
 	h := Local(http.HandlerFunc(store))
 	for _, tt := range []struct {
-		host   string
-		header []string
-		status int
+		host, peer string
+		header     []string
+		status     int
 	}{
-		{"127.0.0.1:5000", nil, 200},
-		{"localhost", nil, 200},
-		{"[::1]:5000", nil, 200},
-		{"rebound.example:5000", nil, 403}, // a name of somebody's that leads to loopback
-		{"10.60.0.1:5000", nil, 403},
-		{"127.0.0.1:5000", []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"127.0.0.1:5000", []string{"Origin", "https://evil.example"}, 403},
+		{"127.0.0.1:5000", "127.0.0.1:40000", nil, 200},
+		{"localhost", "127.0.0.1:40000", nil, 200},
+		{"[::1]:5000", "[::1]:40000", nil, 200},
+		{"rebound.example:5000", "127.0.0.1:40000", nil, 403}, // a name of somebody's that leads to loopback
+		{"127.0.0.1:5000", "10.60.0.12:40000", nil, 403},      // a neighbour, on a machine with route_localnet
+		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Origin", "https://evil.example"}, 403},
 	} {
 		r := httptest.NewRequest("PUT", "http://"+tt.host+"/files/a", nil)
+		r.RemoteAddr = tt.peer
 		for i := 0; i < len(tt.header); i += 2 {
 			r.Header.Set(tt.header[i], tt.header[i+1])
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != tt.status {
-			t.Errorf("as %s with %v: %d, want %d", tt.host, tt.header, w.Code, tt.status)
+			t.Errorf("as %s from %s with %v: %d, want %d", tt.host, tt.peer, tt.header, w.Code, tt.status)
 		}
 	}
 }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// open starts a depot with all three doors.
+func open(t *testing.T, root string, args ...string) *process {
+	t.Helper()
+	return startWith(t, nil, append([]string{"--root=" + root, "--local-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0"}, args...)...)
+}
+
+// trusting is a client that got the CA at the plain door.
+func trusting(t *testing.T, p *process) *http.Transport {
+	t.Helper()
+	status, ca := get(t, http.DefaultClient, "http://"+p.doors["plain"]+"/ca.crt")
+	roots := x509.NewCertPool()
+	if status != http.StatusOK || !roots.AppendCertsFromPEM([]byte(ca)) {
+		t.Fatalf("/ca.crt = %d %q", status, ca)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return transport
+}
+
+func get(t *testing.T, client *http.Client, url string) (status int, body string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(raw)
+}
+
+// TestEachDoorLetsThroughWhatItShould pushes and pulls at all three doors with a client that knows nothing of them.
+func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
+	depot := open(t, t.TempDir())
+	transport := trusting(t, depot)
+	img, err := random.Image(1<<20, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := func(door string) name.Tag {
+		ref, err := name.NewTag(depot.doors[door] + "/app:v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	for _, tt := range []struct{ door, refusal string }{
+		{"plain", "this door is for reading only"},
+		{"tls", "this depot has no Kubernetes to ask about tokens"},
+		{"local", ""},
+	} {
+		err := remote.Write(ref(tt.door), img, remote.WithTransport(transport))
+		if tt.refusal == "" && err != nil || tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal)) {
+			t.Errorf("push at the %s door: %v; want %q", tt.door, err, tt.refusal)
+		}
+	}
+	for door := range depot.doors {
+		pulled, err := remote.Image(ref(door), remote.WithTransport(transport))
+		if err == nil {
+			err = validate.Image(pulled)
+		}
+		if err != nil {
+			t.Errorf("pull at the %s door: %v", door, err)
+		}
+	}
+	if status, body := get(t, &http.Client{Transport: transport}, "https://"+depot.doors["tls"]+"/readyz"); status != http.StatusOK {
+		t.Errorf("readyz over TLS = %d %s", status, body)
+	}
+}
+
+func TestAuthoritySurvivesRestart(t *testing.T) {
+	root := t.TempDir()
+	first := open(t, root)
+	transport := trusting(t, first)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	second := open(t, root, "--host=depot.example")
+	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+second.doors["tls"]+"/readyz"); status != http.StatusOK {
+		t.Errorf("readyz by the old CA = %d", status)
+	}
+	for _, secret := range []string{"/files/../tls/ca.pem", "/tls/ca.pem", "/files/%2e%2e/tls/ca.pem"} {
+		if status, body := get(t, http.DefaultClient, "http://"+second.doors["plain"]+secret); strings.Contains(body, "PRIVATE KEY") || status == http.StatusOK {
+			t.Errorf("%s = %d %s", secret, status, body)
+		}
+	}
+}
+
+func TestSocketFileIsForItsOwnerAndOutlivesAKill(t *testing.T) {
+	root, socket := t.TempDir(), filepath.Join(t.TempDir(), "depot.sock")
+	for range 2 { // the second finds the socket that the first left behind
+		depot := startWith(t, nil, "--root="+root, "--local-listen=unix:"+socket)
+		info, err := os.Stat(socket)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%v, %v; want mode 0600", info.Mode(), err)
+		}
+		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}
+		if status, body := get(t, client, "http://depot/v2/"); status != http.StatusOK {
+			t.Errorf("/v2/ = %d %s", status, body)
+		}
+		client.CloseIdleConnections()
+		if err := depot.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = depot.Wait()
+	}
+}
+
+// TestHostilePeers: who sends too much or too slowly is refused or cut off, and the next is served.
+func TestHostilePeers(t *testing.T) {
+	depot := open(t, t.TempDir(), "--max-connections=2")
+	transport := trusting(t, depot)
+	plain := depot.doors["plain"]
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+plain+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.Repeat("x", 2*largestHeader))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("oversize header = %s", response.Status)
+	}
+
+	manifest := bytes.Repeat([]byte(" "), 5<<20)
+	put, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+depot.address+"/v2/app/manifests/v1", bytes.NewReader(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put.Header.Set("Content-Type", string(types.OCIManifestSchema1))
+	if response, err = http.DefaultClient.Do(put); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(response.Body)
+	response.Body.Close()
+	if response.StatusCode/100 != 4 {
+		t.Errorf("oversize manifest = %s %s", response.Status, text)
+	}
+
+	// Two that never end their headers take both places, until they are cut off.
+	http.DefaultClient.CloseIdleConnections()
+	transport.CloseIdleConnections()
+	began := time.Now()
+	var slow []net.Conn
+	for range 2 {
+		c, err := net.Dial("tcp", plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := fmt.Fprint(c, "GET /readyz HTTP/1.1\r\nHost: depot\r\nX: "); err != nil {
+			t.Fatal(err)
+		}
+		slow = append(slow, c)
+	}
+	if status, _ := get(t, http.DefaultClient, "http://"+plain+"/readyz"); status != http.StatusOK {
+		t.Errorf("after the slow ones: %d", status)
+	}
+	if took := time.Since(began); took < headerTimeout/2 {
+		t.Errorf("served after %s: --max-connections does not hold", took)
+	}
+	for _, c := range slow {
+		if err := c.SetReadDeadline(began.Add(3 * headerTimeout)); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(c); err != nil || strings.Contains(string(answer), "200 OK") {
+			t.Errorf("a request without an end: %q, %v; want the connection closed", answer, err)
+		}
+	}
+	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+depot.doors["tls"]+"/readyz"); status != http.StatusOK {
+		t.Errorf("the TLS door meanwhile: %d", status)
+	}
+}
