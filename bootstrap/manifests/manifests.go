@@ -12,3 +12,13 @@ var CoreDNS []byte
 //
 //go:embed metal3-crds.yaml
 var Metal3 []byte
+
+// DepotRights let the machine's depot ask who a token is and what they may do.
+//
+//go:embed depot-rights.yaml
+var DepotRights []byte
+
+// DepotService leads the cluster's pods to the machine's depot by the name that it has where it runs in a pod.
+//
+//go:embed depot-service.yaml
+var DepotService []byte

@@ -118,6 +118,16 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	})
 }
 
+// The store knows nothing of Kubernetes; its guard's reviewer is the one that does.
+func TestDepotKnowsNoKubernetes(t *testing.T) {
+	kubernetes := []string{"k8s.io/client-go/rest", "k8s.io/apimachinery/pkg/apis/meta/v1"}
+	depcheck.AssertNoDependency(t, map[string][]string{
+		module + "pkg/depot":         kubernetes,
+		module + "pkg/depot/guard":   kubernetes,
+		module + "pkg/depot/tlscert": kubernetes,
+	})
+}
+
 // The store runs before there is a Kubernetes, and kubespray's pod needs none of the controller's library.
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{

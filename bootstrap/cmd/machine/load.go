@@ -21,7 +21,7 @@ func loadCommand(layout.Layout) *cobra.Command {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
 			ref := layout.Depot + "/" + args[1]
-			pushed, err := images.Push(cmd.Context(), ref, img)
+			pushed, err := images.Push(cmd.Context(), layout.ToPush(ref), img)
 			if err == nil {
 				fmt.Println(ref, remark(pushed))
 			}

@@ -43,7 +43,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		if err != nil {
 			return pushed, err
 		}
-		fresh, err := images.Push(ctx, i.ref, img)
+		fresh, err := images.Push(ctx, layout.ToPush(i.ref), img)
 		if err != nil {
 			return pushed, err
 		}
@@ -54,7 +54,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	return pushed, nil
 }
 
-// InstallAddons applies DNS and Metal3's kinds, and tells whether anything changed.
+// InstallAddons applies DNS, Metal3's kinds and the depot's rights, and tells whether anything changed.
 func (c Cluster) InstallAddons(ctx context.Context) (bool, error) {
 	image, err := images.Pinned(ctx, CoreDNSImage)
 	if err != nil {
@@ -69,7 +69,11 @@ func (c Cluster) InstallAddons(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return dns || metal3, c.AwaitRollout(ctx, "kube-system")
+	rights, err := c.Apply(ctx, "depot-rights", manifests.DepotRights)
+	if err != nil {
+		return false, err
+	}
+	return dns || metal3 || rights, c.AwaitRollout(ctx, "kube-system")
 }
 
 // key hashes texts apart from each other.

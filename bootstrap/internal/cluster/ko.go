@@ -34,10 +34,11 @@ type koRun struct {
 	base  map[string]string
 }
 
-// resolve builds and pushes the images that the manifests name by ko://, and gives the manifests with digests.
+// resolve builds and pushes the images that the manifests name by ko://, and gives the manifests with digests. It pushes
+// at the depot's local door, from which bases can be mounted; the manifests name the images as nodes pull them.
 func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	dir := c.Layout.Cache("ko", r.name)
-	text, err := yaml.Marshal(koConfig{DefaultBaseImage: StaticImage, BaseImageOverrides: r.base, DefaultLdflags: []string{"-s", "-w"}})
+	text, err := r.config()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, c.Layout.Bin("ko"), append([]string{"resolve", "--base-import-paths", "--sbom=none", "--jobs=2"}, r.args...)...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.Depot+"/"+r.name,
+	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.DepotLocal+"/"+r.name,
 		"KOCACHE="+c.Layout.Cache("ko", "build"), "GOFLAGS=-buildvcs=false -tags="+r.tags, "CGO_ENABLED=0", "GOWORK=off")
 	cmd.Stdin = bytes.NewReader(r.stdin)
 	var out, errs bytes.Buffer
@@ -57,7 +58,20 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("ko resolve %s: %w: %s", r.name, err, lastLines(errs.String(), 5))
 	}
-	return out.Bytes(), nil
+	return asPulled(out.Bytes()), nil
+}
+
+func (r koRun) config() ([]byte, error) {
+	c := koConfig{DefaultBaseImage: layout.ToPush(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
+	for path, base := range r.base {
+		c.BaseImageOverrides[path] = layout.ToPush(base)
+	}
+	return yaml.Marshal(c)
+}
+
+// asPulled names images as nodes reach the depot.
+func asPulled(manifests []byte) []byte {
+	return bytes.ReplaceAll(manifests, []byte(layout.DepotLocal+"/"), []byte(layout.Depot+"/"))
 }
 
 // reference finds images of the depot in resolved manifests.

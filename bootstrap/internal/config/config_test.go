@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -102,6 +103,36 @@ func TestProxyAndCNIParse(t *testing.T) {
 	}
 	if p["mode"] != "iptables" || c["name"] != "bpa" {
 		t.Errorf("mode %v, network %v", p["mode"], c["name"])
+	}
+}
+
+func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
+	plan := Plan(state)
+	args := strings.Join(plan.Components[0].Args, " ")
+	for _, want := range []string{
+		"/bin/depot ", "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal, "--kubeconfig=/state/pki/depot.kubeconfig",
+	} {
+		if !strings.Contains(args, want) {
+			t.Errorf("%s lacks %s", args, want)
+		}
+	}
+	if len(plan.Components[0].Needs) > 0 {
+		t.Error("the depot waits for something, and everything waits for its images")
+	}
+	if ip, _, err := net.SplitHostPort(layout.DepotLocal); err != nil || !net.ParseIP(ip).IsLoopback() {
+		t.Errorf("%s asks for no token and is not on loopback", layout.DepotLocal)
+	}
+}
+
+func TestContainerdTrustsTheDepotsAuthority(t *testing.T) {
+	files := Files(state, Facts{})
+	want := "server = \"https://10.60.0.1:5443\"\n\n[host.\"https://10.60.0.1:5443\"]\n  capabilities = [\"pull\", \"resolve\"]\n  ca = \"/state/depot/tls/ca.crt\"\n"
+	if diff := cmp.Diff(want, files[state.Etc("certs.d", layout.DepotTLS, "hosts.toml")]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = "server = \"http://10.60.0.1:5000\"\n\n[host.\"http://10.60.0.1:5000\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
+	if diff := cmp.Diff(want, files[state.Etc("certs.d", layout.Depot, "hosts.toml")]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -49,9 +49,13 @@ disabled_plugins = [
 		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"), l.RuncState())
 }
 
-// depotHosts tells containerd that the depot speaks plain HTTP.
-func depotHosts() string {
-	return fmt.Sprintf("server = \"http://%[1]s\"\n\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", layout.Depot)
+// depotHosts tells containerd that the depot speaks plain HTTP, or whom to trust where it speaks TLS.
+func depotHosts(url, ca string) string {
+	text := fmt.Sprintf("server = %[1]q\n\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
+	if ca != "" {
+		text += fmt.Sprintf("  ca = %q\n", ca)
+	}
+	return text
 }
 
 // cni connects pods by the machine's own bridge. Nothing is masqueraded: pods have no business outside.

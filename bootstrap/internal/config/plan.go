@@ -15,10 +15,15 @@ func Plan(l layout.Layout) supervisor.Plan {
 	}}
 }
 
+// The depot starts before the API server that judges its tokens: nothing starts without images.
 func depot(l layout.Layout) supervisor.Component {
+	conf := filepath.Join(l.PKI(), "depot.kubeconfig")
 	return supervisor.Component{
-		Name: "depot", Health: "http://" + layout.Depot + "/readyz", Inputs: []string{l.Bin("depot")},
-		Args: []string{l.Bin("depot"), "--listen=" + layout.Depot, "--root=" + l.DepotDir()},
+		Name: "depot", Health: "http://" + layout.Depot + "/readyz", Inputs: []string{l.Bin("depot"), conf},
+		Args: []string{
+			l.Bin("depot"), "--root=" + l.DepotDir(), "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal,
+			"--host=depot.bpa-system", "--host=depot.bpa-system.svc", "--host=depot.bpa-system.svc.cluster.local", "--kubeconfig=" + conf,
+		},
 	}
 }
 

@@ -12,12 +12,13 @@ import (
 // Files are the configuration files by path.
 func Files(l layout.Layout, f Facts) map[string]string {
 	return map[string]string{
-		l.Etc("containerd.toml"):                     containerd(l, f),
-		l.Etc("certs.d", layout.Depot, "hosts.toml"): depotHosts(),
-		l.Etc("cni", "10-bpa.conflist"):              cni(l),
-		l.Etc("kubelet.yaml"):                        kubelet(l),
-		l.Etc("resolv.conf"):                         resolvConf(),
-		l.Etc("proxy.yaml"):                          proxy(l, f),
+		l.Etc("containerd.toml"):                        containerd(l, f),
+		l.Etc("certs.d", layout.Depot, "hosts.toml"):    depotHosts("http://"+layout.Depot, ""),
+		l.Etc("certs.d", layout.DepotTLS, "hosts.toml"): depotHosts("https://"+layout.DepotTLS, l.DepotCA()),
+		l.Etc("cni", "10-bpa.conflist"):                 cni(l),
+		l.Etc("kubelet.yaml"):                           kubelet(l),
+		l.Etc("resolv.conf"):                            resolvConf(),
+		l.Etc("proxy.yaml"):                             proxy(l, f),
 	}
 }
 

@@ -3,6 +3,7 @@ package layout
 import (
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Default is the state folder when BPA_STATE says nothing.
@@ -39,6 +40,17 @@ func (l Layout) Cache(parts ...string) string { return l.path(append([]string{"c
 
 // DepotDir is the store's content: the registry and the downloads.
 func (l Layout) DepotDir() string { return l.path("depot") }
+
+// DepotCA is the authority that the depot's TLS certificate is signed by; the depot makes it.
+func (l Layout) DepotCA() string { return l.path("depot", "tls", "ca.crt") }
+
+// ToPush gives the name by which the machine itself pushes an image of the depot.
+func ToPush(ref string) string {
+	if path, ok := strings.CutPrefix(ref, Depot+"/"); ok {
+		return DepotLocal + "/" + path
+	}
+	return ref
+}
 
 // CommandLock is held by the command that works on the state folder.
 func (l Layout) CommandLock() string { return l.path(".lock") }

@@ -29,10 +29,11 @@ var users = []user{
 	{"controller-manager", "system:kube-controller-manager", ""},
 	{"scheduler", "system:kube-scheduler", ""},
 	{"proxy", "system:kube-proxy", ""},
+	{"depot", "bpa-depot", ""}, // may ask who a token is and what they may do, by a binding that the machine applies
 }
 
 // Ensure fills dir with three authorities (cluster, front proxy, etcd), the certificates they sign, the key pair of
-// service account tokens, and a <user>.kubeconfig for admin, controller-manager, scheduler, proxy and kubelet.
+// service account tokens, and a <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet.
 func Ensure(dir string, site Site, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make key folder: %w", err)

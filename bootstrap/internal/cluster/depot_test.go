@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/manifests"
+)
+
+// object is what these tests read of a manifest.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name, Namespace string
+		Labels          map[string]string
+	}
+	Spec struct {
+		Selector map[string]any
+		Ports    []port
+	}
+	Endpoints []struct{ Addresses []string }
+	Ports     []port
+}
+
+type port struct {
+	Name       string
+	Port       int
+	TargetPort any
+}
+
+func objects(t *testing.T, text []byte) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	for document := range strings.SplitSeq(string(text), "---\n") {
+		var o object
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		if o.Kind != "" {
+			all[o.Kind+"/"+o.Metadata.Name] = o
+		}
+	}
+	return all
+}
+
+func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
+	text, err := projectManifests(os.DirFS("../../../config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, text)
+	for _, unwanted := range []string{"Deployment/bpa-depot", "PersistentVolumeClaim/depot"} {
+		if _, there := all[unwanted]; there {
+			t.Errorf("%s would be a second depot", unwanted)
+		}
+	}
+	for _, wanted := range []string{"Namespace/bpa-system", "Deployment/bpa-controller", "ClusterRole/bpa-depot-writer", "Service/depot", "EndpointSlice/depot-machine"} {
+		if _, there := all[wanted]; !there {
+			t.Errorf("no %s", wanted)
+		}
+	}
+	if len(all["Service/depot"].Spec.Selector) > 0 {
+		t.Error("the Service selects pods: it is the one for a depot in a pod")
+	}
+	if strings.Index(string(text), "kind: Namespace") > strings.Index(string(text), "kind: Deployment") {
+		t.Error("a Deployment comes before its namespace")
+	}
+}
+
+func TestProjectIsRefusedWhenTheDepotsFilesHaveOtherNames(t *testing.T) {
+	_, err := projectManifests(fstest.MapFS{"depot.yaml": {Data: []byte("kind: X\n")}, "401-depot-service.yaml": {Data: []byte("kind: Y\n")}})
+	if err == nil || !strings.Contains(err.Error(), "400-depot-service.yaml is not there") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// The Service of the machine's depot offers what that of a depot in a pod does, and leads to where the machine listens.
+func TestServiceLeadsToTheMachinesDepot(t *testing.T) {
+	pod, err := os.ReadFile("../../../config/400-depot-service.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := objects(t, pod)["Service/depot"], objects(t, manifests.DepotService)["Service/depot"]
+	if want.Metadata.Namespace != got.Metadata.Namespace || len(got.Spec.Ports) != len(want.Spec.Ports) {
+		t.Fatalf("%+v, in a pod %+v", got, want)
+	}
+	for i, p := range got.Spec.Ports {
+		if q := want.Spec.Ports[i]; p.Name != q.Name || p.Port != q.Port {
+			t.Errorf("port %+v, in a pod %+v", p, q)
+		}
+	}
+	slice := objects(t, manifests.DepotService)["EndpointSlice/depot-machine"]
+	if slice.Metadata.Labels["kubernetes.io/service-name"] != "depot" || slice.Metadata.Namespace != "bpa-system" {
+		t.Errorf("belongs to no Service: %+v", slice.Metadata)
+	}
+	if len(slice.Endpoints) != 1 || len(slice.Endpoints[0].Addresses) != 1 || slice.Endpoints[0].Addresses[0] != layout.NodeIP {
+		t.Errorf("leads to %+v, want %s", slice.Endpoints, layout.NodeIP)
+	}
+	for name, address := range map[string]string{"https": layout.DepotTLS, "http": layout.Depot} {
+		found := false
+		for _, p := range slice.Ports {
+			found = found || p.Name == name && strings.HasSuffix(address, ":"+strconv.Itoa(p.Port))
+		}
+		if !found {
+			t.Errorf("no port %s of %s in %+v", name, address, slice.Ports)
+		}
+	}
+}
+
+func TestKoPushesLocallyAndManifestsNameWhatNodesPull(t *testing.T) {
+	text, err := koRun{base: map[string]string{kubesprayTask: AnsibleImage}}.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), layout.Depot+"/") || strings.Count(string(text), layout.DepotLocal+"/base/") != 2 {
+		t.Errorf("bases must come from where they can be mounted, the local door:\n%s", text)
+	}
+	digest := "@sha256:" + strings.Repeat("0", 64)
+	resolved := asPulled([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
+	if want := "image: " + layout.Depot + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"; string(resolved) != want {
+		t.Errorf("got\n%s\nwant\n%s", resolved, want)
+	}
+	if len(reference.FindAll(resolved, -1)) != 1 {
+		t.Error("the image is not seen as one of the depot")
+	}
+}
