@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,7 @@ type image struct {
 // the registry is asked whether it still has that one under the tag.
 func (s *Site) push(ctx context.Context, i image) error {
 	start := time.Now()
-	ref, err := name.ParseReference(s.Registry+"/"+i.name, name.Insecure)
+	ref, err := name.ParseReference(cmp.Or(s.PushTo, s.Registry)+"/"+i.name, name.Insecure)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ const (
 type Site struct {
 	State     string // the machine's state folder: bin/, cache/, depot/
 	Source    string // this repository
-	Registry  string // host:port of the depot
+	Registry  string // host:port of the depot, as images are named
+	PushTo    string // host:port of the depot's door for this machine; "" means Registry
 	Kubespray string // a checkout of kubespray v2.31.0, or "" for this repository's own playbooks
 	Log       io.Writer
 
