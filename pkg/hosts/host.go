@@ -37,8 +37,10 @@ type Host struct {
 	QAT          bool
 	// Labels are those of the BareMetalHost.
 	Labels map[string]string
-	// NetworkData are the addresses that the host's network data will give it, in their order there.
-	NetworkData []NetworkAddress
+	// NetworkData are the addresses that the host's network data give it, in their order there. NetworkUnread says that it has network data
+	// and that nobody read them: it may have addresses that are not known here.
+	NetworkData   []NetworkAddress
+	NetworkUnread bool
 
 	// Holder has the host; nil: nobody.
 	Holder *Holder

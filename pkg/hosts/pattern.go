@@ -18,7 +18,10 @@ func matches(pattern, text string) bool {
 		r, size := utf8.DecodeRuneInString(text[t:])
 		switch next, width := utf8.DecodeRuneInString(pattern[p:]); {
 		case next == '*' && width > 0:
-			p, star, again = p+width, p+width, t
+			if p++; p == len(pattern) {
+				return true
+			}
+			star, again = p, t
 		case width > 0 && (next == '?' || fold(next) == fold(r)):
 			p, t = p+width, t+size
 		case star >= 0:

@@ -1,8 +1,6 @@
 package facts
 
 import (
-	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,24 +11,31 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// Of describes a host. The hardware is read from its HardwareData, which outlives the status, else from its status; data may be nil.
+// Of describes a host. Each fact of its hardware is read from its HardwareData, which outlives the status, else from its status; data may be
+// nil. The labels are shared with the object, and so are the CPU flags if they are in order already.
 //
-// Metal3 knows nothing of SR-IOV and QAT: the labels contract.LabelSRIOV and contract.LabelQAT on the host say "true" if it has them.
+// Metal3 knows nothing of SR-IOV and QAT. The labels contract.LabelSRIOV and contract.LabelQAT on the host say "true" if it has them, and any
+// other value that it has not. Without the label a host has SR-IOV if one of its network cards is known to have it (see knownSRIOV), and no QAT.
 func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 	h := hosts.Host{
-		Name:     host.Name,
-		UID:      string(host.UID),
-		SRIOV:    host.Labels[contract.LabelSRIOV] == "true",
-		QAT:      host.Labels[contract.LabelQAT] == "true",
-		Holder:   holder(host),
-		Node:     host.Labels[contract.LabelNode],
-		Unusable: unusable(host),
+		Name:          host.Name,
+		UID:           string(host.UID),
+		Labels:        host.Labels,
+		QAT:           says(host.Labels, contract.LabelQAT, false),
+		Holder:        holder(host),
+		Node:          host.Labels[contract.LabelNode],
+		Set:           host.Labels[contract.LabelSet],
+		Standby:       says(host.Labels, contract.LabelStandby, false),
+		NetworkUnread: NetworkDataSecret(host) != "",
 	}
 	boot := strings.ToLower(host.Spec.BootMACAddress)
-	if hw := hardware(host, data); hw != nil {
-		h.CPU = hw.CPU.Count
-		h.Memory = int64(hw.RAMMebibytes) << 20
-		h.NICs = nics(hw.NIC, boot)
+	hardware(&h, host, data, boot)
+	if says(host.Labels, contract.LabelSRIOV, true) {
+		h.SRIOV = slices.ContainsFunc(h.NICs, func(n hosts.NIC) bool { return n.SRIOV }) || says(host.Labels, contract.LabelSRIOV, false)
+	} else {
+		for i := range h.NICs {
+			h.NICs[i].SRIOV = false
+		}
 	}
 	if boot != "" {
 		h.MACs = append(h.MACs, boot)
@@ -40,42 +45,17 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 			h.MACs = append(h.MACs, nic.MAC)
 		}
 	}
+	judge(&h, host)
 	return h
 }
 
-func hardware(host *metal3.BareMetalHost, data *metal3.HardwareData) *metal3.HardwareDetails {
-	if data != nil && data.Spec.HardwareDetails != nil {
-		return data.Spec.HardwareDetails
+// says reads a label that says yes or no; missing is what its absence says.
+func says(labels map[string]string, name string, missing bool) bool {
+	value, has := labels[name]
+	if !has {
+		return missing
 	}
-	return host.Status.HardwareDetails
-}
-
-// nics lists each card once: Metal3 repeats a card with two addresses.
-func nics(reported []metal3.NIC, boot string) []hosts.NIC {
-	var found []hosts.NIC
-	for _, n := range reported {
-		mac := strings.ToLower(n.MAC)
-		if mac == "" {
-			continue
-		}
-		i := slices.IndexFunc(found, func(f hosts.NIC) bool { return f.MAC == mac && f.Name == n.Name })
-		if i < 0 {
-			i = len(found)
-			found = append(found, hosts.NIC{Name: n.Name, MAC: mac})
-		}
-		found[i].Boot = found[i].Boot || n.PXE || mac == boot
-		if ip, ok := address(n.IP); ok && !slices.Contains(found[i].IPs, ip) {
-			found[i].IPs = append(found[i].IPs, ip)
-		}
-	}
-	return found
-}
-
-// address reads an address that other machines can reach: none that is link-local or has a zone.
-func address(text string) (netip.Addr, bool) {
-	ip, err := netip.ParseAddr(text)
-	ip = ip.Unmap()
-	return ip, err == nil && ip.IsGlobalUnicast() && ip.Zone() == ""
+	return strings.EqualFold(value, "true")
 }
 
 func holder(host *metal3.BareMetalHost) *hosts.Holder {
@@ -96,29 +76,15 @@ func holder(host *metal3.BareMetalHost) *hosts.Holder {
 	}
 }
 
-// unusable is why nobody can use a host as it is, in words that complete "host-1 is ..." and "2 hosts: 1 ...".
-func unusable(host *metal3.BareMetalHost) string {
-	state := host.Status.Provisioning.State
-	_, paused := host.Annotations[metal3.PausedAnnotation]
-	_, detached := host.Annotations[metal3.DetachedAnnotation]
+// NetworkDataSecret is the name of the Secret, in the host's namespace, out of which Metal3 configures the host's network; empty: none. As
+// Metal3 does, it takes no Secret of another namespace.
+func NetworkDataSecret(host *metal3.BareMetalHost) string {
+	ref := host.Spec.NetworkData
 	switch {
-	case !host.DeletionTimestamp.IsZero():
-		return "being deleted"
-	case host.Status.ErrorMessage != "" || host.Status.OperationalStatus == metal3.OperationalStatusError:
-		return "in error state" + inBrackets(string(host.Status.ErrorType))
-	case paused:
-		return "paused"
-	case detached || host.Status.OperationalStatus == metal3.OperationalStatusDetached:
-		return "detached"
-	case state != metal3.StateProvisioned && state != metal3.StateExternallyProvisioned:
-		return "not provisioned" + inBrackets(string(state))
-	}
-	return ""
-}
-
-func inBrackets(s string) string {
-	if s == "" {
+	case ref == nil:
+		return host.Spec.PreprovisioningNetworkDataName
+	case ref.Namespace != "" && ref.Namespace != host.Namespace:
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", s)
+	return ref.Name
 }

@@ -19,9 +19,11 @@ var byString = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 func provisioned(change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	host := &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: "host-1", Namespace: "site", UID: "u1"},
+		Spec:       metal3.BareMetalHostSpec{Online: true, Image: &metal3.Image{URL: "http://site/os.qcow2"}},
 		Status: metal3.BareMetalHostStatus{
 			OperationalStatus: metal3.OperationalStatusOK,
-			Provisioning:      metal3.ProvisionStatus{State: metal3.StateProvisioned},
+			PoweredOn:         true,
+			Provisioning:      metal3.ProvisionStatus{State: metal3.StateProvisioned, Image: metal3.Image{URL: "http://site/os.qcow2"}},
 		},
 	}
 	for _, f := range change {
@@ -32,35 +34,6 @@ func provisioned(change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 
 func details(nics ...metal3.NIC) *metal3.HardwareDetails {
 	return &metal3.HardwareDetails{CPU: metal3.CPU{Count: 16}, RAMMebibytes: 32 << 10, NIC: nics}
-}
-
-func TestUnusable(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		change func(*metal3.BareMetalHost)
-		want   string
-	}{
-		{"provisioned", func(h *metal3.BareMetalHost) {}, ""},
-		{"externally provisioned", func(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateExternallyProvisioned }, ""},
-		{"no power known", func(h *metal3.BareMetalHost) { h.Status.OperationalStatus = "" }, ""},
-		{"available", func(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }, "not provisioned (available)"},
-		{"being provisioned", func(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateProvisioning }, "not provisioned (provisioning)"},
-		{"new", func(h *metal3.BareMetalHost) { h.Status = metal3.BareMetalHostStatus{} }, "not provisioned"},
-		{"deleting", func(h *metal3.BareMetalHost) { now := metav1.Now(); h.DeletionTimestamp = &now }, "being deleted"},
-		{"error message", func(h *metal3.BareMetalHost) { h.Status.ErrorMessage = "no power" }, "in error state"},
-		{"error status", func(h *metal3.BareMetalHost) {
-			h.Status.OperationalStatus, h.Status.ErrorType = metal3.OperationalStatusError, metal3.PowerManagementError
-		}, "in error state (power management error)"},
-		{"paused", func(h *metal3.BareMetalHost) { h.Annotations = map[string]string{metal3.PausedAnnotation: ""} }, "paused"},
-		{"detached", func(h *metal3.BareMetalHost) { h.Annotations = map[string]string{metal3.DetachedAnnotation: "true"} }, "detached"},
-		{"detached status", func(h *metal3.BareMetalHost) { h.Status.OperationalStatus = metal3.OperationalStatusDetached }, "detached"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := Of(provisioned(tc.change), nil).Unusable; got != tc.want {
-				t.Errorf("Unusable = %q, want %q", got, tc.want)
-			}
-		})
-	}
 }
 
 func TestHardwareFromEitherObject(t *testing.T) {
@@ -79,6 +52,54 @@ func TestHardwareFromEitherObject(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, Of(inStatus, &metal3.HardwareData{}), byString); diff != "" {
 		t.Errorf("from the status, HardwareData being empty (-want +got):\n%s", diff)
+	}
+}
+
+// TestHardwarePerFact: what one object does not say is taken from the other.
+func TestHardwarePerFact(t *testing.T) {
+	whole := &metal3.HardwareDetails{
+		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R740"},
+		Firmware:     metal3.Firmware{BIOS: metal3.BIOS{Vendor: "Dell Inc.", Version: "2.21.2", Date: "02/19/2024"}},
+		RAMMebibytes: 64 << 10,
+		NIC:          []metal3.NIC{{Name: "eth0", MAC: "02:00:00:00:00:01", Model: "0x8086 0x158B", SpeedGbps: 25, IP: "10.0.0.5"}},
+		Storage:      []metal3.Storage{{Type: metal3.NVME, SizeBytes: 960 * metal3.GigaByte}, {Rotational: true, SizeBytes: 1}, {Name: "/dev/sr0"}},
+		CPU:          metal3.CPU{Arch: "x86_64", Model: "Xeon", ClockMegahertz: 2999.6, Count: 32, Flags: []string{"sse", "AES"}},
+	}
+	want := hosts.Host{
+		Name: "host-1", UID: "u1", CPU: 32, Memory: 64 << 30, Architecture: "x86_64", CPUModel: "Xeon", CPUClock: 3000,
+		CPUFlags: []string{"aes", "sse"}, Vendor: "Dell Inc.", Product: "PowerEdge R740", SRIOV: true,
+		Firmware: contract.Firmware{Vendor: "Dell Inc.", Version: "2.21.2", Date: "02/19/2024"},
+		MACs:     []string{"02:00:00:00:00:01"},
+		NICs: []hosts.NIC{{
+			Name: "eth0", MAC: "02:00:00:00:00:01", IPs: []netip.Addr{netip.MustParseAddr("10.0.0.5")}, Speed: 25, Model: "0x8086 0x158b", SRIOV: true,
+		}},
+		Disks: []hosts.Disk{{Size: 960e9, Type: "NVME"}, {Size: 1, Type: "HDD"}},
+	}
+	in := func(d *metal3.HardwareDetails) *metal3.HardwareData {
+		return &metal3.HardwareData{Spec: metal3.HardwareDataSpec{HardwareDetails: d}}
+	}
+	partial := &metal3.HardwareDetails{RAMMebibytes: 64 << 10, CPU: metal3.CPU{Model: "Xeon"}}
+	old := whole.DeepCopy()
+	old.RAMMebibytes, old.CPU.Model = 1, "replaced"
+	for name, pair := range map[string][2]*metal3.HardwareDetails{
+		"only HardwareData":      {whole, nil},
+		"only the status":        {nil, whole},
+		"HardwareData counts":    {whole, {RAMMebibytes: 1, CPU: metal3.CPU{Count: 1, Arch: "other", Flags: []string{"x"}}, Storage: []metal3.Storage{{SizeBytes: 7}}}},
+		"HardwareData in part":   {partial, old},
+		"HardwareData is empty":  {{}, whole},
+		"the status is in parts": {whole, partial},
+	} {
+		host := provisioned(func(h *metal3.BareMetalHost) { h.Status.HardwareDetails = pair[1] })
+		if diff := cmp.Diff(want, Of(host, in(pair[0])), byString); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestArchitectureOfTheSpec(t *testing.T) {
+	got := Of(provisioned(func(h *metal3.BareMetalHost) { h.Spec.Architecture = "arm64" }), nil)
+	if got.Architecture != "aarch64" {
+		t.Errorf("Architecture = %q", got.Architecture)
 	}
 }
 
@@ -116,12 +137,16 @@ func TestDualStackCardCountsOnce(t *testing.T) {
 }
 
 func TestHolderAndLabels(t *testing.T) {
+	labels := map[string]string{
+		contract.LabelSRIOV: "True", contract.LabelQAT: "no", contract.LabelNode: "workers-1", contract.LabelSet: "workers",
+		contract.LabelStandby: "true", "rack": "r1",
+	}
 	got := Of(provisioned(func(h *metal3.BareMetalHost) {
-		h.Labels = map[string]string{contract.LabelSRIOV: "true", contract.LabelQAT: "no", contract.LabelNode: "worker-1"}
+		h.Labels = labels
 		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning", Name: "edge-1", UID: "p1"}
 	}), nil)
 	want := hosts.Host{
-		Name: "host-1", UID: "u1", SRIOV: true, Node: "worker-1",
+		Name: "host-1", UID: "u1", SRIOV: true, Node: "workers-1", Set: "workers", Standby: true, Labels: labels,
 		Holder: &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: "edge-1", UID: "p1"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -129,5 +154,56 @@ func TestHolderAndLabels(t *testing.T) {
 	}
 	if !(hosts.Owner{Namespace: "site", Name: "edge-1"}).Holds(got) {
 		t.Error("edge-1 does not hold its host")
+	}
+}
+
+// TestSRIOVAndQAT: the label decides where there is one, else the cards; nothing but the label tells of QAT.
+func TestSRIOVAndQAT(t *testing.T) {
+	const able, not = "0x8086 0x1572", "0x14e4 0x165f"
+	for _, tc := range []struct {
+		name, label, model string
+		host, nic          bool
+	}{
+		{"known card", "", able, true, true},
+		{"other card", "", not, false, false},
+		{"other card, label", "true", not, true, false},
+		{"known card, switched off in the firmware", "false", able, false, false},
+		{"known card, a label that says nothing", "", able, true, true},
+		{"known card, label no", "no", able, false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := Of(provisioned(func(h *metal3.BareMetalHost) {
+				if tc.label != "" {
+					h.Labels = map[string]string{contract.LabelSRIOV: tc.label, contract.LabelQAT: tc.label}
+				}
+				h.Status.HardwareDetails = details(metal3.NIC{Name: "eth0", MAC: "02:00:00:00:00:01", Model: tc.model})
+			}), nil)
+			if got.SRIOV != tc.host || got.NICs[0].SRIOV != tc.nic || got.QAT != (tc.label == "true") {
+				t.Errorf("SR-IOV of the host %t, of the card %t, QAT %t", got.SRIOV, got.NICs[0].SRIOV, got.QAT)
+			}
+		})
+	}
+}
+
+func TestNetworkDataSecret(t *testing.T) {
+	ref := func(namespace, name string) func(*metal3.BareMetalHost) {
+		return func(h *metal3.BareMetalHost) {
+			h.Spec.NetworkData = &corev1.SecretReference{Namespace: namespace, Name: name}
+		}
+	}
+	before := func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "before" }
+	for _, tc := range []struct {
+		host *metal3.BareMetalHost
+		want string
+	}{
+		{provisioned(), ""},
+		{provisioned(before), "before"},
+		{provisioned(before, ref("", "net")), "net"},
+		{provisioned(ref("site", "net")), "net"},
+		{provisioned(ref("kube-system", "net")), ""},
+	} {
+		if got := NetworkDataSecret(tc.host); got != tc.want || Of(tc.host, nil).NetworkUnread != (tc.want != "") {
+			t.Errorf("%+v: Secret %q, want %q", tc.host.Spec, got, tc.want)
+		}
 	}
 }

@@ -1,0 +1,127 @@
+package facts
+
+import (
+	"cmp"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// hardware fills in what the host is made of. Either object may be missing, or have only some of the facts; lists are taken whole from one.
+func hardware(h *hosts.Host, host *metal3.BareMetalHost, data *metal3.HardwareData, boot string) {
+	first, second := &metal3.HardwareDetails{}, &metal3.HardwareDetails{}
+	if host.Status.HardwareDetails != nil {
+		second = host.Status.HardwareDetails
+	}
+	if data != nil && data.Spec.HardwareDetails != nil {
+		first = data.Spec.HardwareDetails
+	}
+	h.CPU = max(0, cmp.Or(first.CPU.Count, second.CPU.Count))
+	h.Memory = int64(max(0, cmp.Or(first.RAMMebibytes, second.RAMMebibytes))) << 20
+	h.Architecture = architecture(cmp.Or(first.CPU.Arch, second.CPU.Arch, host.Spec.Architecture))
+	h.CPUModel = cmp.Or(first.CPU.Model, second.CPU.Model)
+	h.CPUClock = megahertz(cmp.Or(first.CPU.ClockMegahertz, second.CPU.ClockMegahertz))
+	h.CPUFlags = Flags(longer(first.CPU.Flags, second.CPU.Flags))
+	h.Vendor = cmp.Or(first.SystemVendor.Manufacturer, second.SystemVendor.Manufacturer)
+	h.Product = cmp.Or(first.SystemVendor.ProductName, second.SystemVendor.ProductName)
+	bios, other := first.Firmware.BIOS, second.Firmware.BIOS
+	h.Firmware = contract.Firmware{
+		Vendor: cmp.Or(bios.Vendor, other.Vendor), Version: cmp.Or(bios.Version, other.Version), Date: cmp.Or(bios.Date, other.Date),
+	}
+	h.NICs = nics(longer(first.NIC, second.NIC), boot)
+	h.Disks = disks(longer(first.Storage, second.Storage))
+}
+
+// longer is the first list, unless it is empty.
+func longer[T any](first, second []T) []T {
+	if len(first) > 0 {
+		return first
+	}
+	return second
+}
+
+// architecture is as Metal3 writes it, also where a person wrote it as Go does.
+func architecture(name string) string {
+	switch name {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	}
+	return name
+}
+
+func megahertz(clock metal3.ClockSpeed) int {
+	const most = 1e6
+	if clock > 0 && clock < most {
+		return int(math.Round(float64(clock)))
+	}
+	return 0
+}
+
+// Flags are CPU flags in the form that package hosts asks for: sorted, lower case. Those that are so already are not copied.
+func Flags(flags []string) []string {
+	if slices.IsSorted(flags) && !slices.ContainsFunc(flags, func(f string) bool { return f != strings.ToLower(f) }) {
+		return flags
+	}
+	sorted := make([]string, 0, len(flags))
+	for _, f := range flags {
+		sorted = append(sorted, strings.ToLower(f))
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// nics lists each card once: Metal3 repeats a card with two addresses.
+func nics(reported []metal3.NIC, boot string) []hosts.NIC {
+	var found []hosts.NIC
+	for _, n := range reported {
+		mac := strings.ToLower(n.MAC)
+		if mac == "" {
+			continue
+		}
+		i := slices.IndexFunc(found, func(f hosts.NIC) bool { return f.MAC == mac && f.Name == n.Name })
+		if i < 0 {
+			i = len(found)
+			found = append(found, hosts.NIC{Name: n.Name, MAC: mac})
+		}
+		f := &found[i]
+		f.Boot = f.Boot || n.PXE || mac == boot
+		f.Speed = max(f.Speed, n.SpeedGbps)
+		f.Model = cmp.Or(f.Model, Model(n.Model))
+		f.SRIOV = f.SRIOV || knownSRIOV(f.Model)
+		if ip, ok := address(n.IP); ok && !slices.Contains(f.IPs, ip) {
+			f.IPs = append(f.IPs, ip)
+		}
+	}
+	return found
+}
+
+// address reads an address that other machines can reach: none that is link-local or has a zone.
+func address(text string) (netip.Addr, bool) {
+	ip, err := netip.ParseAddr(text)
+	ip = ip.Unmap()
+	return ip, err == nil && ip.IsGlobalUnicast() && ip.Zone() == ""
+}
+
+// disks are those with a size. Older Metal3 tells only whether one rotates.
+func disks(reported []metal3.Storage) []hosts.Disk {
+	var found []hosts.Disk
+	for _, d := range reported {
+		if d.SizeBytes <= 0 {
+			continue
+		}
+		kind := d.Type
+		if kind == "" && d.Rotational {
+			kind = metal3.HDD
+		}
+		found = append(found, hosts.Disk{Size: int64(d.SizeBytes), Type: string(kind)})
+	}
+	return found
+}

@@ -1,0 +1,45 @@
+package facts
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Model writes the PCI ids of a network card as Metal3 does, "0x8086 0x1572": vendor, device. It reads them also in upper case, without 0x,
+// with a colon between them and, where one number has more than four digits, in decimals. Any other text, such as a name, is left as it is.
+func Model(text string) string {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || unicode.IsSpace(r) })
+	if len(parts) != 2 {
+		return strings.TrimSpace(text)
+	}
+	base := 16
+	for _, part := range parts {
+		if len(part) == 5 {
+			base = 10
+		}
+	}
+	vendor, ok := pciID(parts[0], base)
+	device, okay := pciID(parts[1], base)
+	if !ok || !okay {
+		return strings.TrimSpace(text)
+	}
+	if canonical := fmt.Sprintf("0x%04x 0x%04x", vendor, device); canonical != text {
+		return canonical
+	}
+	return text
+}
+
+// pciID reads 0x8086, or 8086 in the given base. Shorter numbers without 0x are hardly ids.
+func pciID(text string, base int) (uint64, bool) {
+	digits, prefixed := strings.CutPrefix(strings.ToLower(text), "0x")
+	switch {
+	case prefixed:
+		base = 16
+	case len(digits) < 4:
+		return 0, false
+	}
+	id, err := strconv.ParseUint(digits, base, 16)
+	return id, err == nil
+}

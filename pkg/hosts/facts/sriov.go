@@ -1,0 +1,39 @@
+package facts
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed sriov.txt
+var sriovTable string
+
+// card is a line of the table.
+type card struct {
+	model  string // as package hosts writes it, "0x8086 0x1572"
+	driver string
+	name   string
+}
+
+// cards reads the table, whose form a test keeps.
+func cards() []card {
+	var all []card
+	for line := range strings.Lines(sriovTable) {
+		if fields := strings.Fields(line); len(fields) > 3 && fields[0] != "#" {
+			all = append(all, card{model: "0x" + fields[0] + " 0x" + fields[1], driver: fields[2], name: strings.Join(fields[3:], " ")})
+		}
+	}
+	return all
+}
+
+var sriovModels = sync.OnceValue(func() map[string]bool {
+	models := map[string]bool{}
+	for _, c := range cards() {
+		models[c.model] = true
+	}
+	return models
+})
+
+// knownSRIOV reports whether network cards of a model, in the form of Model, have SR-IOV. Whether the firmware has it switched on nobody knows.
+func knownSRIOV(model string) bool { return sriovModels()[model] }
