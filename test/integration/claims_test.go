@@ -111,7 +111,7 @@ func prepareHosts(t *testing.T, admin client.Client) {
 		if err := admin.Create(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
-		h.Status.Provisioning.State = metal3.StateProvisioned
+		h.Status.Provisioning.State = metal3.StateExternallyProvisioned
 		h.Status.HardwareDetails = &metal3.HardwareDetails{
 			CPU: metal3.CPU{Count: 8}, RAMMebibytes: 16 << 10, NIC: []metal3.NIC{{Name: "eth0", MAC: hostMAC(n), IP: fmt.Sprintf("10.0.0.%d", n+1)}},
 		}

@@ -43,7 +43,7 @@ func host(n int, change ...func(*metal3.BareMetalHost)) client.Object {
 	h := &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: "site", UID: "u1"},
 		Status: metal3.BareMetalHostStatus{
-			Provisioning: metal3.ProvisionStatus{State: metal3.StateProvisioned},
+			Provisioning: metal3.ProvisionStatus{State: metal3.StateExternallyProvisioned},
 			HardwareDetails: &metal3.HardwareDetails{
 				CPU: metal3.CPU{Count: 8}, RAMMebibytes: 16 << 10,
 				NIC: []metal3.NIC{{Name: "eth0", MAC: fmt.Sprintf("02:00:00:00:00:%02x", n), IP: fmt.Sprintf("10.0.0.%d", n)}},

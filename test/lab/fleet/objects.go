@@ -16,6 +16,9 @@ const (
 	labelNamespace = "lab.bpa.akraino.org/namespace"
 	keyConfig      = "ssh-public-key"
 	authorizedKeys = "authorized_keys"
+
+	// osImage is what Metal3 would have installed; nobody downloads it. Metal3 takes a host back that names no image any more.
+	osImage = "http://images.lab/debian-12.qcow2"
 )
 
 func makeNamespace(name string) *corev1.Namespace {
@@ -90,7 +93,9 @@ func makeHost(namespace string, s Shape, mac string) *metal3.BareMetalHost {
 			Labels:      map[string]string{labelHost: s.Name},
 			Annotations: map[string]string{"lab.bpa.akraino.org/fiction": "CPU, memory and disks are invented; addresses are real"},
 		},
-		Spec: metal3.BareMetalHostSpec{Online: true, BootMACAddress: mac},
+		Spec: metal3.BareMetalHostSpec{Online: true, BootMACAddress: mac, Image: &metal3.Image{
+			URL: osImage, Checksum: "http://images.lab/SHA256SUMS", ChecksumType: metal3.SHA256,
+		}},
 	}
 }
 
@@ -103,7 +108,7 @@ func makeStatus(s Shape, hardware *metal3.HardwareDetails) metal3.BareMetalHostS
 			State:    metal3.StateProvisioned,
 			ID:       "lab-" + s.Name,
 			BootMode: metal3.UEFI,
-			Image:    metal3.Image{URL: "http://images.lab/debian-12.qcow2"},
+			Image:    metal3.Image{URL: osImage},
 		},
 	}
 	if s.Broken {
