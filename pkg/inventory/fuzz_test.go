@@ -125,7 +125,7 @@ func checkVars(t *testing.T, r contract.Request, text []byte) {
 	}
 	want := []string{"kube_version", "kube_network_plugin", "kube_pods_subnet", "kube_service_addresses", "kubeconfig_localhost"}
 	if r.DepotURL != "" {
-		want = append(want, slices.Collect(maps.Keys(depotVars("")))...)
+		want = append(want, slices.Collect(maps.Keys(depotVars("", false)))...)
 	}
 	want = slices.Compact(slices.Sorted(slices.Values(append(want, slices.Collect(maps.Keys(r.Vars))...))))
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(found))); diff != "" {

@@ -172,3 +172,27 @@ func TestRenderRefuses(t *testing.T) {
 func vars(name string) func(*contract.Request) {
 	return func(r *contract.Request) { r.Vars = map[string]json.RawMessage{name: json.RawMessage("1")} }
 }
+
+// Over TLS with a certificate of its own, containerd is told the path of the CA on the node, and never to look away.
+func TestDepotWithItsOwnCA(t *testing.T) {
+	r := request(func(r *contract.Request) { r.DepotURL, r.DepotCA = "https://10.60.0.1:5443", "PEM" })
+	got, err := Render(r, []contract.Node{master("master-1", "10.60.0.11")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vars struct {
+		Mirrors []mirror `json:"containerd_registries_mirrors"`
+	}
+	if err := json.Unmarshal(got.GroupVars, &vars); err != nil {
+		t.Fatal(err)
+	}
+	want := mirrorHost{Host: r.DepotURL, Capabilities: []string{"pull", "resolve"}, CA: contract.DepotCAPath}
+	for _, m := range vars.Mirrors {
+		if diff := cmp.Diff([]mirrorHost{want}, m.Mirrors); diff != "" || m.Server != r.DepotURL {
+			t.Errorf("%s, server %s (-want +got):\n%s", m.Prefix, m.Server, diff)
+		}
+	}
+	if len(vars.Mirrors) != len(registries) {
+		t.Errorf("%d mirrors, want %d", len(vars.Mirrors), len(registries))
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // groupVars are kubespray's variables for all hosts. The person's own win.
@@ -19,7 +21,7 @@ func groupVars(c checked) ([]byte, error) {
 		"kubeconfig_localhost": false,
 	}
 	if c.request.DepotURL != "" {
-		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/")))
+		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
 	}
 	for name, value := range c.request.Vars {
 		vars[name] = value
@@ -37,9 +39,13 @@ func groupVars(c checked) ([]byte, error) {
 // registries are those that kubespray's images come from. Nodes ask the depot in their stead, so images keep their names.
 var registries = []string{"registry.k8s.io", "docker.io", "quay.io", "ghcr.io"}
 
-// depotVars send every download to the depot, which keeps files under the upstream's host and path.
-func depotVars(depot string) map[string]any {
-	files := depot + "/files/"
+// depotVars send every download to the depot, which keeps files under the upstream's host and path. With a CA of its own containerd is told
+// where the node has it; whatever else downloads asks the system's store, which the kubespray task puts it into.
+func depotVars(depot string, ownCA bool) map[string]any {
+	files, ca := depot+"/files/", ""
+	if ownCA {
+		ca = contract.DepotCAPath
+	}
 	var mirrors []mirror
 	for _, registry := range registries {
 		mirrors = append(mirrors, mirror{
@@ -49,6 +55,7 @@ func depotVars(depot string) map[string]any {
 				Host:         depot,
 				Capabilities: []string{"pull", "resolve"},
 				SkipVerify:   strings.HasPrefix(depot, "http://"),
+				CA:           ca,
 			}},
 		})
 	}
@@ -72,4 +79,5 @@ type mirrorHost struct {
 	Host         string   `json:"host"`
 	Capabilities []string `json:"capabilities"`
 	SkipVerify   bool     `json:"skip_verify"`
+	CA           string   `json:"ca,omitempty"` // path on the node
 }

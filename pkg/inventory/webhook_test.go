@@ -24,7 +24,7 @@ func TestTheWebhookKnowsWhatIsRefusedHere(t *testing.T) {
 	}
 	for _, text := range odd {
 		for field, p := range map[string]*v1alpha1.Provisioning{
-			"name": {Spec: v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{text: {CPU: 1}}}}},
+			"name": {Spec: v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{text: {HostRequirements: v1alpha1.HostRequirements{CPU: 1}}}}}},
 			"user": {Spec: v1alpha1.ProvisioningSpec{SSH: v1alpha1.SSHSpec{User: text}}},
 			"host": {Spec: v1alpha1.ProvisioningSpec{Depot: v1alpha1.DepotSpec{URL: "http://" + text + ":5000"}}},
 			"path": {Spec: v1alpha1.ProvisioningSpec{Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000/" + text}}},

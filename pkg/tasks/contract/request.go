@@ -27,6 +27,10 @@ type Request struct {
 	SSHPort           int    `json:"sshPort"`
 	// DepotURL is the site's store without a trailing slash; empty: the Internet.
 	DepotURL string `json:"depotURL,omitempty"`
+	// DepotCA is the certificate, PEM, of who signs the depot's; empty: the nodes know it, or the depot speaks plain HTTP.
+	DepotCA string `json:"depotCA,omitempty"`
+	// Connected: what the depot lacks may be fetched from the Internet.
+	Connected bool `json:"connected,omitempty"`
 	// Vars are the person's own kubespray variables, merged last.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }

@@ -79,12 +79,20 @@ func knock(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned s
 	} else if err != nil {
 		return nil, err
 	}
-	return conn.HostKey(), nil
+	return conn.HostKey(), trust(ctx, in.Request, conn)
+}
+
+// reason is why a node cannot be worked on.
+func reason(err error) contract.Reason {
+	if errors.Is(err, errNoTrust) {
+		return contract.ReasonPlaybookFailed
+	}
+	return node.Reason(err)
 }
 
 // rank orders reasons by how much a person is needed.
 func rank(err error) int {
-	return slices.Index([]contract.Reason{contract.ReasonHostUnreachable, contract.ReasonSSHDenied, contract.ReasonHostKeyChanged}, node.Reason(err))
+	return slices.Index([]contract.Reason{contract.ReasonHostUnreachable, contract.ReasonSSHDenied, contract.ReasonHostKeyChanged}, reason(err))
 }
 
 // worst tells of the node that needs a person most, and names the others.
@@ -102,8 +110,8 @@ func worst(in Input, failed []error) error {
 		return cmp.Compare(rank(failed[b]), rank(failed[a]))
 	})
 	first, others := bad[0], bad[1:]
-	reason, n := node.Reason(failed[first]), in.Nodes[first]
-	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, reason))
+	why, n := reason(failed[first]), in.Nodes[first]
+	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, why))
 	if len(others) > 0 {
 		names := make([]string, len(others))
 		for i, other := range others {
@@ -111,7 +119,7 @@ func worst(in Input, failed []error) error {
 		}
 		message += fmt.Sprintf(" And %s: %s.", some(len(others), "more node"), outcome.Cut(strings.Join(names, ", "), 200))
 	}
-	return &outcome.Error{Reason: reason, Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
+	return &outcome.Error{Reason: why, Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
 
 // advice says what to do next.
@@ -120,6 +128,8 @@ func advice(in Input, n contract.Node, reason contract.Reason) string {
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("If the machine was installed anew on purpose, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s; if not, something else answers at its address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
+	case contract.ReasonPlaybookFailed:
+		return "The nodes must be able to take over the depot's certificate; with the package ca-certificates in the OS image they are."
 	case contract.ReasonSSHDenied:
 		return "Put the public half of the SSH Secret's key on the host, or set spec.ssh."
 	}
