@@ -32,7 +32,7 @@ func host(n int) *metal3.BareMetalHost {
 	return &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: namespace, Labels: map[string]string{"rack": "r1"}},
 		Status: metal3.BareMetalHostStatus{
-			Provisioning: metal3.ProvisionStatus{State: metal3.StateProvisioned},
+			Provisioning: metal3.ProvisionStatus{State: metal3.StateExternallyProvisioned},
 			HardwareDetails: &metal3.HardwareDetails{
 				CPU: metal3.CPU{Count: 8}, RAMMebibytes: 16 << 10,
 				NIC: []metal3.NIC{{Name: "eth0", MAC: fmt.Sprintf("02:00:00:00:00:%02x", n), IP: fmt.Sprintf("10.0.0.%d", n)}},
@@ -58,7 +58,7 @@ func site(n int, meddle interceptor.Funcs) client.WithWatch {
 func wants(names ...string) contract.Request {
 	r := contract.Request{Provisioning: "edge-1", Namespace: namespace, UID: "p1"}
 	for _, name := range names {
-		r.Slots = append(r.Slots, contract.Slot{Name: name, Roles: []string{contract.RoleControlPlane, contract.RoleWorker}, CPU: 8})
+		r.Slots = append(r.Slots, contract.Slot{Name: name, Roles: []string{contract.RoleControlPlane, contract.RoleWorker}, Needs: contract.Needs{CPU: 8}})
 	}
 	return r
 }
@@ -66,14 +66,14 @@ func wants(names ...string) contract.Request {
 // holders maps each held host to "holder/node".
 func holders(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
-	w, err := read(ctx, c, namespace)
-	if err != nil {
+	var list metal3.BareMetalHostList
+	if err := c.List(ctx, &list); err != nil {
 		t.Fatal(err)
 	}
 	held := map[string]string{}
-	for _, h := range w.facts {
-		if h.Holder != nil {
-			held[h.Name] = h.Holder.Name + "/" + h.Node
+	for _, h := range list.Items {
+		if ref := h.Spec.ConsumerRef; ref != nil {
+			held[h.Name] = ref.Name + "/" + h.Labels[contract.LabelNode]
 		}
 	}
 	return held
@@ -269,7 +269,7 @@ func TestMakeGivesBackOnFailure(t *testing.T) {
 				return err
 			},
 		}, broken},
-		{"the reading back fails", ctx, onList(4, func(client.WithWatch) error { return broken }), broken},
+		{"the reading back fails", ctx, onList(3, func(client.WithWatch) error { return broken }), broken},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := site(3, tc.meddle)
@@ -281,7 +281,7 @@ func TestMakeGivesBackOnFailure(t *testing.T) {
 	}
 }
 
-// onList is onPatch for the lists: 1 and 2 read the world, 3 and 4 read it back.
+// onList is onPatch for the lists: 1 and 2 read the world, 3 looks at what is ours then.
 func onList(number int32, first func(c client.WithWatch) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{
@@ -298,7 +298,7 @@ func onList(number int32, first func(c client.WithWatch) error) interceptor.Func
 
 func TestMakeNoticesTheft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := site(3, onList(4, func(c client.WithWatch) error { return seize(c, "host-1", "machine-1") }))
+		c := site(3, onList(3, func(c client.WithWatch) error { return seize(c, "host-1", "machine-1") }))
 		if _, err := Make(t.Context(), c, wants("a", "b")); err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,14 @@ func TestReleaseGoesOnAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("connection reset")
-	failing := interceptor.NewClient(c, onPatch(2, func(client.WithWatch, string) error { return broken }))
+	failing := interceptor.NewClient(c, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if obj.GetName() == "host-2" {
+				return broken
+			}
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	})
 	released, err := Release(ctx, failing, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1", "host-2", "gone", "host-3"})
 	if !errors.Is(err, broken) || !cmp.Equal([]string{"host-1", "host-3"}, released) {
 		t.Errorf("Release = %v, %v; want host-1 and host-3, and the failure told", released, err)
