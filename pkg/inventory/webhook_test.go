@@ -39,7 +39,7 @@ func TestTheWebhookKnowsWhatIsRefusedHere(t *testing.T) {
 func agree(t *testing.T, p *v1alpha1.Provisioning) {
 	p.ObjectMeta = metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}
 	if len(p.Spec.Masters) == 0 {
-		p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {CPU: 1}}}
+		p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 1}}}}
 	}
 	p.SetDefaults(t.Context())
 	if p.Validate(t.Context()).Filter(apis.ErrorLevel) != nil {

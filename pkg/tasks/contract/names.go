@@ -22,6 +22,8 @@ const (
 	AnnotationQuarantine = "bpa.akraino.org/quarantine"
 	// AnnotationOSImage on a host says that we gave it its operating system, and which: the URL of the image.
 	AnnotationOSImage = "bpa.akraino.org/os-image"
+	// AnnotationOSImageBefore on such a host is what its spec was before, as JSON of what we replaced: it gets that back when it is released.
+	AnnotationOSImageBefore = "bpa.akraino.org/os-image-before"
 	// AnnotationRequestDigest on a PipelineRun is the digest of the request it was started with.
 	AnnotationRequestDigest = "bpa.akraino.org/request-digest"
 	// AnnotationRetry on a Provisioning, with any new value, asks for another attempt after a failure for good.
@@ -88,6 +90,9 @@ const (
 	ResultEndpoint        = "endpoint"         // collect-kubeconfig: https://address:port
 	ResultVersion         = "version"          // collect-kubeconfig: what the new API server calls its version, such as v1.35.4
 )
+
+// DepotCAPath is where a node keeps the certificate of Request.DepotCA.
+const DepotCAPath = "/etc/bpa/depot-ca.crt"
 
 // MaxText bounds, in bytes, the free text in one result: all results of a task share 4096 bytes of termination message.
 const MaxText = 900
