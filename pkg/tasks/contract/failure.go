@@ -8,6 +8,9 @@ const (
 	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
 	// ReasonAddressMissing: a claimed host has no usable address in its hardware facts. A person must act.
 	ReasonAddressMissing Reason = "AddressMissing"
+	// ReasonHostProvisioningFailed: Metal3 could not put the operating system on a host; the hosts are given back. A person must act, since every
+	// attempt erases disks: correct spec.osImage, or put the host in quarantine so that another is taken.
+	ReasonHostProvisioningFailed Reason = "HostProvisioningFailed"
 	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. May go away.
 	ReasonHostUnreachable Reason = "HostUnreachable"
 	// ReasonSSHDenied: the host refuses the user or the key. A person must act.
