@@ -32,6 +32,7 @@ var rooms = []room{
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/tasks/contract/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},

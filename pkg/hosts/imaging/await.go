@@ -1,0 +1,108 @@
+package imaging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+const (
+	// longest bounds the wait, for a run without a time limit: the largest images of the slowest servers take half of it.
+	longest = 90 * time.Minute
+	// often is how often a line says what goes on although nothing changes.
+	often = 30 * time.Second
+	// breath is the pause after a watch that ended, so that a broken API server is not asked without end.
+	breath = time.Second
+)
+
+// Await returns once each of a Provisioning's nodes has its operating system: those that were not given one by us have it already. A host that
+// Metal3 fails on, or that is taken from us, is a *Failed. The log says what each host does, and for how long.
+func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
+	ctx, stop := context.WithTimeoutCause(ctx, longest, fmt.Errorf("hosts do not get their operating system within %s", longest))
+	defer stop()
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	w := &waiting{log: log, tick: tick.C, holder: request.Provisioning, nodes: map[string]string{}, states: map[string]state{}, failed: map[string]error{}}
+	for _, node := range nodes {
+		w.nodes[node.Host] = node.Name
+	}
+	scope := []client.ListOption{client.InNamespace(request.Namespace), client.MatchingLabels{contract.LabelCluster: request.Provisioning}}
+	for {
+		version, err := w.look(ctx, c, scope)
+		if done, failed := w.done(); err == nil && (done || failed != nil) {
+			return failed
+		}
+		if err == nil {
+			done, failed := w.follow(ctx, c, version, scope)
+			if done || failed != nil {
+				return failed
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err, w.open())
+		case <-time.After(breath):
+		}
+	}
+}
+
+// look reads the hosts as they are. The version is where a watch goes on.
+func (w *waiting) look(ctx context.Context, c client.Reader, scope []client.ListOption) (version string, err error) {
+	var list metal3.BareMetalHostList
+	if err := c.List(ctx, &list, scope...); err != nil {
+		return "", fmt.Errorf("list the claimed BareMetalHosts: %w", err)
+	}
+	there := map[string]bool{}
+	for i := range list.Items {
+		there[list.Items[i].Name] = true
+		w.see(&list.Items[i])
+	}
+	for host := range w.nodes {
+		if !there[host] {
+			w.gone(host)
+		}
+	}
+	return list.ResourceVersion, nil
+}
+
+// follow sees every change until all is done, a host failed, or the watch ends, which is no failure.
+func (w *waiting) follow(ctx context.Context, c client.WithWatch, version string, scope []client.ListOption) (done bool, failed error) {
+	options := append(slices.Clone(scope), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+	events, err := c.Watch(ctx, &metal3.BareMetalHostList{}, options...)
+	if err != nil {
+		return false, nil
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-w.tick:
+			w.tell()
+			continue
+		case event, open := <-events.ResultChan():
+			host, ok := event.Object.(*metal3.BareMetalHost)
+			switch {
+			case !open || !ok: // an error, such as a version that is too old: look again
+				return false, nil
+			case event.Type == watch.Deleted: // or not of our label any more
+				w.gone(host.Name)
+			default:
+				w.see(host)
+			}
+		}
+		if done, failed = w.done(); done || failed != nil {
+			return done, failed
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package imaging
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// before is what Put replaced in the spec of a host: of the references only those that it set.
+type before struct {
+	Online      bool                    `json:"online"`
+	UserData    *corev1.SecretReference `json:"userData,omitempty"`
+	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
+	MetaData    *corev1.SecretReference `json:"metaData,omitempty"`
+	Set         []string                `json:"set,omitempty"` // the references that were set, by their names in the spec
+}
+
+// Ours reports whether the host's operating system is one that Put asked for.
+func Ours(host *metal3.BareMetalHost) bool {
+	_, ours := host.Annotations[contract.AnnotationOSImage]
+	return ours
+}
+
+// Put asks Metal3 to put the image on a host and to start it. A host that has an image, ours or not, is left as it is: Metal3 would erase it.
+func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
+	if host.Spec.Image != nil || host.Spec.CustomDeploy != nil {
+		return
+	}
+	was := before{Online: host.Spec.Online}
+	for _, f := range []struct {
+		name, secret string
+		field, was   **corev1.SecretReference
+	}{
+		{"userData", image.UserData, &host.Spec.UserData, &was.UserData},
+		{"networkData", image.NetworkData, &host.Spec.NetworkData, &was.NetworkData},
+		{"metaData", image.MetaData, &host.Spec.MetaData, &was.MetaData},
+	} {
+		if f.secret == "" {
+			continue
+		}
+		*f.was = *f.field
+		*f.field = &corev1.SecretReference{Name: Expand(f.secret, host.Name, node), Namespace: host.Namespace}
+		was.Set = append(was.Set, f.name)
+	}
+	host.Spec.Image = &metal3.Image{URL: image.URL, Checksum: image.Checksum, ChecksumType: metal3.ChecksumType(image.ChecksumType)}
+	if image.Format != "" {
+		host.Spec.Image.DiskFormat = &image.Format
+	}
+	host.Spec.Online = true
+	if host.Annotations == nil {
+		host.Annotations = map[string]string{}
+	}
+	remembered, _ := json.Marshal(was) // cannot fail: plain fields
+	host.Annotations[contract.AnnotationOSImage] = image.URL
+	host.Annotations[contract.AnnotationOSImageBefore] = string(remembered)
+}
+
+// TakeAway undoes Put: Metal3 deprovisions the host. A host whose operating system is not ours is left as it is.
+func TakeAway(host *metal3.BareMetalHost) {
+	if !Ours(host) {
+		return
+	}
+	var was before
+	// What a person has made unreadable is not given back; the references then stay, since they may be his.
+	if err := json.Unmarshal([]byte(host.Annotations[contract.AnnotationOSImageBefore]), &was); err == nil {
+		host.Spec.Online = was.Online
+	}
+	for name, f := range map[string][2]**corev1.SecretReference{
+		"userData":    {&host.Spec.UserData, &was.UserData},
+		"networkData": {&host.Spec.NetworkData, &was.NetworkData},
+		"metaData":    {&host.Spec.MetaData, &was.MetaData},
+	} {
+		if slices.Contains(was.Set, name) {
+			*f[0] = *f[1]
+		}
+	}
+	host.Spec.Image = nil
+	delete(host.Annotations, contract.AnnotationOSImage)
+	delete(host.Annotations, contract.AnnotationOSImageBefore)
+}
+
+// Secrets are the names of the Secrets that a host is given together with the image.
+func Secrets(image contract.OSImage, host, node string) []string {
+	var names []string
+	for _, name := range []string{image.UserData, image.NetworkData, image.MetaData} {
+		if name != "" {
+			names = append(names, Expand(name, host, node))
+		}
+	}
+	return names
+}
+
+// Expand puts the names of a host and its node into the name of a Secret.
+func Expand(name, host, node string) string {
+	return strings.NewReplacer("$(host)", host, "$(node)", node).Replace(name)
+}
