@@ -45,7 +45,7 @@ func TestContest(t *testing.T) {
 				request := wants()
 				request.Provisioning = fmt.Sprintf("edge-%d", i)
 				for n := range sizes[i] {
-					request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), CPU: 8})
+					request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), Needs: contract.Needs{CPU: 8}})
 				}
 				// A pin to some host makes them want different sets.
 				request.Slots[0].MAC = fmt.Sprintf("02:00:00:00:00:%02x", 1+r.IntN(5))

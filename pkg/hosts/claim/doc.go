@@ -1,6 +1,8 @@
 // Package claim takes and gives back hosts at the API server: a host is held by whom its spec.consumerRef names.
 //
-// Its invariant: a claim is all or nothing, and no host is ever taken from somebody else. Every write carries the resourceVersion that was
-// read, so of two claimants the API server stops one; hosts are taken in the order of their names, so of several contesting claimants one
-// always gets through. The client must read from the API server, not from a cache. It imports nothing of Tekton or knative.
+// Its invariant: a claim is all or nothing, and no host is ever taken from somebody else. A claim may be decided on what a cache says, since
+// every write carries the resourceVersion that was read: of two claimants the API server stops one. Hosts are taken one by one in the order of
+// their names, so of several contesting claimants one always gets through. A claimant that dies leaves hosts in its Provisioning's name: the
+// next one finishes, or whoever knows that nothing was installed on them gives them back; this package never releases for lack of a fit. It
+// imports nothing of Tekton or knative.
 package claim

@@ -4,29 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
+// atOnce bounds how many hosts are released at the same time. Their order does not matter: nobody waits for the second to give back the first.
+const atOnce = 4
+
 // Release gives back those of the named hosts that are the owner's own, and tells which it did. A host that is gone or somebody else's is
-// none of our business. It tries all, whatever fails on the way.
+// none of our business. It tries all, whatever fails on the way. What we put on a host, Metal3 takes off: that is in the same write.
 func Release(ctx context.Context, c client.Client, me hosts.Owner, names []string) (released []string, err error) {
-	var failed []error
+	known := map[string]*metal3.BareMetalHost{}
 	for _, name := range names {
-		did, err := releaseOne(ctx, c, me, name)
-		if err != nil {
-			failed = append(failed, fmt.Errorf("release host %s: %w", name, err))
-		}
-		if did {
-			released = append(released, name)
-		}
+		known[name] = nil
 	}
-	return released, errors.Join(failed...)
+	return giveBack(ctx, c, me, known)
 }
 
 // ReleaseAll gives back every host of the namespace that is the owner's own.
@@ -35,31 +36,44 @@ func ReleaseAll(ctx context.Context, c client.Client, me hosts.Owner) (released 
 	if err := c.List(ctx, &list, client.InNamespace(me.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", me.Namespace, err)
 	}
-	var ours []string
+	ours := map[string]*metal3.BareMetalHost{}
 	for i := range list.Items {
-		if me.Holds(facts.Of(&list.Items[i], nil)) {
-			ours = append(ours, list.Items[i].Name)
+		if host := &list.Items[i]; me.Holds(facts.Of(host, nil)) {
+			ours[host.Name] = host
 		}
 	}
-	return Release(ctx, c, me, ours)
+	return giveBack(ctx, c, me, ours)
 }
 
-func releaseOne(ctx context.Context, c client.Client, me hosts.Owner, name string) (bool, error) {
-	var err error
-	for range rereads {
-		host := &metal3.BareMetalHost{}
-		if err = c.Get(ctx, client.ObjectKey{Namespace: me.Namespace, Name: name}, host); err != nil {
-			return false, client.IgnoreNotFound(err)
-		}
-		if !me.Holds(facts.Of(host, nil)) {
-			return false, nil
-		}
-		changed := host.DeepCopy()
-		changed.Spec.ConsumerRef = nil
-		dropLabels(changed)
-		if err = patch(ctx, c, host, changed); !apierrors.IsConflict(err) {
-			return err == nil, client.IgnoreNotFound(err)
-		}
+// giveBack releases hosts, of which some are known as they last were; nil: not known.
+func giveBack(ctx context.Context, c client.Client, me hosts.Owner, known map[string]*metal3.BareMetalHost) (released []string, err error) {
+	names := slices.Sorted(maps.Keys(known))
+	failed := make([]error, len(names))
+	var lock sync.Mutex
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	for i, name := range names {
+		all.Go(func() error {
+			did, err := change(ctx, c, me, name, known[name], free)
+			if err != nil {
+				failed[i] = fmt.Errorf("release host %s: %w", name, err)
+			}
+			if did {
+				lock.Lock()
+				defer lock.Unlock()
+				released = append(released, name)
+			}
+			return nil
+		})
 	}
-	return false, err
+	_ = all.Wait() // they tell of their failures above
+	slices.Sort(released)
+	return released, errors.Join(failed...)
+}
+
+// free makes a host nobody's, and bare again if it was before.
+func free(host *metal3.BareMetalHost) {
+	imaging.TakeAway(host)
+	host.Spec.ConsumerRef = nil
+	dropLabels(host)
 }

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -28,21 +29,33 @@ const rereads = 5
 
 // take claims one host, or changes the labels of one that is ours.
 func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
-	seen := essence(host)
-	if !c.me.Holds(seen) {
-		// Noted first: after a broken connection nobody knows whether the host is ours. To give back what is not ours does nothing.
-		c.taken = append(c.taken, host.Name)
-	}
+	seen := essence(host, c.request)
+	isNew := !c.me.Holds(seen)
 	var err error
 	for range rereads {
-		if err = c.write(ctx, host, placed); !apierrors.IsConflict(err) {
+		changed := c.claimed(host, placed)
+		if same(host, changed) {
+			return nil
+		}
+		if isNew {
+			// Noted first: after a broken connection nobody knows whether the host is ours. To give back what is not ours does nothing.
+			c.taken[host.Name] = nil
+		}
+		if err = write(ctx, c.client, host, changed); err == nil {
+			if isNew {
+				c.taken[host.Name] = changed
+			}
+			c.written = changed.ResourceVersion
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
 			break
 		}
 		fresh := &metal3.BareMetalHost{}
 		if err = c.client.Get(ctx, client.ObjectKeyFromObject(host), fresh); err != nil {
 			break
 		}
-		if !reflect.DeepEqual(essence(fresh), seen) {
+		if !reflect.DeepEqual(essence(fresh, c.request), seen) {
 			return errLost
 		}
 		host = fresh
@@ -53,12 +66,40 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 	return err
 }
 
-// essence is what a decision about a host was based on, apart from its HardwareData.
-func essence(host *metal3.BareMetalHost) hosts.Host { return facts.Of(host, nil) }
+// essence is what a decision about a host was based on, apart from its HardwareData. Labels that the request does not look at are
+// none of it, nor is what Metal3 says of its health: others write them at any time.
+func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
+	h := facts.Of(host, nil)
+	h.Trouble = ""
+	looked := lookedAt(request)
+	h.Labels = maps.Clone(h.Labels)
+	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(looked, label) })
+	if len(h.Labels) == 0 {
+		h.Labels = nil
+	}
+	return h
+}
 
-// write puts our reference and labels on a host, if nobody has changed it since it was read. It is a patch, so that fields of newer versions
-// of Metal3 are kept, with the resourceVersion in it, so that it fails where an update would.
-func (c *claimant) write(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
+// lookedAt are the labels of hosts that matter to a request.
+func lookedAt(request contract.Request) (labels []string) {
+	of := func(n contract.Needs) {
+		for _, term := range n.Labels {
+			labels = append(labels, term.Key)
+		}
+	}
+	for _, slot := range request.Slots {
+		of(slot.Needs)
+	}
+	for _, set := range request.Sets {
+		if of(set.Needs); set.Spread != nil {
+			labels = append(labels, set.Spread.TopologyKey)
+		}
+	}
+	return labels
+}
+
+// claimed is the host with our reference and labels on it and, if it has no operating system yet, our image.
+func (c *claimant) claimed(host *metal3.BareMetalHost, placed hosts.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: hosts.Group + "/v1alpha1",
@@ -68,50 +109,41 @@ func (c *claimant) write(ctx context.Context, host *metal3.BareMetalHost, placed
 		UID:        types.UID(c.request.UID),
 	}
 	dropLabels(changed)
-	if changed.Labels == nil {
-		changed.Labels = map[string]string{}
-	}
-	changed.Labels[contract.LabelCluster] = c.request.Provisioning
-	changed.Labels[contract.LabelNode] = placed.Node
+	setLabel(changed, contract.LabelCluster, c.request.Provisioning)
+	setLabel(changed, contract.LabelNode, placed.Node)
 	for _, role := range placed.Roles {
-		changed.Labels[contract.LabelRolePrefix+role] = "true"
+		setLabel(changed, contract.LabelRolePrefix+role, "true")
 	}
-	return patch(ctx, c.client, host, changed)
+	if placed.Set != "" {
+		setLabel(changed, contract.LabelSet, placed.Set)
+	}
+	if placed.Standby {
+		setLabel(changed, contract.LabelStandby, "true")
+	}
+	if c.images(host) {
+		imaging.Put(changed, *c.request.OSImage, placed.Node)
+	}
+	return changed
 }
 
-func patch(ctx context.Context, c client.Client, host, changed *metal3.BareMetalHost) error {
-	if reflect.DeepEqual(host.Labels, changed.Labels) && reflect.DeepEqual(host.Spec.ConsumerRef, changed.Spec.ConsumerRef) {
-		return nil
-	}
-	return c.Patch(ctx, changed, client.MergeFromWithOptions(host, client.MergeFromWithOptimisticLock{}))
+// images reports whether the host is to get the request's image: standby hosts too, for a standby that must be installed first is none.
+func (c *claimant) images(host *metal3.BareMetalHost) bool {
+	return c.request.OSImage != nil && facts.Of(host, nil).Bare && host.Spec.Image == nil
 }
+
+func setLabel(host *metal3.BareMetalHost, label, value string) {
+	if host.Labels == nil {
+		host.Labels = map[string]string{}
+	}
+	host.Labels[label] = value
+}
+
+// claimLabels are the labels of a claim, apart from those of roles.
+var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby}
 
 // dropLabels removes the labels of a claim; those that describe hardware stay.
 func dropLabels(host *metal3.BareMetalHost) {
 	maps.DeleteFunc(host.Labels, func(label, _ string) bool {
-		return label == contract.LabelCluster || label == contract.LabelNode || strings.HasPrefix(label, contract.LabelRolePrefix)
+		return slices.Contains(claimLabels, label) || strings.HasPrefix(label, contract.LabelRolePrefix)
 	})
-}
-
-// read lists the hosts of a namespace with their hardware. An older Metal3 has no HardwareData; then the hosts' status tells it.
-func read(ctx context.Context, c client.Client, namespace string) (world, error) {
-	var hardware metal3.HardwareDataList
-	if err := c.List(ctx, &hardware, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-		return world{}, fmt.Errorf("list the HardwareData of namespace %s: %w", namespace, err)
-	}
-	data := map[string]*metal3.HardwareData{}
-	for i := range hardware.Items {
-		data[hardware.Items[i].Name] = &hardware.Items[i]
-	}
-	var list metal3.BareMetalHostList
-	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return world{}, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", namespace, err)
-	}
-	w := world{objects: map[string]*metal3.BareMetalHost{}}
-	for i := range list.Items {
-		host := &list.Items[i]
-		w.objects[host.Name] = host
-		w.facts = append(w.facts, facts.Of(host, data[host.Name]))
-	}
-	return w, nil
 }
