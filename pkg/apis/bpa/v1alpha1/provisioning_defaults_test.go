@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"context"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -73,27 +72,22 @@ func TestNamesThatKubectlDropsComeBack(t *testing.T) {
 	}
 }
 
-// Whatever is written, defaulting it again changes nothing: the webhook may be called twice for one request.
-func TestDefaultsAreIdempotent(t *testing.T) {
-	texts := []string{"", "v", "vv1.35.4", "1.35.4", "http://depot//", "/", " v1", "10.0.0.0/8", "flannel"}
-	for seed := range uint64(500) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		text := func() string { return texts[r.IntN(len(texts))] }
-		once := &Provisioning{Spec: ProvisioningSpec{
-			PodSubnet:  text(),
-			Kubernetes: KubernetesSpec{Version: text(), ServiceSubnet: text(), NetworkPlugin: text()},
-			SSH:        SSHSpec{User: text(), Port: int32(r.IntN(3)), SecretName: text()},
-			Depot:      DepotSpec{URL: text()},
-		}}
-		once.Name = text()
-		if r.IntN(2) == 0 {
-			once.Labels = map[string]string{"cluster": text()}
-		}
-		once.SetDefaults(context.Background())
-		twice := once.DeepCopy()
-		twice.SetDefaults(context.Background())
-		if diff := cmp.Diff(once, twice); diff != "" {
-			t.Fatalf("seed %d (-once +twice):\n%s", seed, diff)
-		}
+func TestDefaultsOfNodes(t *testing.T) {
+	const hardware = "disks: [{type: nvme}, {count: 2, type: tape}], nics: [{}, {count: 3}]"
+	got := provisioning(t, "masters: [{m: {"+hardware+"}}]\nworkers: [{w: {"+hardware+"}}]\n"+
+		"nodeSets: [{name: a, count: {active: 1}, topologyKey: rack, "+hardware+"}, {name: b, count: {active: 1}},"+
+		" {name: c, role: control-plane, count: {active: 1}, topologyKey: rack, maxSkew: 2, whenUnsatisfiable: ScheduleAnyway}]").Spec
+
+	filled := HostRequirements{Disks: []DiskRequirement{{Count: 1, Type: "NVME"}, {Count: 2, Type: "tape"}}, NICs: []NICRequirement{{Count: 1}, {Count: 3}}}
+	want := got.DeepCopy()
+	want.Masters = []map[string]Master{{"m": {HostRequirements: filled}}}
+	want.Workers = []map[string]Worker{{"w": {HostRequirements: filled}}}
+	want.NodeSets = []NodeSet{
+		{Name: "a", Role: "worker", Count: NodeCount{Active: 1}, HostRequirements: filled, TopologyKey: "rack", MaxSkew: 1, WhenUnsatisfiable: "DoNotSchedule"},
+		{Name: "b", Role: "worker", Count: NodeCount{Active: 1}},
+		{Name: "c", Role: "control-plane", Count: NodeCount{Active: 1}, TopologyKey: "rack", MaxSkew: 2, WhenUnsatisfiable: "ScheduleAnyway"},
+	}
+	if diff := cmp.Diff(want, &got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

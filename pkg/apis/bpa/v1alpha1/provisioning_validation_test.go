@@ -147,6 +147,13 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// withStandby is the cluster with a node set that has so many hosts to spare.
+func withStandby(p *Provisioning, standby int32) *Provisioning {
+	p = p.DeepCopy()
+	p.Spec.NodeSets = []NodeSet{{Name: "s", Role: RoleWorker, Count: NodeCount{Active: 1, Standby: standby}}}
+	return p
+}
+
 func TestUpdates(t *testing.T) {
 	bad := provisioning(t, "masters: [{m: {cpu: -1}}]")
 	good := provisioning(t, "masters: [{m: {cpu: 1}}]")
@@ -172,6 +179,8 @@ func TestUpdates(t *testing.T) {
 		{"status alone", apis.WithinSubResourceUpdate(context.Background(), good, "status"), bad, "", ""},
 		{"installed cluster changes", apis.WithinUpdate(context.Background(), installed), changed, "", ignored},
 		{"installed cluster is paused", apis.WithinUpdate(context.Background(), installed), paused, "", ""},
+		{"installed cluster gets a standby", apis.WithinUpdate(context.Background(), withStandby(installed, 1)), withStandby(installed, 2), "", ""},
+		{"installed cluster grows", apis.WithinUpdate(context.Background(), installed), withStandby(installed, 1), "", ignored},
 		{"cluster changes before it is installed", apis.WithinUpdate(context.Background(), good), changed, "", ""},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -25,7 +26,9 @@ func (h *HostRequirements) HostArchitecture() string {
 func (h *HostRequirements) setDefaults() {
 	for i := range h.Disks {
 		orDefault(&h.Disks[i].Count, 1)
-		h.Disks[i].Type = strings.ToUpper(h.Disks[i].Type)
+		if known := strings.ToUpper(h.Disks[i].Type); slices.Contains(diskTypes, known) {
+			h.Disks[i].Type = known
+		}
 	}
 	for i := range h.NICs {
 		orDefault(&h.NICs[i].Count, 1)
