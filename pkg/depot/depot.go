@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/depot/archive"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
@@ -130,7 +131,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 		return err
 	}
 	d.gate = limits.NewGate(o.limits, &limits.StorageMeter{Driver: d.store.Driver, Path: store.BlobsPath, Dir: d.store.Dir()})
-	d.uploads = uploads.New(d.store, d.gate, nil, o.log)
+	d.uploads = uploads.New(d.store, d.gate, &archive.Importer{Store: d.store, Gate: d.gate}, o.log)
 	return d.uploads.Recover(ctx)
 }
 

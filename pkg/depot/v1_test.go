@@ -17,6 +17,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
@@ -338,4 +343,36 @@ func TestPushesRespectTheLimits(t *testing.T) {
 	url := serve(t, t.TempDir(), depot.WithLimits(limits.Limits{MaxUpload: 8, Quota: 4})).URL
 	call(t, "POST", url+"/v2/a/blobs/uploads/?digest=sha256:"+sha("123456789"), strings.NewReader("123456789")).want(t, 413)
 	call(t, "POST", url+"/v2/a/blobs/uploads/?digest=sha256:"+sha("12345"), strings.NewReader("12345")).want(t, 507, "quota")
+}
+
+func TestUploadedArchiveCanBePulled(t *testing.T) {
+	server := serve(t, t.TempDir())
+	img := randomImage(t)
+	tag, err := name.NewTag("registry.k8s.io/kube-proxy:v1.35.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := tarball.Write(tag, img, &archive); err != nil {
+		t.Fatal(err)
+	}
+	const kind = "/v1/baremetalcluster/alpha/beta/container_images"
+	size := archive.Len()
+	create(t, server.URL+kind, record("proxy.tar", size, "")).want(t, 201)
+	patch(t, server.URL+kind+"/proxy.tar", 0, archive.String()).want(t, 204)
+	ask(t, "GET", server.URL+kind+"/proxy.tar").want(t, 200, `"images":["kube-proxy:v1.35.4"]`)
+	pulled, err := remote.Image(reference(t, server, "kube-proxy:v1.35.4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(pulled); err != nil {
+		t.Error(err)
+	}
+	ask(t, "GET", server.URL+kind+"/proxy.tar/content").want(t, 200)
+
+	call(t, "PUT", server.URL+kind+"/bad.tar/content", strings.NewReader("this is no archive, and never was one")).want(t, 422, "cannot be read")
+	ask(t, "GET", server.URL+kind+"/bad.tar").want(t, 404)
+	if got := ask(t, "GET", server.URL+"/v2/_catalog").want(t, 200); strings.Contains(got.body, "bad") {
+		t.Errorf("a refused archive is in the catalog: %s", got.body)
+	}
 }

@@ -87,6 +87,15 @@ func putManifest(ctx context.Context, repo distribution.Repository, doc Document
 	return desc, err
 }
 
+// DeleteManifest removes a manifest of a repository, if it is there.
+func (s *Store) DeleteManifest(ctx context.Context, repository string, d digest.Digest) error {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return err
+	}
+	return deleteManifest(ctx, repo, d)
+}
+
 func deleteManifest(ctx context.Context, repo distribution.Repository, d digest.Digest) error {
 	manifests, err := repo.Manifests(ctx)
 	if err != nil {

@@ -183,33 +183,40 @@ func (s *Store) Abort(ctx context.Context, repository, id string) error {
 	return err
 }
 
-// Add stores what r yields as a blob of a repository.
-func (s *Store) Add(ctx context.Context, repository string, r io.Reader) (v1.Descriptor, error) {
+// OtherContentError says that a blob is not what it was said to be.
+type OtherContentError struct{ Computed digest.Digest }
+
+func (e *OtherContentError) Error() string {
+	return "the content is another: it has " + e.Computed.String()
+}
+
+// AddKnown stores what r yields as a blob of a repository, if it has the
+// digest and the size that are expected; else nothing is stored.
+func (s *Store) AddKnown(ctx context.Context, repository string, r io.Reader, want digest.Digest, size int64) (v1.Descriptor, error) {
 	id, err := s.Begin(ctx, repository)
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
-	desc, err := s.add(ctx, repository, id, r)
-	if err != nil {
+	desc := v1.Descriptor{MediaType: "application/octet-stream", Digest: want, Size: size}
+	if err := s.addKnown(ctx, repository, id, r, desc); err != nil {
 		return v1.Descriptor{}, errors.Join(err, s.Abort(context.WithoutCancel(ctx), repository, id))
 	}
 	return desc, nil
 }
 
-func (s *Store) add(ctx context.Context, repository, id string, r io.Reader) (v1.Descriptor, error) {
+func (s *Store) addKnown(ctx context.Context, repository, id string, r io.Reader, want v1.Descriptor) error {
 	size, err := s.Append(ctx, repository, id, 0, r)
 	if err != nil {
-		return v1.Descriptor{}, err
+		return err
 	}
 	d, err := s.Digest(ctx, repository, id, size)
 	if err != nil {
-		return v1.Descriptor{}, err
+		return err
 	}
-	if err := s.Commit(ctx, repository, id, d, size); err != nil {
-		return v1.Descriptor{}, err
+	if d != want.Digest || size != want.Size {
+		return &OtherContentError{d}
 	}
-	desc := v1.Descriptor{MediaType: "application/octet-stream", Digest: d, Size: size}
-	return desc, s.Link(ctx, repository, desc)
+	return s.Commit(ctx, repository, id, d, size)
 }
 
 func uploadPath(repository, id, file string) string {

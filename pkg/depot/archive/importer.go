@@ -1,0 +1,174 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/distribution/distribution/v3"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// Importer brings archives into a store, within the limits of a gate.
+type Importer struct {
+	Store *store.Store
+	Gate  *limits.Gate
+}
+
+// Import reads an archive of size bytes that is called name, and returns the
+// references of its images, without a registry. What is wrong with the archive
+// is a Refusal, and leaves no image behind.
+func (i *Importer) Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	r := &reader{open: open, packed: size, most: i.Gate.Limits().MaxUpload}
+	p, err := r.plan(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := i.drop(ctx, p.blobs); err != nil {
+		return nil, err
+	}
+	if err := i.makeRoom(p.blobs); err != nil {
+		return nil, err
+	}
+	if err := i.addBlobs(ctx, r, p.blobs); err != nil {
+		return nil, err
+	}
+	return i.publish(ctx, p.images)
+}
+
+// drop takes off the list what the store has already.
+func (i *Importer) drop(ctx context.Context, blobs map[string]blob) error {
+	for name, b := range blobs {
+		size, err := i.Store.Blob(ctx, b.digest)
+		if err != nil && !store.IsAbsent(err) {
+			return err
+		}
+		if err == nil && size == b.size {
+			delete(blobs, name)
+		}
+	}
+	return nil
+}
+
+func (i *Importer) makeRoom(blobs map[string]blob) error {
+	var total int64
+	for _, b := range blobs {
+		total += b.size
+	}
+	if err := i.Gate.Room(total); err != nil {
+		return fmt.Errorf("its images need room of their own: %w", err)
+	}
+	return nil
+}
+
+func (i *Importer) addBlobs(ctx context.Context, r *reader, blobs map[string]blob) error {
+	if len(blobs) == 0 {
+		return nil
+	}
+	return r.each(func(name string, _ int64, body io.Reader) error {
+		b, ok := blobs[name]
+		if !ok {
+			return nil
+		}
+		delete(blobs, name)
+		buffered := bufio.NewReader(body)
+		_, err := i.Store.AddKnown(ctx, artifact.Staging, buffered, b.digest, b.size)
+		var other *store.OtherContentError
+		if errors.As(err, &other) {
+			return refuse("%s has sha256 %s, not %s as its manifest says", name, other.Computed.Encoded(), b.digest.Encoded())
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return broken(err)
+		}
+		return err
+	})
+}
+
+// publish makes the manifests pullable by digest, and when all of them are,
+// moves the tags.
+func (i *Importer) publish(ctx context.Context, images []image) ([]string, error) {
+	var u undo
+	for _, img := range images {
+		for _, r := range img.refs {
+			if err := i.putManifests(ctx, r, img, &u); err != nil {
+				return nil, errors.Join(err, u.run(ctx, i.Store))
+			}
+		}
+	}
+	var names []string
+	for _, img := range images {
+		for _, r := range img.refs {
+			if err := i.tag(ctx, r, img.manifests[len(img.manifests)-1]); err != nil {
+				return nil, err
+			}
+			names = append(names, r.String())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func (i *Importer) putManifests(ctx context.Context, r ref, img image, u *undo) error {
+	repo, err := i.Store.Repository(ctx, r.repository)
+	if err != nil {
+		return refuse("image name %s: %v", r, err)
+	}
+	if err := u.note(ctx, i.Store, r.repository); err != nil {
+		return err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range img.manifests {
+		there, err := manifests.Exists(ctx, m.digest)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		u.manifests = append(u.manifests, made{r.repository, m.digest})
+		if err := i.putManifest(ctx, manifests, r, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Importer) putManifest(ctx context.Context, manifests distribution.ManifestService, r ref, m manifest) error {
+	for _, b := range m.blobs {
+		if err := i.Store.Link(ctx, r.repository, b); err != nil {
+			return err
+		}
+	}
+	parsed, _, err := distribution.UnmarshalManifest(m.mediaType, m.body)
+	if err != nil {
+		return refuse("manifest %s: %v", m.digest, err)
+	}
+	_, err = manifests.Put(ctx, parsed)
+	var wrong distribution.ErrManifestVerification
+	if errors.As(err, &wrong) {
+		return refuse("manifest %s: %v", m.digest, err)
+	}
+	return err
+}
+
+func (i *Importer) tag(ctx context.Context, r ref, m manifest) error {
+	repo, err := i.Store.Repository(ctx, r.repository)
+	if err != nil {
+		return err
+	}
+	desc := v1.Descriptor{MediaType: m.mediaType, Digest: m.digest, Size: int64(len(m.body))}
+	if err := repo.Tags(ctx).Tag(ctx, r.tag, desc); err != nil {
+		return fmt.Errorf("tag %s: %w", r, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package archive
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// ref is where an image is pulled from: a name without its registry, since
+// nodes ask the depot in place of any registry.
+type ref struct{ repository, tag string }
+
+func (r ref) String() string { return r.repository + ":" + r.tag }
+
+// parseRef reads a name as docker does: busybox is library/busybox:latest.
+func parseRef(name string) (ref, error) {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return ref{}, refuse("image name %q: %v", name, err)
+	}
+	tagged, ok := reference.TagNameOnly(reference.TrimNamed(named)).(reference.Tagged)
+	if given, has := named.(reference.Tagged); has {
+		tagged, ok = given, true
+	}
+	r := ref{repository: reference.Path(named)}
+	if !ok || strings.HasPrefix(r.repository+"/", artifact.ReservedPrefix) {
+		return ref{}, refuse("image name %q: names below %s are the depot's own", name, artifact.ReservedPrefix)
+	}
+	r.tag = tagged.Tag()
+	return r, nil
+}
+
+// refsOf finds the names of an image in a layout: the full one if a tool gave
+// it, docker's list if it is there too, else the layout's reference. That may
+// be a tag alone, and then the archive's own name is the image's.
+func refsOf(root v1.Descriptor, archive string, c contents, i image) ([]ref, error) {
+	if full := root.Annotations[annotationContainerd]; full != "" {
+		r, err := parseRef(full)
+		return []ref{r}, err
+	}
+	given := root.Annotations[v1.AnnotationRefName]
+	if strings.ContainsAny(given, ":/") {
+		r, err := parseRef(given)
+		return []ref{r}, err
+	}
+	if names := savedNames(c, i); len(names) > 0 {
+		var refs []ref
+		for _, name := range names {
+			r, err := parseRef(name)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, r)
+		}
+		return refs, nil
+	}
+	if given == "" {
+		return nil, refuse("image %s has no name: set the annotation %s in its index.json", root.Digest, v1.AnnotationRefName)
+	}
+	r, err := parseRef(baseName(archive) + ":" + given)
+	if err == nil {
+		r.repository = strings.TrimPrefix(r.repository, "library/")
+	}
+	return []ref{r}, err
+}
+
+// savedNames are docker's names for the image whose config this one has.
+func savedNames(c contents, i image) []string {
+	for _, s := range c.saved {
+		for _, m := range i.manifests {
+			if len(m.blobs) > 0 && path.Clean(s.Config) == blobFile(m.blobs[0].Digest) {
+				return slices.Clone(s.RepoTags)
+			}
+		}
+	}
+	return nil
+}
+
+func baseName(archive string) string {
+	name := strings.ToLower(archive)
+	for _, ending := range []string{".gz", ".zst", ".tgz", ".tar", ".oci"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
