@@ -25,10 +25,10 @@ type Depot struct {
 
 // Options say how the depot is reached. The zero value is for one that anybody may write to, or that is only read.
 type Options struct {
-	// TokenFile has the Kubernetes token that writing takes.
+	// TokenFile has the Kubernetes token that writing takes. It is sent over TLS only.
 	TokenFile string
-	// CAFile has the depot's CA, if it is none that the system knows.
-	CAFile string
+	// CA is the certificate, PEM, of who signs the depot's, if it is none that the system knows.
+	CA []byte
 	// Dial is how connections are made; nil: as usual. Whatever it is, only the depot's own address is dialled.
 	Dial Dial
 }
@@ -39,7 +39,7 @@ func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	if err != nil || base.Host == "" || base.Path != "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("depot URL %q is not like http://10.60.0.1:5000", rawURL)
 	}
-	roots, err := authority(o.CAFile)
+	roots, err := authority(o.CA)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	if d.registry, err = name.NewRegistry(base.Host); err != nil {
 		return nil, fmt.Errorf("depot URL %q: %w", rawURL, err)
 	}
-	wire := identified{schemed{transport(base, o.Dial, roots), base}, base.Host, o.TokenFile}
+	wire := identified{schemed{transport(base, o.Dial, roots), base}, base, o.TokenFile}
 	d.client = &http.Client{Transport: wire}
 	// Asked once here, the library does not ask again for each repository.
 	asked, err := registry.NewWithContext(ctx, d.registry, authn.Anonymous, registry.NewRetry(wire), nil)

@@ -146,22 +146,22 @@ func TestTokenAndTLS(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	ca, tokenFile := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "token")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := errors.Join(os.WriteFile(ca, certificate, 0o600), os.WriteFile(tokenFile, []byte(token+"\n"), 0o600)); err != nil {
+	tokenFile := filepath.Join(dir, "token")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(tokenFile, []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := doors.Connect(t.Context(), server.URL, doors.Options{TokenFile: tokenFile}); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("without its CA: %v", err)
 	}
-	to, err := doors.Connect(t.Context(), server.URL, doors.Options{TokenFile: tokenFile, CAFile: ca})
+	to, err := doors.Connect(t.Context(), server.URL, doors.Options{TokenFile: tokenFile, CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, there, err := to.FileState(t.Context(), "a", false); err != nil || !there {
 		t.Errorf("with token and CA: %t, %v", there, err)
 	}
-	nobody, err := doors.Connect(t.Context(), server.URL, doors.Options{CAFile: ca})
+	nobody, err := doors.Connect(t.Context(), server.URL, doors.Options{CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
@@ -120,24 +119,4 @@ func (d *Depot) check(resp *http.Response, codes ...int) error {
 		return d.explain(err)
 	}
 	return nil
-}
-
-// Index reads a small file as a whole: at most max bytes of it. It is nil if there is no such file.
-func (d *Depot) Index(ctx context.Context, path string, max int64) ([]byte, error) {
-	if _, there, err := d.FileState(ctx, path, false); err != nil || !there {
-		return nil, err
-	}
-	body, _, err := d.GetFile(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, max+1))
-	if err == nil && int64(len(text)) > max {
-		err = fmt.Errorf("it has more than %d bytes", max)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("file %s: %w", strings.TrimSpace(path), err)
-	}
-	return text, nil
 }

@@ -81,7 +81,7 @@ func (d *Depot) explain(err error) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w; the depot wants a token: kubectl create token ACCOUNT makes one", err)
+		return fmt.Errorf("%w; the depot wants a token: kubectl create token ACCOUNT --audience=depot.bpa.akraino.org", err)
 	case http.StatusForbidden:
 		return fmt.Errorf("%w; the token's account may not do that: bind it to the ClusterRole bpa-depot-writer", err)
 	case http.StatusInsufficientStorage, http.StatusRequestEntityTooLarge:

@@ -56,31 +56,28 @@ func hostPort(base *url.URL) string {
 	return net.JoinHostPort(base.Hostname(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
 }
 
-// authority reads a file of PEM certificates; without a name those of the system count.
-func authority(file string) (*x509.CertPool, error) {
-	if file == "" {
+// authority is who signs the depot's certificate; without one those count that the system knows.
+func authority(pem []byte) (*x509.CertPool, error) {
+	if len(pem) == 0 {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("the depot's CA: %w", err)
-	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("the depot's CA: %s has no PEM certificate", file)
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the depot's CA is no PEM certificate")
 	}
 	return pool, nil
 }
 
-// identified sends the token with each request to the depot. The file is read each time: Kubernetes renews it.
+// identified sends the token with each request to the depot, unless others could read it on the way. The file is read each time: Kubernetes
+// renews it.
 type identified struct {
 	http.RoundTripper
-	host      string
+	base      *url.URL
 	tokenFile string
 }
 
 func (i identified) RoundTrip(r *http.Request) (*http.Response, error) {
-	if i.tokenFile == "" || r.URL.Host != i.host || r.Header.Get("Authorization") != "" {
+	if i.tokenFile == "" || i.base.Scheme != "https" || r.URL.Host != i.base.Host || r.Header.Get("Authorization") != "" {
 		return i.RoundTripper.RoundTrip(r)
 	}
 	token, err := os.ReadFile(i.tokenFile)

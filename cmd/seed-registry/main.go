@@ -1,0 +1,128 @@
+// Command seed-registry is the task of that name: "seed-registry list" has the playbooks say what an installation needs, "seed-registry seed"
+// sees to it that the depot has it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/seedregistry"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+)
+
+type options struct {
+	provisioning, namespace, requestDir, list string
+	playbooksDir, scratchDir, system          string
+	depot, tokenFile, platforms               string
+}
+
+func main() {
+	var o options
+	var step string
+	if len(os.Args) > 1 {
+		step, os.Args = os.Args[1], append(os.Args[:1], os.Args[2:]...)
+	}
+	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
+	flag.StringVar(&o.namespace, "namespace", "", "its namespace")
+	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
+	flag.StringVar(&o.list, "list", "", "file that the step list writes and the step seed reads")
+	flag.StringVar(&o.playbooksDir, "playbooks-dir", "/kubespray", "list: folder with the playbooks and their ansible.cfg")
+	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: folder to write to")
+	flag.StringVar(&o.system, "system", "", "list: operating system of the hosts as family/distribution/major, such as Debian/Ubuntu/24; empty: packages are not listed")
+	flag.StringVar(&o.depot, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
+	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
+	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
+	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	flag.Parse()
+
+	steps := map[string]func(context.Context, options, contract.Request) (map[string]string, error){"list": list, "seed": seed}
+	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		run, ok := steps[step]
+		if !ok {
+			return nil, fmt.Errorf("%q is no step: list and seed are", step)
+		}
+		request, err := workspace.Request(o.requestDir, o.namespace, o.provisioning)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, o, request)
+	})
+}
+
+func list(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
+	in := seedregistry.ListInput{Request: request, PlaybooksDir: o.playbooksDir, ScratchDir: o.scratchDir}
+	if o.system != "" {
+		parts := strings.Split(o.system, "/")
+		if len(parts) != 3 {
+			return nil, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("system %q is not like Debian/Ubuntu/24", o.system))
+		}
+		in.System = seedregistry.System{Family: parts[0], Distribution: parts[1], Major: parts[2]}
+	}
+	needed, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
+		Playbook: func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
+			return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+		},
+		Log: os.Stdout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return nil, seedregistry.WriteList(o.list, needed)
+}
+
+func seed(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
+	needed, err := seedregistry.ReadList(o.list)
+	if err != nil {
+		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	in := seedregistry.Input{List: needed, Depot: request.DepotURL, Connected: request.Connected}
+	if o.depot != "" && in.Depot != "" {
+		in.Depot = o.depot
+	}
+	if in.Platforms, err = platforms(o.platforms); err != nil {
+		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	out, err := seedregistry.Run(ctx, in, seedregistry.Ports{
+		Depot: func(ctx context.Context, url string) (*doors.Depot, error) {
+			return doors.Connect(ctx, url, doors.Options{TokenFile: present(o.tokenFile), CA: []byte(request.DepotCA)})
+		},
+		Upstream: func() (carry.Source, error) { return carry.NewUpstream(nil) },
+		Log:      os.Stdout,
+		Now:      time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Results(), nil
+}
+
+// present is the file if there is one: a site whose depot wants no token mounts none.
+func present(file string) string {
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
+}
+
+func platforms(text string) (all []v1.Platform, err error) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		p, err := v1.ParsePlatform(part)
+		if err != nil {
+			return nil, fmt.Errorf("platform %q: %w", part, err)
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}

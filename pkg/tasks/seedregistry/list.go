@@ -1,0 +1,205 @@
+package seedregistry
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// ListInput is what the first step is given.
+type ListInput struct {
+	Request contract.Request
+	System  System
+	// PlaybooksDir has the playbooks: kubespray, or others with an entry point artifacts.yml of their own.
+	PlaybooksDir string
+	// ScratchDir is a folder to write to.
+	ScratchDir string
+}
+
+// ListPorts are what the first step works with.
+type ListPorts struct {
+	// Playbook runs ansible-playbook and returns its exit status.
+	Playbook func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error)
+	Log      io.Writer
+}
+
+// entry is the playbook that other playbooks bring themselves.
+const entry = "artifacts.yml"
+
+// kubesprayEntry is ours for kubespray, which has none.
+//
+//go:embed kubespray.yml
+var kubesprayEntry []byte
+
+// List has the playbooks say what they want from the depot for this request. No host is touched.
+func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, error) {
+	if in.Request.DepotURL == "" {
+		fmt.Fprintln(ports.Log, "No depot is named: nodes fetch for themselves what they need, from the Internet.")
+		return artifacts.List{}, nil
+	}
+	nodes, err := standIns(in.Request)
+	if err != nil {
+		return artifacts.List{}, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	playbook, err := prepare(in, nodes)
+	if err != nil {
+		return artifacts.List{}, err
+	}
+	fmt.Fprintf(ports.Log, "Ask %s what %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
+	if err := run(ctx, in, ports, playbook); err != nil {
+		return artifacts.List{}, err
+	}
+	list, err := collect(in, nodes, ports.Log)
+	if err != nil {
+		return artifacts.List{}, outcome.Because(contract.ReasonPlaybookFailed, err)
+	}
+	fmt.Fprintf(ports.Log, "%d images, %d files, %d packages\n", len(list.Images), len(list.Files), len(list.Packages))
+	return list, nil
+}
+
+func kinds(nodes []standIn) string {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// prepare writes the inventory of the stand-ins and names the playbook.
+func prepare(in ListInput, nodes []standIn) (string, error) {
+	rendered, err := render(in.Request, nodes)
+	if err != nil {
+		return "", outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	extra, err := json.Marshal(map[string]string{
+		"artifacts_dir": in.lists(), "ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}", "ansible_become": "false",
+	})
+	if err != nil {
+		return "", err
+	}
+	files := map[string][]byte{
+		"inventory/hosts.ini": rendered.HostsINI, "inventory/group_vars/all/bpa.json": rendered.GroupVars,
+		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
+	}
+	for _, n := range nodes {
+		facts, err := n.facts(in.System)
+		if err != nil {
+			return "", err
+		}
+		files["inventory/host_vars/"+n.Name+".json"] = facts
+	}
+	for name, content := range files {
+		path := filepath.Join(in.ScratchDir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+			return "", fmt.Errorf("prepare the list: %w", err)
+		}
+	}
+	if own := filepath.Join(in.PlaybooksDir, entry); exists(own) {
+		return own, nil
+	}
+	if !exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults")) {
+		return "", fmt.Errorf("%s has neither %s nor kubespray's roles: check the image of Task %s", in.PlaybooksDir, entry, Name)
+	}
+	return filepath.Join(in.ScratchDir, "kubespray.yml"), nil
+}
+
+func (in ListInput) lists() string { return filepath.Join(in.ScratchDir, "lists") }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// run calls the playbook. Its events are read for why it fails alone: what it does takes seconds.
+func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) error {
+	var stderr bytes.Buffer
+	out, events := io.Pipe()
+	findings := &ansible.Findings{}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = ansible.Read(out, findings.See) // a pipe of our own breaks only by its end
+	}()
+	status, err := ports.Playbook(ctx, command(in, playbook), events, &stderr)
+	events.Close()
+	<-read
+	switch cause, bad := findings.Cause(); {
+	case err != nil:
+		return outcome.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", err))
+	case ctx.Err() != nil:
+		return fmt.Errorf("the list was interrupted: %w", context.Cause(ctx))
+	case bad:
+		return &outcome.Error{Reason: contract.ReasonPlaybookFailed, Step: cause.Task, Err: errors.New(cause.Message)}
+	case status != 0 || !findings.Ended():
+		return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended with exit status %d: %s", playbook, status, lastLine(stderr.String())))
+	}
+	return nil
+}
+
+// lastLine is redacted, as everything that Ansible prints.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return ansible.Redact(lines[len(lines)-1])
+}
+
+func command(in ListInput, playbook string) kubespray.Command {
+	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
+	env := []string{
+		"HOME=" + in.ScratchDir, "TMPDIR=" + at("tmp"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1",
+		"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl", "ANSIBLE_CALLBACKS_ENABLED=", "ANSIBLE_CACHE_PLUGIN_CONNECTION=" + at("facts"),
+		"ANSIBLE_LOCAL_TEMP=" + at("tmp"), "ANSIBLE_REMOTE_TEMP=" + at("tmp"), "ANSIBLE_RETRY_FILES_ENABLED=False", "ANSIBLE_NOCOLOR=1",
+	}
+	if config := filepath.Join(in.PlaybooksDir, "ansible.cfg"); exists(config) {
+		env = append(env, "ANSIBLE_CONFIG="+config)
+	}
+	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // the image's own
+		if value := os.Getenv(kept); value != "" {
+			env = append(env, kept+"="+value)
+		}
+	}
+	return kubespray.Command{
+		Dir:  in.PlaybooksDir,
+		Args: []string{"ansible-playbook", "-i", at("inventory/hosts.ini"), "-e", "@" + at("extra-vars.json"), playbook},
+		Env:  env,
+	}
+}
+
+// collect merges what the playbook wrote for each stand-in.
+func collect(in ListInput, nodes []standIn, log io.Writer) (artifacts.List, error) {
+	var lists []artifacts.List
+	var others []string
+	for _, n := range nodes {
+		text, err := os.ReadFile(filepath.Join(in.lists(), n.Name+".json"))
+		if err != nil {
+			return artifacts.List{}, fmt.Errorf("the playbooks wrote no list for %s: %w", n.Name, err)
+		}
+		written, err := parse(text)
+		if err != nil {
+			return artifacts.List{}, err
+		}
+		list, elsewhere, err := written.list(in.Request.DepotURL)
+		if err != nil {
+			return artifacts.List{}, err
+		}
+		lists, others = append(lists, list), append(others, elsewhere...)
+	}
+	slices.Sort(others)
+	for _, url := range slices.Compact(others) {
+		fmt.Fprintf(log, "Nodes fetch %s, which is not in the depot and was not looked at.\n", url)
+	}
+	return artifacts.Merge(lists...)
+}

@@ -1,0 +1,220 @@
+package seedregistry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+const depotURL = "http://10.60.0.1:5000"
+
+func request() contract.Request {
+	master, worker := []string{contract.RoleControlPlane}, []string{contract.RoleWorker}
+	return contract.Request{
+		Provisioning: "edge-1", Namespace: "site", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.64.0/18",
+		ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22, DepotURL: depotURL,
+		Slots: []contract.Slot{{Name: "master-1", Roles: master}, {Name: "worker-1", Roles: worker}, {Name: "worker-2", Roles: worker}},
+		Sets:  []contract.Set{{Name: "arm", Roles: worker, Active: 3, Needs: contract.Needs{Architecture: "aarch64"}}},
+		Vars:  map[string]json.RawMessage{"kube_proxy_mode": json.RawMessage(`"iptables"`)},
+	}
+}
+
+// fakePlaybooks stand in for ansible-playbook: they write the same listing for each host of the inventory.
+type fakePlaybooks struct {
+	listing string
+	events  string
+	status  int
+	got     kubespray.Command
+	hosts   []string
+}
+
+func (f *fakePlaybooks) run(_ context.Context, c kubespray.Command, stdout, _ io.Writer) (int, error) {
+	f.got = c
+	scratch := filepath.Dir(filepath.Dir(c.Args[2])) // of -i <scratch>/inventory/hosts.ini
+	facts, err := filepath.Glob(filepath.Join(scratch, "inventory", "host_vars", "*.json"))
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range facts {
+		f.hosts = append(f.hosts, strings.TrimSuffix(filepath.Base(file), ".json"))
+		if f.listing != "" {
+			if err := os.WriteFile(filepath.Join(scratch, "lists", filepath.Base(file)), []byte(f.listing), 0o600); err != nil {
+				return 0, err
+			}
+		}
+	}
+	_, err = io.WriteString(stdout, f.events)
+	return f.status, err
+}
+
+const (
+	greenEvents = `{"_event": "v2_playbook_on_stats", "stats": {"a": {"ok": 1}}}` + "\n"
+	redEvents   = `{"_event": "v2_runner_on_failed", "task": {"name": "Look whether kubespray knows the version"}, "hosts": {"a": {"failed": true, "msg": "cannot install"}}}
+{"_event": "v2_playbook_on_stats", "stats": {"a": {"failures": 1}}}
+`
+)
+
+// checkout is a folder with kubespray's roles, or with playbooks that have an entry of their own.
+func checkout(t *testing.T, own bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := os.MkdirAll(filepath.Join(dir, "roles", "kubespray_defaults"), 0o755)
+	if own {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "artifacts.yml"), nil, 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestList(t *testing.T) {
+	sum256, sum512 := strings.Repeat("A", 64), strings.Repeat("b", 128)
+	fake := &fakePlaybooks{events: greenEvents, listing: `{
+		"images": [{"ref": "registry.k8s.io/pause:3.10.1"}],
+		"files": [
+			{"url": "` + depotURL + `/files/dl.k8s.io/kubelet", "checksum": "sha256:` + sum256 + `"},
+			{"url": "` + depotURL + `/files/storage.googleapis.com/runsc", "checksum": "sha512:` + sum512 + `"},
+			{"url": "` + depotURL + `/files/a%2Bb/c", "checksum": ""},
+			{"url": "http://mirror.example/files/elsewhere", "checksum": ""}
+		],
+		"packages": [{"name": "socat"}]}`}
+	var log bytes.Buffer
+	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir(), System: System{Family: "Debian", Distribution: "Debian", Major: "12"}}
+	got, err := List(t.Context(), in, ListPorts{fake.run, &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := artifacts.List{
+		Images: []artifacts.Image{{Ref: "registry.k8s.io/pause:3.10.1"}},
+		Files: []artifacts.File{
+			{Path: "a+b/c"}, {Path: "dl.k8s.io/kubelet", SHA256: strings.ToLower(sum256)}, {Path: "storage.googleapis.com/runsc", SHA512: sum512},
+		},
+		Packages: []artifacts.Package{{Name: "socat"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"control-plane-x86-64", "worker-aarch64", "worker-x86-64"}, fake.hosts); diff != "" {
+		t.Errorf("stand-ins (-want +got):\n%s", diff)
+	}
+	if playbook := fake.got.Args[len(fake.got.Args)-1]; playbook != filepath.Join(in.ScratchDir, "kubespray.yml") {
+		t.Errorf("the playbook is %s", playbook)
+	}
+	for _, line := range []string{"http://mirror.example/files/elsewhere, which is not in the depot", "1 images, 3 files, 1 packages"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log does not say %q:\n%s", line, &log)
+		}
+	}
+}
+
+// The variables are those of the run itself, and what a Provisioning may set does not make Ansible connect anywhere.
+func TestListPreparesTheRunsVariables(t *testing.T) {
+	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
+	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}
+	if _, err := List(t.Context(), in, ListPorts{fake.run, io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	for name, parts := range map[string][]string{
+		"inventory/group_vars/all/bpa.json":             {`"kube_version": "1.35.4"`, `"dl_k8s_io_url": "` + depotURL + `/files/dl.k8s.io"`, `"kube_proxy_mode": "iptables"`},
+		"inventory/host_vars/worker-aarch64.json":       {`"ansible_architecture":"aarch64"`, `"main_ip":"192.0.2.`},
+		"inventory/host_vars/control-plane-x86-64.json": {`"ansible_architecture":"x86_64"`},
+		"inventory/hosts.ini":                           {"[kube_control_plane]\ncontrol-plane-x86-64\n", "[kube_node]\nworker-x86-64\nworker-aarch64\n"},
+		"extra-vars.json":                               {`"ansible_connection":"local"`},
+	} {
+		text, err := os.ReadFile(filepath.Join(in.ScratchDir, name))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s does not say %q:\n%s", name, part, text)
+			}
+		}
+	}
+	if playbook := fake.got.Args[len(fake.got.Args)-1]; playbook != filepath.Join(in.PlaybooksDir, "artifacts.yml") {
+		t.Errorf("the playbook is %s, not the playbooks' own", playbook)
+	}
+}
+
+func TestListFails(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		fake    fakePlaybooks
+		change  func(*ListInput)
+		reason  contract.Reason
+		message string
+	}{
+		{"a task fails", fakePlaybooks{events: redEvents, status: 2}, nil, contract.ReasonPlaybookFailed, "cannot install"},
+		{"no recap", fakePlaybooks{status: 4}, nil, contract.ReasonPlaybookFailed, "exit status 4"},
+		{"nothing written", fakePlaybooks{events: greenEvents}, nil, contract.ReasonPlaybookFailed, "wrote no list for"},
+		{"no list", fakePlaybooks{events: greenEvents, listing: `[`}, nil, contract.ReasonPlaybookFailed, "the list that the playbooks wrote"},
+		{"an odd checksum", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a", "checksum": "md5:1"}]}`}, nil, contract.ReasonPlaybookFailed, "md5:1"},
+		{"a path that climbs", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a/%2e%2e/b"}]}`}, nil, contract.ReasonPlaybookFailed, "a/../b"},
+		{"a bad request", fakePlaybooks{}, func(in *ListInput) { in.Request.KubernetesVersion = "$(id)" }, contract.ReasonInvalidRequest, "Kubernetes version"},
+		{"no playbooks", fakePlaybooks{}, func(in *ListInput) { in.PlaybooksDir = "/nowhere" }, contract.ReasonInternal, "/nowhere has neither"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
+			if tc.change != nil {
+				tc.change(&in)
+			}
+			_, err := List(t.Context(), in, ListPorts{tc.fake.run, io.Discard})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
+			}
+		})
+	}
+}
+
+func TestStandInsStayOutOfTheSubnets(t *testing.T) {
+	r := request()
+	r.PodSubnet, r.ServiceSubnet = "192.0.0.0/16", "198.51.100.0/25"
+	nodes, err := standIns(r)
+	if err != nil || nodes[0].Address != "203.0.113.1" {
+		t.Errorf("standIns = %+v, %v", nodes, err)
+	}
+	r.PodSubnet, r.ServiceSubnet = "192.0.0.0/3", "10.0.0.0/24"
+	if nodes, err := standIns(r); err == nil {
+		t.Errorf("standIns = %+v where there is no address", nodes)
+	}
+}
+
+func TestReadList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list.json")
+	want := artifacts.List{Images: []artifacts.Image{{Ref: "registry.k8s.io/pause:3.10.1"}}, Files: []artifacts.File{{Path: "a/b"}}}
+	if err := WriteList(path, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadList(path)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("ReadList: %v (-want +got):\n%s", err, diff)
+	}
+	want.Files[0].URL = "http://169.254.169.254/latest"
+	if err := WriteList(path, want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadList(path); err == nil {
+		t.Errorf("an address of the template's choosing is taken: %+v", got)
+	}
+	if _, err := ReadList(path + ".none"); err == nil || !strings.Contains(fmt.Sprint(err), "first step") {
+		t.Errorf("no list: %v", err)
+	}
+}

@@ -1,0 +1,87 @@
+//go:build e2e
+
+package seedregistry
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
+)
+
+func execute(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
+	return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+}
+
+// The real ansible-playbook (on the PATH, or the lab's) with the real playbooks: those of the lab and, where KUBESPRAY names a checkout of
+// v2.31.0, kubespray's.
+func TestRealPlaybooks(t *testing.T) {
+	lab := filepath.Join(os.Getenv("BPA_STATE"), "cache", "lab", "ansible", "venv", "bin")
+	t.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+lab)
+	if _, err := exec.LookPath("ansible-playbook"); err != nil {
+		t.Fatalf("%v: make the lab's with \"lab artifacts\", or put one on the PATH", err)
+	}
+	own, err := filepath.Abs("../../../test/playbooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkouts := map[string]string{"the lab's": own}
+	if dir := os.Getenv("KUBESPRAY"); dir != "" {
+		checkouts["kubespray's"] = dir
+	}
+	for name, dir := range checkouts {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			in := ListInput{Request: request(), PlaybooksDir: dir, ScratchDir: t.TempDir()}
+			list, err := List(t.Context(), in, ListPorts{execute, &log})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &log)
+			}
+			var all []string
+			for _, i := range list.Images {
+				all = append(all, i.Ref)
+			}
+			for _, f := range list.Files {
+				all = append(all, f.Path+" "+f.SHA256)
+			}
+			text := strings.Join(all, "\n") + "\n"
+			for _, want := range []string{
+				`registry\.k8s\.io/kube-apiserver:v1\.35\.4\n`, `registry\.k8s\.io/kube-proxy:v1\.35\.4\n`, `registry\.k8s\.io/coredns/coredns:v1\.12\.4\n`,
+				`registry\.k8s\.io/pause:3\.10`, `dl\.k8s\.io/release/v1\.35\.4/bin/linux/amd64/kubelet `, `dl\.k8s\.io/release/v1\.35\.4/bin/linux/.*/kubeadm `,
+				`github\.com/containerd/containerd/releases/download/v[0-9.]+/containerd-`, `github\.com/containernetworking/plugins/`,
+			} {
+				if !regexp.MustCompile(want).MatchString(text) {
+					t.Errorf("the list lacks %s:\n%s", want, text)
+				}
+			}
+			if name == "kubespray's" {
+				checkKubespray(t, in, text)
+			}
+		})
+	}
+}
+
+// checkKubespray: both architectures of the request, upstream's checksums, and a version that it has not.
+func checkKubespray(t *testing.T, in ListInput, text string) {
+	for _, want := range []string{
+		"docker.io/flannel/flannel:v", "docker.io/library/nginx:", "release/v1.35.4/bin/linux/arm64/kubelet ",
+		"release/v1.35.4/bin/linux/amd64/kubelet 983a6ba5a49823dcdd745c674e5e2416377dd27d6ad1b42d2befa0fb961a19f6", "etcd-io/etcd/releases/download/v3.6.10/",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the list lacks %s:\n%s", want, text)
+		}
+	}
+	in.Request.KubernetesVersion, in.ScratchDir = "1.99.0", t.TempDir()
+	_, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
+	if err == nil || !strings.Contains(err.Error(), "cannot install Kubernetes 1.99.0 for a") || !strings.Contains(err.Error(), string(contract.ReasonPlaybookFailed)) {
+		t.Errorf("an unknown version: %v", err)
+	}
+}

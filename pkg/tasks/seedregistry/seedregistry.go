@@ -1,0 +1,124 @@
+package seedregistry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// Name of the task.
+const Name = "seed-registry"
+
+// Reasons of this task.
+const (
+	// ReasonArtifactsMissing: the depot lacks something, and this site is closed or upstream has it not. Goes away when somebody brings it.
+	ReasonArtifactsMissing contract.Reason = "ArtifactsMissing"
+	// ReasonDepotUnavailable: the depot does not answer, or refuses. May go away.
+	ReasonDepotUnavailable contract.Reason = "DepotUnavailable"
+)
+
+// ResultArtifacts is the task's result: what Output.Summary says.
+const ResultArtifacts = "artifacts"
+
+// Input is what the second step is given.
+type Input struct {
+	List artifacts.List
+	// Depot is the URL of the depot; empty: there is none, and nothing to do.
+	Depot string
+	// Connected: what the depot lacks is fetched from upstream. Otherwise nothing but the depot is ever asked.
+	Connected bool
+	// Platforms are those that are fetched of images for several; none: all.
+	Platforms []v1.Platform
+}
+
+// Output is what the task finds out, a field per result.
+type Output struct {
+	Summary string
+}
+
+// Results are the output as Tekton's results.
+func (o Output) Results() map[string]string { return map[string]string{ResultArtifacts: o.Summary} }
+
+// Ports are what the second step works with.
+type Ports struct {
+	Depot func(ctx context.Context, url string) (*doors.Depot, error)
+	// Upstream is asked for only on a connected site.
+	Upstream func() (carry.Source, error)
+	Log      io.Writer
+	Now      func() time.Time
+}
+
+// Run sees to it that the depot has everything that is on the list. Run twice it sends nothing the second time.
+func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
+	if in.Depot == "" {
+		fmt.Fprintln(ports.Log, "No depot is named: there is nothing to bring anywhere.")
+		return Output{Summary: "no depot"}, nil
+	}
+	depot, err := ports.Depot(ctx, in.Depot)
+	if err != nil {
+		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+	}
+	defer depot.Close()
+	start := ports.Now()
+	missing, err := compare(ctx, in.List, depot)
+	if err != nil {
+		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+	}
+	if missing.Nothing() {
+		return there(in, ports, start), nil
+	}
+	fmt.Fprint(ports.Log, missing.Full(in.Depot))
+	if !in.Connected {
+		return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%s", missing.Short(in.Depot)))
+	}
+	return fetch(ctx, in, ports, depot, missing)
+}
+
+func compare(ctx context.Context, list artifacts.List, depot *doors.Depot) (artifacts.Missing, error) {
+	have, err := depot.Look(ctx, list)
+	if err != nil {
+		return artifacts.Missing{}, err
+	}
+	return artifacts.Compare(list, have), nil
+}
+
+func there(in Input, ports Ports, start time.Time) Output {
+	o := Output{Summary: fmt.Sprintf("all %d artifacts are in the depot", in.List.Size())}
+	fmt.Fprintf(ports.Log, "%s (looked at by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
+	return o
+}
+
+// fetch brings what is missing, then looks again: the depot's word counts, not ours.
+func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missing artifacts.Missing) (Output, error) {
+	upstream, err := ports.Upstream()
+	if err != nil {
+		return Output{}, outcome.Because(contract.ReasonInternal, err)
+	}
+	fmt.Fprintf(ports.Log, "\nThis site is connected: fetch it from upstream\n")
+	done, failed := carry.ToDepot(ctx, missing.List, upstream, depot, carry.Options{Platforms: in.Platforms, Log: ports.Log, Now: ports.Now})
+	if ctx.Err() != nil {
+		return Output{}, failed
+	}
+	left, err := compare(ctx, in.List, depot)
+	if err != nil {
+		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+	}
+	if !left.Nothing() {
+		if failed != nil {
+			fmt.Fprintf(ports.Log, "\n%v\n", failed)
+			return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
+		}
+		return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
+	}
+	return Output{Summary: fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
+		done.Images, done.Files, carry.Bytes(done.Sent), in.List.Size())}, nil
+}

@@ -1,0 +1,207 @@
+package seedregistry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// world is a depot, an Internet with a list of artifacts, and every address that was dialled.
+type world struct {
+	site *depottest.Depot
+	list artifacts.List
+	log  bytes.Buffer
+
+	mu      sync.Mutex
+	dialled []string
+}
+
+func newWorld(t testing.TB, images int) *world {
+	t.Helper()
+	w := &world{site: depottest.Start(t)}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "kubelet") }))
+	t.Cleanup(files.Close)
+	for n := range images {
+		ref, err := name.ParseReference(fmt.Sprintf("%s/project/image-%d:v1", strings.TrimPrefix(server.URL, "http://"), n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := random.Image(1000, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := remote.Write(ref, image); err != nil {
+			t.Fatal(err)
+		}
+		w.list.Images = append(w.list.Images, artifacts.Image{Ref: ref.String()})
+	}
+	w.list.Files = []artifacts.File{{Path: "dl.k8s.io/kubelet", URL: files.URL, SHA256: depottest.Sum([]byte("kubelet"))}}
+	return w
+}
+
+func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	w.dialled = append(w.dialled, address)
+	w.mu.Unlock()
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+func (w *world) input() Input { return Input{List: w.list, Depot: w.site.URL, Connected: true} }
+
+func (w *world) closed() Input { return Input{List: w.list, Depot: w.site.URL} }
+
+func (w *world) ports() Ports {
+	return Ports{
+		Depot: func(ctx context.Context, url string) (*doors.Depot, error) {
+			return doors.Connect(ctx, url, doors.Options{Dial: w.dial})
+		},
+		Upstream: func() (carry.Source, error) { return carry.NewUpstream(&http.Transport{DialContext: w.dial}) },
+		Log:      &w.log,
+		Now:      time.Now,
+	}
+}
+
+func TestConnectedSiteFetches(t *testing.T) {
+	w := newWorld(t, 3)
+	out, err := Run(t.Context(), w.input(), w.ports())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &w.log)
+	}
+	if want := "3 images and 1 files were fetched ("; !strings.HasPrefix(out.Results()[ResultArtifacts], want) {
+		t.Errorf("result %q", out.Summary)
+	}
+	w.site.Forget()
+	w.dialled = nil
+	out, err = Run(t.Context(), w.input(), w.ports())
+	if err != nil || out.Summary != "all 4 artifacts are in the depot" {
+		t.Errorf("the second time: %+v, %v", out, err)
+	}
+	if w.site.Uploads() > 0 {
+		t.Errorf("the second time it sent %v", w.site.Calls())
+	}
+	w.onlyTheDepot(t)
+}
+
+func (w *world) onlyTheDepot(t *testing.T) {
+	t.Helper()
+	if len(w.dialled) == 0 {
+		t.Error("nobody was dialled: is the dialler in use?")
+	}
+	for _, address := range w.dialled {
+		if "http://"+address != w.site.URL {
+			t.Errorf("it connected to %s", address)
+		}
+	}
+}
+
+// A closed site never connects to anything but the depot, whatever is missing.
+func TestClosedSiteAsksNobodyElse(t *testing.T) {
+	w := newWorld(t, 3)
+	for _, step := range []string{"all is missing", "a part is missing", "nothing is missing"} {
+		t.Run(step, func(t *testing.T) {
+			w.dialled = nil
+			ports := w.ports()
+			ports.Upstream = func() (carry.Source, error) { return nil, errors.New("a closed site has no upstream") }
+			out, err := Run(t.Context(), w.closed(), ports)
+			w.onlyTheDepot(t)
+			if step == "nothing is missing" {
+				if err != nil || out.Summary != "all 4 artifacts are in the depot" {
+					t.Errorf("%+v, %v", out, err)
+				}
+				return
+			}
+			failure := outcome.FailureOf(err)
+			if failure.Reason != ReasonArtifactsMissing || len(failure.Message) > artifacts.MaxShort || !strings.Contains(failure.Message, "project/image-2:v1") ||
+				!strings.Contains(failure.Message, "kubectl bpa bundle import FILE --depot "+w.site.URL) {
+				t.Errorf("failure %+v", failure)
+			}
+			// Somebody brings a part of it, then the rest.
+			part := artifacts.List{Images: w.list.Images[:1], Files: w.list.Files}
+			if step == "a part is missing" {
+				part = artifacts.List{Images: w.list.Images[1:]}
+			}
+			bring(t, w, part)
+		})
+	}
+	if !strings.Contains(w.log.String(), "kubectl bpa bundle create --list missing.json") {
+		t.Errorf("the log does not say how to bring it:\n%s", &w.log)
+	}
+}
+
+func bring(t *testing.T, w *world, list artifacts.List) {
+	t.Helper()
+	to, err := doors.Connect(t.Context(), w.site.URL, doors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	from, err := carry.NewUpstream(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carry.ToDepot(t.Context(), list, from, to, carry.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		change  func(*Input, *Ports)
+		reason  contract.Reason
+		message string
+	}{
+		{"upstream lacks it", func(in *Input, _ *Ports) {
+			in.List.Images = append(in.List.Images, artifacts.Image{Ref: strings.Split(in.List.Images[0].Ref, "/")[0] + "/none:v9"})
+		}, ReasonArtifactsMissing, "1 of 3 artifacts cannot be fetched: image 127"},
+		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, ReasonArtifactsMissing, "is not what was promised"},
+		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, ReasonDepotUnavailable, "does not answer"},
+		{"no way upstream", func(_ *Input, p *Ports) {
+			p.Upstream = func() (carry.Source, error) { return nil, errors.New("bad proxy") }
+		}, contract.ReasonInternal, "bad proxy"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			in, ports := w.input(), w.ports()
+			tc.change(&in, &ports)
+			_, err := Run(t.Context(), in, ports)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
+			}
+		})
+	}
+}
+
+func TestNoDepot(t *testing.T) {
+	out, err := Run(t.Context(), Input{}, Ports{Log: io.Discard})
+	if err != nil || out.Summary != "no depot" {
+		t.Errorf("Run = %+v, %v", out, err)
+	}
+}
