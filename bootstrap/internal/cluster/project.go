@@ -21,6 +21,7 @@ const (
 	projectConfig    = "config"
 	projectNamespace = "bpa-system"
 	kubesprayTask    = "github.com/akraino-icn/bpa/cmd/kubespray"
+	seedTask         = "github.com/akraino-icn/bpa/cmd/seed-registry"
 )
 
 // projectLeftOut: the machine's own depot serves the cluster; see manifests.DepotService.
@@ -41,7 +42,7 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}
 	resolved, err := c.resolve(ctx, koRun{
 		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"},
-		base: map[string]string{kubesprayTask: AnsibleImage},
+		base: map[string]string{kubesprayTask: AnsibleImage, seedTask: AnsibleImage},
 	})
 	if err != nil {
 		return false, err
