@@ -18,28 +18,71 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("host %s, chosen for %s, %s", e.Host, e.Node, e.Why)
 }
 
-// Nodes joins the wanted nodes with their assigned hosts and addresses, in the order of the assignment. A missing address, or one that two of the hosts
-// have, is an *AddressError.
+// Nodes joins the wanted nodes with their assigned hosts and addresses, in the order of the assignment. Missing addresses are an *AddressError, but not
+// of standby nodes, nor of hosts without an operating system that will get their address with it. So is an address that two of the hosts have, or a new
+// one of them and a host that is not among them.
 func Nodes(request contract.Request, all []Host, assigned Assignment) ([]contract.Node, error) {
-	byName := map[string]Host{}
-	for _, host := range all {
-		byName[host.Name] = host
+	byName := map[string]*Host{}
+	for i := range all {
+		byName[all[i].Name] = &all[i]
 	}
+	taken := takenAddresses(all, assigned, request.Access)
 	var nodes []contract.Node
-	taken := map[netip.Addr]string{}
 	for _, p := range assigned {
 		host := byName[p.Host]
-		address := host.Address(p.MAC, request.Access)
-		if !address.IsValid() {
-			return nil, &AddressError{p.Node, p.Host, "has no IP address in its hardware facts: inspect it again, or give its HardwareData the address"}
+		node := contract.Node{Name: p.Node, Roles: p.Roles, Host: host.Name, HostUID: host.UID, Set: p.Set, Standby: p.Standby}
+		first, second, why := host.Addresses(p.MAC, request.Access)
+		switch other := taken[first]; {
+		case why != "" && (p.Standby || host.Bare && host.unreachable(p.MAC, &request) == ""):
+		case why != "":
+			return nil, &AddressError{p.Node, p.Host, "is " + why + ": " + remedy(request.Access, why)}
+		case other.by != "" && (other.chosen || host.Holder == nil):
+			return nil, &AddressError{p.Node, p.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", first, other.by)}
+		default:
+			node.Address, taken[first] = first.String(), taker{host.Name, true}
+			if first.Is4() && second.IsValid() {
+				node.Address6 = second.String()
+			}
 		}
-		if other, dup := taken[address]; dup {
-			return nil, &AddressError{p.Node, p.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", address, other)}
-		}
-		taken[address] = p.Host
-		nodes = append(nodes, contract.Node{
-			Name: p.Node, Roles: p.Roles, Host: host.Name, HostUID: host.UID, Address: address.String(), Set: p.Set, Standby: p.Standby,
-		})
+		nodes = append(nodes, node)
 	}
 	return nodes, nil
+}
+
+// taker is who has an address: a host that is chosen too, or one that is held and is not.
+type taker struct {
+	by     string
+	chosen bool
+}
+
+// takenAddresses are those of the hosts that are held and not chosen.
+func takenAddresses(all []Host, assigned Assignment, access contract.Access) map[netip.Addr]taker {
+	chosen := map[string]bool{}
+	for _, p := range assigned {
+		chosen[p.Host] = true
+	}
+	taken := map[netip.Addr]taker{}
+	for i := range all {
+		if h := &all[i]; !chosen[h.Name] && h.Holder != nil && !h.Bare {
+			if address := h.Address("", access); address.IsValid() {
+				taken[address] = taker{by: h.Name}
+			}
+		}
+	}
+	return taken
+}
+
+// remedy is what a person can do about a missing address.
+func remedy(access contract.Access, why string) string {
+	switch {
+	case access.Interface != "":
+		return "correct spec.access.interface, or the Secret with the host's network data"
+	case why == severalOnData:
+		return "name the network in spec.access.interface, or its subnet in spec.access.subnets"
+	case why == tooMany:
+		return "name the nodes' subnet in spec.access.subnets"
+	case len(access.Subnets) > 0:
+		return "correct spec.access.subnets, or the host's addresses"
+	}
+	return "inspect it again, or give its HardwareData the address"
 }
