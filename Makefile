@@ -38,8 +38,10 @@ status: ## What runs on the bootstrap machine
 	@$(machine) status
 demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
 	test/demo/demo.sh
-bench: up plugin ## Measure a run against the same playbook by hand, and the controller's memory
+bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
+	command -v nginx >/dev/null || RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy nginx-light
+	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
 
 ##@ Build
 
@@ -78,11 +80,11 @@ verify: ## Fail if generated code, formatting or modules are stale
 	hack/verify-codegen.sh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run make fmt'; exit 1; }
 	go mod tidy -diff
-	go vet -tags e2e,integration ./...
+	go vet -tags e2e,integration,bench ./...
 fmt: ## Format
 	gofmt -w $$(git ls-files '*.go')
 lint: ## go vet and staticcheck
-	go vet -tags e2e,integration ./... && go vet -C bootstrap -tags e2e ./...
-	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration ./...
+	go vet -tags e2e,integration,bench ./... && go vet -C bootstrap -tags e2e ./...
+	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench ./...
 vuln: ## govulncheck over the product
 	go tool -modfile=hack/tools/go.mod govulncheck ./...

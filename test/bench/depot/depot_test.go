@@ -1,0 +1,206 @@
+//go:build bench
+
+package depot
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// rounds is how often each side of a ratio is measured, in turn; the medians are compared.
+const rounds = 3
+
+func mib(variable string, otherwise int) int64 {
+	if n, err := strconv.ParseInt(os.Getenv(variable), 10, 64); err == nil {
+		return n << 20
+	}
+	return int64(otherwise) << 20
+}
+
+// TestBenchDepot prints the table. Times are printed, not judged: a busy machine is no fault of the code. Memory is judged.
+func TestBenchDepot(t *testing.T) {
+	size := mib("BENCH_MIB", 1024)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "random")
+	makeFile(t, file, size)
+	depot := startDepot(t, filepath.Join(dir, "depot"))
+
+	fmt.Printf("\n%-52s %9s %9s %7s\n", fmt.Sprintf("depot, %d MiB, medians of %d", size>>20, rounds), "depot s", "peer s", "ratio")
+	line("upload (/v1)      : cp, sha256sum of the copy", 1.2, compare(
+		func(n int) { upload(t, depot.url, fmt.Sprintf("up-%d", n), file, size) },
+		func(n int) {
+			run(t, "sh", "-c", fmt.Sprintf("cp %[1]s %[1]s.copy && sha256sum %[1]s.copy && rm %[1]s.copy", file))
+		}))
+
+	nginx := startNginx(t, dir)
+	line("download (/files) : nginx, the same file", 1.1, compare(
+		func(int) { download(t, depot.url+"/files/os_images/bench/bench/up-0") },
+		func(int) { download(t, nginx.url+"/random") }))
+
+	registry := startPlainRegistry(t, filepath.Join(dir, "registry"))
+	layers := makeLayers(t, dir, size)
+	line("push (/v2)        : distribution's registry", 1.0, compare(
+		func(n int) { push(t, depot.url, n, layers) },
+		func(n int) { push(t, registry.url, n, layers) }))
+	line("pull (/v2)        : distribution's registry", 1.0, compare(
+		func(n int) { pull(t, depot.url, n) },
+		func(n int) { pull(t, registry.url, n) }))
+	fmt.Println()
+}
+
+// TestBenchDepotMemory sends a file in and out of a fresh depot.
+func TestBenchDepotMemory(t *testing.T) {
+	size := mib("BENCH_MEMORY_MIB", 10240)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "sparse")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, size); err != nil {
+		t.Fatal(err)
+	}
+	depot := startDepot(t, filepath.Join(dir, "depot"))
+	upload(t, depot.url, "large", file, size)
+	download(t, depot.url+"/files/os_images/bench/bench/large")
+	download(t, depot.url+"/v1/baremetalcluster/bench/bench/os_images/large/content")
+	peak := depot.peak(t)
+	fmt.Printf("\n%-52s %6d MiB   (limit 64)\n\n", fmt.Sprintf("depot, peak resident, %d MiB in and twice out", size>>20), peak)
+	if peak >= 64 {
+		t.Errorf("the depot took %d MiB; limit 64", peak)
+	}
+}
+
+// compare gives the medians of both sides, measured in turn.
+func compare(depot, peer func(round int)) [2]time.Duration {
+	var spent [2][]time.Duration
+	for n := range rounds {
+		for side, do := range []func(int){depot, peer} {
+			began := time.Now()
+			do(n)
+			spent[side] = append(spent[side], time.Since(began))
+		}
+	}
+	slices.Sort(spent[0])
+	slices.Sort(spent[1])
+	return [2]time.Duration{spent[0][rounds/2], spent[1][rounds/2]}
+}
+
+func line(what string, goal float64, took [2]time.Duration) {
+	fmt.Printf("%-52s %9.2f %9.2f %7.2f   (goal %.1f)\n", what, took[0].Seconds(), took[1].Seconds(), took[0].Seconds()/took[1].Seconds(), goal)
+}
+
+func makeFile(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.CopyN(f, rand.Reader, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upload is ICN's way: a record, then the bytes in one PATCH, by curl.
+func upload(t *testing.T, url, name, file string, size int64) {
+	t.Helper()
+	kind := url + "/v1/baremetalcluster/bench/bench/os_images"
+	record := fmt.Sprintf(`{"owner": "bench", "cluster_name": "bench", "type": "os", "image_name": %q, "image_length": %d}`, name, size)
+	resp, err := http.Post(kind, "application/json", strings.NewReader(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatalf("create %s: %s", name, resp.Status)
+	}
+	run(t, "curl", "--fail", "--silent", "--show-error", "-X", "PATCH", "-H", "Upload-Offset: 0", "-T", file, kind+"/"+name)
+}
+
+func download(t *testing.T, url string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "curl", "--fail", "--silent", "--show-error", "-o", "/dev/null", url)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("download %s: %v\n%s", url, err, out)
+	}
+}
+
+// makeLayers makes four layers of random bytes, in files, so that neither side's client holds them.
+func makeLayers(t *testing.T, dir string, size int64) []string {
+	t.Helper()
+	var files []string
+	for n := range 4 {
+		file := filepath.Join(dir, fmt.Sprintf("layer-%d", n))
+		makeFile(t, file, size/4)
+		files = append(files, file)
+	}
+	return files
+}
+
+// push pushes an image whose repository is new to the registry, so that each layer travels.
+func push(t *testing.T, url string, n int, files []string) {
+	t.Helper()
+	image := v1.Image(empty.Image)
+	for i, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[0], content[1] = byte(n), byte(i) // other bytes in each round: nothing is there already
+		if image, err = mutate.AppendLayers(image, static.NewLayer(content, types.OCIUncompressedLayer)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := remote.Write(reference(t, url, n), image, remote.WithJobs(4)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pull(t *testing.T, url string, n int) {
+	t.Helper()
+	image, err := remote.Image(reference(t, url, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layer := range layers {
+		body, err := layer.Compressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			t.Fatal(err)
+		}
+		body.Close()
+	}
+}
+
+func reference(t *testing.T, url string, n int) name.Reference {
+	t.Helper()
+	ref, err := name.ParseReference(fmt.Sprintf("%s/bench-%d:latest", strings.TrimPrefix(url, "http://"), n), name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
