@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -31,136 +30,85 @@ func (a Assignment) Hosts() []string {
 	return names
 }
 
+// MissingStandby tells, by the name of the set, how many standby hosts the assignment lacks. It can lack some only of sets whose active
+// nodes are held already.
+func (a Assignment) MissingStandby(request contract.Request) map[string]int {
+	missing := map[string]int{}
+	for _, s := range request.Sets {
+		missing[s.Name] = s.Active + s.Standby
+	}
+	for _, p := range a {
+		if p.Set != "" {
+			missing[p.Set]--
+		}
+	}
+	for name, n := range missing {
+		if n == 0 {
+			delete(missing, name)
+		}
+	}
+	return missing
+}
+
 // Assign finds a host for every node that a request asks for, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts
-// that are held for the request's Provisioning stay where they are as far as that leaves a host for every node; of the others the smallest
-// that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are left for who needs them.
+// that are held for the request's Provisioning stay where they are as far as that leaves a host for every node, those that are installed in
+// any case; of the others the smallest that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are
+// left for who needs them.
 func Assign(request contract.Request, all []Host) (Assignment, error) {
-	w := newWorld(request, all)
-	w.keep()
-	for _, h := range w.byCost() {
-		if w.free == 0 {
-			break
-		}
-		if w.slotOf[h] == none {
-			w.add(h)
-		}
+	w := newWorld(request, markTwins(all, request.Access))
+	found, wanted := w.solve()
+	if found.matching == nil {
+		return nil, w.explain(wanted, found.gaveUp)
 	}
-	if w.free > 0 {
-		return nil, w.explain()
-	}
-	var found Assignment
-	for s, h := range w.hostOf {
-		slot := w.slots[s]
-		found = append(found, Placed{Node: slot.Name, Roles: slot.Roles, MAC: slot.MAC, Host: w.hosts[h].Name})
-	}
-	return found, nil
+	return w.read(found.matching), nil
 }
 
-// world is the state of one assignment: a matching of slots and hosts, which are known by their index.
-type world struct {
-	matching
-	slots  []contract.Slot
-	hosts  []Host // by name
-	me     Owner
-	access contract.Access
-	pins   [][]int // per slot: the hosts with its MAC address; the pin can be kept if there is exactly one
-}
-
-func newWorld(request contract.Request, all []Host) *world {
-	slots := request.Slots
-	w := &world{
-		slots: slots, hosts: slices.Clone(all), me: OwnerOf(request), access: request.Access, pins: make([][]int, len(slots)),
-	}
-	slices.SortFunc(w.hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
-	owners := map[string][]int{}
-	for h, host := range w.hosts {
-		for _, mac := range slices.Compact(slices.Sorted(slices.Values(host.MACs))) {
-			owners[mac] = append(owners[mac], h)
+// read turns a matching into nodes with names.
+func (w *world) read(m *matching) Assignment {
+	bySlot := make([]Placed, len(w.request.Slots))
+	bySet := map[string][]member{}
+	for i, b := range w.bins {
+		hosts := append(m.in(i), b.settled...)
+		if b.set != nil {
+			bySet[b.set.Name] = w.members(i, hosts)
+			continue
+		}
+		for slot, h := range w.seat(b, hosts) {
+			s := w.request.Slots[slot]
+			bySlot[slot] = Placed{Node: s.Name, Roles: s.Roles, MAC: s.MAC, Host: w.hosts[h].Name}
 		}
 	}
-	for s, slot := range slots {
-		if slot.MAC != "" {
-			w.pins[s] = owners[slot.MAC]
+	found, names := Assignment(bySlot), w.namer()
+	for _, s := range w.request.Sets {
+		for _, m := range bySet[s.Name] {
+			p := Placed{Node: w.hosts[m.host].Node, Roles: s.Roles, Set: s.Name, Standby: m.standby, Host: w.hosts[m.host].Name}
+			if m.number == 0 {
+				p.Node = names.next(s.Name)
+			}
+			found = append(found, p)
 		}
 	}
-	w.matching = newMatching(w.smallestFirst(), len(w.hosts), w.fits)
-	return w
+	return found
 }
 
-// smallestFirst orders the slots by what they need, so that small slots get the small hosts; among equals the order of the spec decides.
-func (w *world) smallestFirst() []int {
-	order := make([]int, len(w.slots))
-	for s := range order {
-		order[s] = s
+// seat puts the hosts of a bin, which may be too few, into its slots: each that is held for one into that, the others in the order of their cost.
+func (w *world) seat(b *bin, hosts []int) map[int]int {
+	seats := map[int]int{}
+	var rest []int
+	slices.SortFunc(hosts, w.rather)
+	for _, h := range hosts {
+		if s := slices.IndexFunc(b.slots, func(s int) bool { return w.request.Slots[s].Name == w.hosts[h].Node }); s >= 0 && w.me.Holds(*w.hosts[h]) {
+			if _, taken := seats[b.slots[s]]; !taken {
+				seats[b.slots[s]] = h
+				continue
+			}
+		}
+		rest = append(rest, h)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := w.slots[a], w.slots[b]
-		return cost{special(x.SRIOV, x.QAT), size(x.CPU, x.Memory), ""}.compare(cost{special(y.SRIOV, y.QAT), size(y.CPU, y.Memory), ""})
-	})
-	return order
-}
-
-// keep starts the matching with the pinned hosts and then with what we hold, in its present place.
-func (w *world) keep() {
-	for s, pin := range w.pins {
-		if len(pin) == 1 {
-			w.pair(s, pin[0])
+	for _, s := range b.slots {
+		if _, taken := seats[s]; !taken && len(rest) > 0 {
+			seats[s], rest = rest[0], rest[1:]
 		}
 	}
-	named := map[string]int{}
-	for s, slot := range w.slots {
-		named[slot.Name] = s
-	}
-	for h, host := range w.hosts {
-		if s, ok := named[host.Node]; ok && w.me.Holds(host) {
-			w.pair(s, h)
-		}
-	}
-	for h, host := range w.hosts {
-		if w.me.Holds(host) && w.slotOf[h] == none {
-			w.add(h)
-		}
-	}
-}
-
-// byCost orders the hosts, those first that we would rather use. Because a matching that grows host by host never lets go of a host, and
-// the sets of hosts that can be matched form a matroid, going through them in this order gives the cheapest set of all.
-func (w *world) byCost() []int {
-	order := make([]int, len(w.hosts))
-	for h := range order {
-		order[h] = h
-	}
-	slices.SortFunc(order, func(a, b int) int { return w.cost(a).compare(w.cost(b)) })
-	return order
-}
-
-func (w *world) cost(h int) cost {
-	host := w.hosts[h]
-	return cost{special(host.SRIOV, host.QAT), size(host.CPU, host.Memory), host.Name}
-}
-
-// cost of a host: rather one without special hardware, rather a small one.
-type cost struct {
-	special int
-	size    int64
-	name    string
-}
-
-func (c cost) compare(d cost) int {
-	return cmp.Or(cmp.Compare(c.special, d.special), cmp.Compare(c.size, d.size), cmp.Compare(c.name, d.name))
-}
-
-func special(sriov, qat bool) int {
-	n := 0
-	for _, has := range []bool{sriov, qat} {
-		if has {
-			n++
-		}
-	}
-	return n
-}
-
-// size makes one number of threads and bytes; a thread weighs 4Gi, as they usually come.
-func size(cpu int, memory int64) int64 {
-	return int64(cpu)<<32 + memory
+	return seats
 }

@@ -48,6 +48,9 @@ type Host struct {
 	Node    string
 	Set     string
 	Standby bool
+	// Installed: we hold the host and its node is part of a cluster, as far as anybody knows. While it is wanted, only its loss takes it from its
+	// place, whatever trouble it has.
+	Installed bool
 	// Unusable says why nobody can use the host, so that "host-1 is ..." and "2 hosts: 2 ..." read well, such as
 	// "in error state". Empty: usable.
 	Unusable string

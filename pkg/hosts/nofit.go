@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,34 +10,58 @@ import (
 
 // NoFit is the error of an assignment that does not exist. Its text is short enough for a status; the fields tell all.
 type NoFit struct {
-	// Unmet are the slots that get no host, in the order of the spec.
+	// Unmet are nodes that cannot all have a host at the same time, though they could if any one of them were not wanted: slots in the order
+	// of the spec, then sets.
 	Unmet []Unmet
+	// Fitting are the hosts that some of Unmet could have, by name: they are fewer than the nodes, unless it is the spread that cannot be met.
+	Fitting []string
+	// Spread are the sets in Unmet whose spread stands against them; empty if there would be too few hosts without it too.
+	Spread []Uneven
+	// Also are other nodes that found no host, or sets with the number of such nodes.
+	Also []string
+	// GaveUp: not every combination of spreads was tried, so an assignment may exist, and Unmet are not the fewest.
+	GaveUp bool
 	// Hosts are all hosts that there are, by name.
 	Hosts []Host
 }
 
-// Unmet is a slot that gets no host.
+// Unmet is a slot, or some nodes of a set, among those that cannot all have a host.
 type Unmet struct {
+	// Slot is the name of the slot or the set.
 	Slot string
-	// Needs is what the slot asks for, such as "8 CPUs, 16Gi".
+	// Nodes is how many nodes of it are meant, 1 for a slot, and Of how many are still to be found.
+	Nodes, Of int
+	// Needs is what is asked for, such as "8 CPUs, 16Gi".
 	Needs string
 	// Why is the explanation: why not the pinned host, or how many hosts fail which requirement.
 	Why string
-	// Obstacles tells for each host by name why it cannot be the one, such as "below 16Gi". For a pinned slot only for the hosts that
-	// have its MAC address.
+	// Obstacles tells for each host by name why it cannot be the one, such as "below 16Gi". For a pinned slot only for the hosts that have its
+	// MAC address. Of many kinds of nodes only the first have it.
 	Obstacles map[string]string
+
+	set bool
 }
 
-// listed bounds how many explanations one error text holds.
-const listed = 4
+// Bounds of the text: bytes in all, bytes of its end, kinds of nodes.
+const (
+	mostText = 900
+	mostEnd  = 420
+	listed   = 4
+)
 
 func (e *NoFit) Error() string {
+	end := clip(e.end(), mostEnd)
+	return clip(e.start(), mostText-len(end)) + end
+}
+
+// start tells of each kind of nodes once.
+func (e *NoFit) start() string {
 	var told []string
-	var names [][]string // of the slots with this explanation
+	var names [][]string // of the nodes with this explanation
 	for _, u := range e.Unmet {
-		text := u.Why
-		if u.Needs != "" {
-			text = fmt.Sprintf("(%s): %s", u.Needs, u.Why)
+		text := ": " + u.Why
+		if needs := u.needs(len(e.Unmet) == 1); needs != "" {
+			text = fmt.Sprintf(" (%s): %s", clip(needs, 200), u.Why)
 		}
 		if i := slices.Index(told, text); i >= 0 {
 			names[i] = append(names[i], u.Slot)
@@ -48,17 +71,62 @@ func (e *NoFit) Error() string {
 	}
 	var parts []string
 	for i, text := range told[:min(len(told), listed)] {
-		if !strings.HasPrefix(text, "(") {
-			text = ": " + text
-		} else {
-			text = " " + text
-		}
 		parts = append(parts, some(names[i])+text)
 	}
 	if more := len(told) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more kinds of nodes", more))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func (u Unmet) needs(alone bool) string {
+	var parts []string
+	switch {
+	case !u.set:
+	case u.Nodes == u.Of || alone:
+		parts = append(parts, plural(u.Of, "node"))
+	default:
+		parts = append(parts, fmt.Sprintf("%d of %s", u.Nodes, plural(u.Of, "node")))
+	}
+	if u.Needs != "" {
+		parts = append(parts, u.Needs)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// end tells why all of it cannot be met together.
+func (e *NoFit) end() string {
+	text := ""
+	switch {
+	case e.GaveUp:
+		text = fmt.Sprintf("; gave up after %d combinations of how the sets can be spread: a lower maxSkew, or fewer sets that are spread, leave fewer", attempts)
+	case len(e.Spread) > 0:
+		for _, s := range e.Spread {
+			text += "; " + s.String()
+		}
+	case len(e.Fitting) > 0:
+		text = fmt.Sprintf("; %s and only %s: %s", e.need(), verb(len(e.Fitting), "fit"), some(e.Fitting))
+	}
+	if len(e.Also) > 0 {
+		text += "; also without a host: " + some(e.Also)
+	}
+	return text
+}
+
+func (e *NoFit) need() string {
+	if u := e.Unmet[0]; len(e.Unmet) == 1 {
+		return "it needs " + plural(u.Of, "host")
+	}
+	n := 0
+	for _, u := range e.Unmet {
+		n += u.Nodes
+	}
+	return "together they need " + plural(n, "host")
+}
+
+// Needs writes what a slot asks of a host, such as "8 CPUs, 16Gi, SR-IOV"; empty if anything will do.
+func Needs(slot contract.Slot) string {
+	return needsText(slot.Needs)
 }
 
 // some lists names, the first three of many.
@@ -70,103 +138,24 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// explain tells of every slot that the finished matching leaves without a host.
-func (w *world) explain() *NoFit {
-	e := &NoFit{Hosts: w.hosts}
-	for s, host := range w.hostOf {
-		if host != none {
-			continue
-		}
-		if w.slots[s].MAC != "" {
-			e.Unmet = append(e.Unmet, w.unmetPin(s))
-		} else {
-			e.Unmet = append(e.Unmet, w.unmet(s))
-		}
-	}
-	return e
-}
-
-func (w *world) unmet(s int) Unmet {
-	slot := w.slots[s]
-	u := Unmet{Slot: slot.Name, Needs: Needs(slot), Obstacles: map[string]string{}}
-	var kinds []string
-	count := map[string]int{}
-	for h, host := range w.hosts {
-		kind := w.obstacle(s, h).of(slot, host)
-		if kind == "" {
-			kind = "needed for other nodes"
-		}
-		u.Obstacles[host.Name] = w.why(s, h)
-		if count[kind]++; count[kind] == 1 {
-			kinds = append(kinds, kind)
-		}
-	}
-	slices.SortFunc(kinds, func(a, b string) int {
-		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
-	})
-	var parts []string
-	for _, kind := range kinds {
-		parts = append(parts, fmt.Sprintf("%d %s", count[kind], kind))
-	}
-	u.Why = fmt.Sprintf("%s: %s", plural(len(w.hosts), "host"), strings.Join(parts, ", "))
-	if len(w.hosts) == 0 {
-		u.Why = "there is no BareMetalHost in namespace " + w.me.Namespace
-	}
-	return u
-}
-
-func (w *world) unmetPin(s int) Unmet {
-	slot := w.slots[s]
-	u := Unmet{Slot: slot.Name, Obstacles: map[string]string{}}
-	var names []string
-	for _, h := range w.pins[s] {
-		name := w.hosts[h].Name
-		names, u.Obstacles[name] = append(names, name), w.why(s, h)
-	}
-	switch len(names) {
-	case 0:
-		u.Why = fmt.Sprintf("none of %s has the MAC address %s", plural(len(w.hosts), "host"), slot.MAC)
-	case 1:
-		u.Why = fmt.Sprintf("host %s with the MAC address %s is %s", names[0], slot.MAC, u.Obstacles[names[0]])
-	default:
-		u.Why = fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", slot.MAC, len(names), some(names))
-	}
-	return u
-}
-
-// why is an obstacle of one certain host in full, or the other slot that the host is needed for.
-func (w *world) why(s, h int) string {
-	switch what := w.obstacle(s, h); {
-	case what == held:
-		return "held by " + w.hosts[h].Holder.String()
-	case what == nothing && w.slotOf[h] != none:
-		return "needed for " + w.slots[w.slotOf[h]].Name
-	default:
-		return what.of(w.slots[s], w.hosts[h])
-	}
-}
-
-// Needs writes what a slot asks of a host, such as "8 CPUs, 16Gi, SR-IOV"; empty if anything will do.
-func Needs(slot contract.Slot) string {
-	var needs []string
-	if slot.CPU > 0 {
-		needs = append(needs, plural(slot.CPU, "CPU"))
-	}
-	if slot.Memory > 0 {
-		needs = append(needs, Memory(slot.Memory))
-	}
-	if slot.SRIOV {
-		needs = append(needs, "SR-IOV")
-	}
-	if slot.QAT {
-		needs = append(needs, "QAT")
-	}
-	return strings.Join(needs, ", ")
-}
-
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func verb(n int, verb string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %ss", verb)
+	}
+	return fmt.Sprintf("%d %s", n, verb)
+}
+
+// clip shortens a text to at most so many bytes, and shows that it did.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("...")], "") + "..."
 }

@@ -1,50 +1,71 @@
 package hosts
 
-import "github.com/akraino-icn/bpa/pkg/tasks/contract"
-
-// obstacle is the first thing that keeps a host from filling a slot, apart from the slot's pin.
+// obstacle is the first thing that keeps a host from a place.
 type obstacle int
 
 const (
 	nothing obstacle = iota
 	held
-	unfit   // Host.Unusable says why
+	lost
+	unfit // Host.Unusable says why
+	bare
+	settled
+	retired
 	lacking // shortfall says of what
 	noIP
 )
 
-// fits reports whether a slot may get a host, were the host free.
-func (w *world) fits(s, h int) bool {
-	if w.slots[s].MAC != "" && (len(w.pins[s]) != 1 || w.pins[s][0] != h) {
-		return false
-	}
-	return w.obstacle(s, h) == nothing
-}
-
-func (w *world) obstacle(s, h int) obstacle {
-	slot, host := &w.slots[s], &w.hosts[h]
-	switch {
+// barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
+// room for another; installed hosts are settled before anybody asks here.
+func (w *world) barred(h int) obstacle {
+	switch host := w.hosts[h]; {
 	case host.Holder != nil && !w.me.Holds(*host):
 		return held
 	case host.Unusable != "":
 		return unfit
-	case shortfall(&slot.Needs, host) != "":
+	case host.Lost:
+		return lost
+	case host.Bare && w.request.OSImage == nil:
+		return bare
+	case w.settledIn[h] != none:
+		return settled
+	}
+	return nothing
+}
+
+// obstacle is what keeps a host from the places of a bin, apart from a pin.
+func (w *world) obstacle(b *bin, h int) obstacle {
+	if o := w.barred(h); o != nothing {
+		return o
+	}
+	switch host := w.hosts[h]; {
+	case b.set != nil && w.retiredFrom[h] == b.set:
+		return retired
+	case !meets(b.needs, host):
 		return lacking
-	case !host.Address(slot.MAC, w.access).IsValid():
+	case host.unreachable(b.mac, &w.request) != "":
 		return noIP
 	}
 	return nothing
 }
 
 // of writes an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
-func (o obstacle) of(slot contract.Slot, host Host) string {
+func (o obstacle) of(b *bin, host *Host) string {
 	switch o {
 	case held:
 		return "held by others"
+	case lost:
+		return "lost"
 	case unfit:
 		return host.Unusable
+	case bare:
+		return "without an operating system (the request brings no OS image)"
+	case settled:
+		return "installed as another node"
+	case retired:
+		return "about to leave the set"
 	case lacking:
-		return shortfall(&slot.Needs, &host)
+		return shortfall(b.needs, host)
 	case noIP:
 		return "without an IP address"
 	}

@@ -1,0 +1,112 @@
+package hosts
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// world is what is known when hosts are assigned. Hosts and bins are known by their index. Once it is made it
+// does not change, apart from counting what is spent.
+type world struct {
+	request contract.Request
+	me      Owner
+	hosts   []*Host // by name
+	bins    []*bin
+	fits    table // per host: the bins whose places it may take
+	order   []int // hosts, those first that we would rather use
+	mine    []int // hosts that we hold and that may move, those first that shall rather stay
+	home    []int // per host: the bin of its present place, or none
+	// settledIn is, per host, the bin in which it is settled, or none; retiredFrom the set that it is to leave, or nil.
+	settledIn   []int
+	retiredFrom []*contract.Set
+
+	spent int // matchings made so far
+}
+
+func newWorld(request contract.Request, all []Host) *world {
+	w := &world{request: request, me: OwnerOf(request), bins: newBins(request), hosts: make([]*Host, len(all))}
+	for h := range all {
+		w.hosts[h] = &all[h]
+	}
+	slices.SortFunc(w.hosts, func(a, b *Host) int { return strings.Compare(a.Name, b.Name) })
+	w.home, w.settledIn = slices.Repeat([]int{none}, len(all)), slices.Repeat([]int{none}, len(all))
+	w.retiredFrom = make([]*contract.Set, len(all))
+	w.findPins()
+	w.findHomes()
+	w.retire()
+	w.settle()
+	w.matchNeeds()
+	w.byCost()
+	w.findDomains()
+	w.findSpare()
+	return w
+}
+
+// findPins finds the hosts with the MAC addresses of the pinned slots.
+func (w *world) findPins() {
+	wanted := map[string][]*bin{}
+	for _, b := range w.bins {
+		if b.mac != "" {
+			wanted[b.mac] = append(wanted[b.mac], b)
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	for h, host := range w.hosts {
+		for _, mac := range host.MACs {
+			for _, b := range wanted[mac] {
+				if !slices.Contains(b.pins, h) {
+					b.pins = append(b.pins, h)
+				}
+			}
+		}
+	}
+}
+
+// matchNeeds notes who fits where. Threads and memory, of which there may be as many as there are slots, are looked up in steps; of all
+// else there are few kinds, which are asked one by one.
+func (w *world) matchNeeds() {
+	cpu := newStairs(w.bins, func(n *contract.Needs) int64 { return int64(n.CPU) })
+	memory := newStairs(w.bins, func(n *contract.Needs) int64 { return n.Memory })
+	kinds := kindsOf(w.bins)
+	w.fits = newTable(len(w.hosts), len(w.bins))
+	for h, host := range w.hosts {
+		if w.barred(h) != nothing {
+			continue
+		}
+		if row := w.fits.row(h); host.unreachable("", &w.request) == "" {
+			c, m := cpu.upTo(int64(host.CPU)), memory.upTo(host.Memory)
+			for i := range row {
+				row[i] = c[i] & m[i]
+			}
+			kinds.strike(row, host)
+		}
+	}
+	for i, b := range w.bins {
+		if b.mac != "" && len(b.pins) == 1 && w.obstacle(b, b.pins[0]) == nothing {
+			w.fits.row(b.pins[0]).add(i)
+		}
+		for h, s := range w.retiredFrom {
+			if s != nil && s == b.set {
+				w.fits.row(h).remove(i)
+			}
+		}
+	}
+}
+
+// byCost orders the hosts. Because a matching that grows host by host never lets go of a host, and the sets of hosts that can be matched form
+// a matroid, going through them in this order gives the cheapest set of all.
+func (w *world) byCost() {
+	costs := make([]cost, len(w.hosts))
+	for h, host := range w.hosts {
+		costs[h] = costOf(host)
+		if !w.fits.row(h).isEmpty() {
+			w.order = append(w.order, h)
+		}
+	}
+	slices.SortFunc(w.order, func(a, b int) int { return cmp.Or(costs[a].compare(costs[b]), cmp.Compare(a, b)) })
+}
