@@ -23,6 +23,10 @@ const (
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
 	// ReasonAPIUnavailable: an API server (the bootstrap's or the new cluster's) does not answer. May go away.
 	ReasonAPIUnavailable Reason = "APIUnavailable"
+	// ReasonArtifactsMissing: the depot lacks images or files, and the site is closed or upstream has them not. Goes away when somebody brings them.
+	ReasonArtifactsMissing Reason = "ArtifactsMissing"
+	// ReasonDepotUnavailable: the depot does not answer, or refuses. May go away.
+	ReasonDepotUnavailable Reason = "DepotUnavailable"
 	// ReasonInvalidRequest: the request or the inventory contradicts itself. A person must act.
 	ReasonInvalidRequest Reason = "InvalidRequest"
 	// ReasonInternal: a bug or a missing right. A person must act.
@@ -50,7 +54,7 @@ const (
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
-		ReasonPipelineMissing:
+		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable:
 		return true
 	}
 	return false

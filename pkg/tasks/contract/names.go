@@ -48,6 +48,7 @@ const (
 const (
 	PipelineInstall = "bpa-install"
 
+	TaskSeedRegistry      = "seed-registry"
 	TaskSelectHosts       = "select-hosts"
 	TaskRenderInventory   = "render-inventory"
 	TaskKubespray         = "kubespray"
@@ -81,6 +82,7 @@ const (
 // Results of the tasks.
 const (
 	ResultFailure         = "failure"          // every task: Failure as JSON, written only when the task fails
+	ResultArtifacts       = "artifacts"        // seed-registry: "all 22 artifacts are in the depot"
 	ResultHosts           = "hosts"            // select-hosts: "master-1=host-3 worker-1=host-1", cut to MaxText
 	ResultCount           = "count"            // select-hosts: how many hosts are held
 	ResultInventoryDigest = "inventory-digest" // render-inventory: sha256:hex of hosts.ini and all.json
