@@ -31,6 +31,7 @@ var rooms = []room{
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
+	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/tasks/contract/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
@@ -110,6 +111,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "pkg/tasks/contract":                    nothing,
 		module + "pkg/hosts":                             nothing,
+		module + "pkg/hosts/networkdata":                 nothing,
 		module + "pkg/inventory":                         nothing,
 		module + "pkg/ansible":                           nothing,
 		module + "pkg/artifacts":                         nothing,
