@@ -52,7 +52,7 @@ func TestDefaultsAreStored(t *testing.T) {
 	must(t, manifest("defaults", one+"kubernetes: {version: v1.35.4}\ndepot: {url: 'http://10.60.0.1:5000/'}"), "apply", "-f", "-")
 	got := get(t, "defaults")
 
-	want := v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {CPU: 4}}}, Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000"}}
+	want := v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 4}}}}, Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000"}}
 	filled := v1alpha1.Provisioning{Spec: want}
 	filled.SetDefaults(context.Background())
 	if diff := cmp.Diff(filled.Spec, got.Spec); diff != "" {
@@ -85,6 +85,32 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"network plugin", one + "kubernetes: {networkPlugin: weave}", `spec.kubernetes.networkPlugin: Unsupported value: "weave": supported values: "calico"`},
 		{"misspelt field", one + "podSubnet: 10.0.0.0/8", `unknown field "spec.podSubnet"`},
 		{"misspelt field of a node", "masters: [{m: {cpus: 4}}]", `unknown field "spec.masters[0].m.cpus"`},
+		{"MAC address by another name", "masters: [{m: {macAddress: '00:c6:14:04:61:b2'}}]", `unknown field "spec.masters[0].m.macAddress"`},
+		{"memory by another name", one + "workers: [{w: {mem: 4Gi}}]", `unknown field "spec.workers[0].w.mem"`},
+		{"misspelt requirement of a set", one + "nodeSets: [{name: s, count: {active: 1}, disk: []}]", `unknown field "spec.nodeSets[0].disk"`},
+		{"misspelt field of a disk", "masters: [{m: {disks: [{size: 1Ti}]}}]", `unknown field "spec.masters[0].m.disks[0].size"`},
+		{"no control plane", "nodeSets: [{name: w, count: {active: 3}}]", "no masters, and no node set that has control plane nodes: spec.masters"},
+		{"set without a count", one + "nodeSets: [{name: s}]", "the set has no nodes: spec.nodeSets[0].count"},
+		{"set without nodes", one + "nodeSets: [{name: s, count: {active: 0}}]", "the set has no nodes: spec.nodeSets[0].count"},
+		{"same set twice", one + "nodeSets: [{name: s, count: {active: 1}}, {name: s, count: {active: 1}}]", `spec.nodeSets[1]: Duplicate value: {"name":"s"}`},
+		{"too many nodes", one + "nodeSets: [{name: s, count: {active: 1001}}]", "spec.nodeSets[0].count.active: Invalid value: 1001"},
+		{"too many nodes of two sets", one + "kubernetes: {networkPlugin: calico}\nnodeSets: [{name: s, count: {active: 600}}, {name: r, count: {active: 500}}]",
+			"1101 nodes are too many: spec.nodeSets"},
+		{"node with a set's name", "masters: [{a-3: {cpu: 1}}]\nnodeSets: [{name: a, count: {active: 1}}]", `node name "a-3" is one that spec.nodeSets[0] gives: spec.masters[0]`},
+		{"role", one + "nodeSets: [{name: s, role: master, count: {active: 1}}]", `spec.nodeSets[0].role: Unsupported value: "master"`},
+		{"skew of nothing", one + "nodeSets: [{name: s, count: {active: 1}, maxSkew: 2}]", "maxSkew says nothing without a topologyKey: spec.nodeSets[0].maxSkew"},
+		{"selector", "masters: [{m: {selector: {matchExpressions: [{key: a, operator: Gt, values: ['1']}]}}}]",
+			`"Gt": not a valid selector operator: spec.masters[0].m.selector.matchExpressions[0].operator`},
+		{"selector of everything", "masters: [{m: {selector: {}}}]", `nothing says which host master "m" may have: spec.masters[0].m`},
+		{"architecture", "masters: [{m: {architecture: vax}}]", `"vax" is no known architecture: spec.masters[0].m.architecture`},
+		{"two architectures for one host", "masters: [{m: {architecture: amd64}}]\nworkers: [{m: {architecture: arm64}}]",
+			`"aarch64" is not what spec.masters[0].m.architecture says ("x86_64"): spec.workers[0].m.architecture`},
+		{"type of disk", "masters: [{m: {disks: [{type: tape}]}}]", `spec.masters[0].m.disks[0].type: Unsupported value: "tape"`},
+		{"disk without unit", "masters: [{m: {disks: [{minSize: '960'}]}}]", `"960" is less than 1Mi: is a unit missing?: spec.masters[0].m.disks[0].minSize`},
+		{"image without checksum", one + "osImage: {url: 'http://d/i.qcow2'}", "the image has no checksum: spec.osImage.checksum"},
+		{"secret's name", one + "osImage: {url: 'oci://d/i', userData: u-$(name)}", `"u-$(name)" holds a placeholder that is not known: spec.osImage.userData`},
+		{"nodes among the pods", one + "access: {subnets: [10.233.64.0/20]}", "nodes 10.233.64.0/20 and pods 10.233.64.0/18 overlap: spec.access.subnets[0]"},
+		{"three subnets", one + "access: {subnets: [10.60.0.0/24, 'fd00::/64', 10.61.0.0/24]}", "spec.access.subnets: Too many: 3: must have at most 2 items"},
 		{"variable of the connection", one + "kubespray: {vars: {ansible_host: 10.0.0.1}}", "ansible_host cannot be set here: spec.kubespray.vars.ansible_host"},
 		{"variables are a list", one + "kubespray: {vars: [a]}", "spec.kubespray.vars"},
 	} {
@@ -182,9 +208,36 @@ func TestColumnsAndShortName(t *testing.T) {
 }
 
 func TestKubectlExplains(t *testing.T) {
-	out := must(t, "", "explain", "provisioning.spec.PodSubnet")
-	if !strings.Contains(out, "range of pod addresses") {
-		t.Errorf("kubectl explain says\n%s", out)
+	for field, want := range map[string]string{
+		"PodSubnet":                     "range of pod addresses",
+		"masters.disks.type":            "HDD, SSD or NVME",
+		"workers.firmware.date":         "Date of the BIOS",
+		"nodeSets.count.standby":        "claimed and labelled",
+		"nodeSets.selector.matchLabels": "key,value",
+		"osImage.metaData":              "meta data",
+	} {
+		if out := must(t, "", "explain", "provisioning.spec."+field); !strings.Contains(out, want) {
+			t.Errorf("kubectl explain %s says\n%s", field, out)
+		}
+	}
+}
+
+// A node that says nothing is null in ICN's samples; what is filled in below a node or a set is stored, and types of disks may be written small.
+func TestNodesAreStored(t *testing.T) {
+	spec := "masters: [{m: {cpu: 1, disks: [{type: nvme}]}}]\nworkers: [{m: null}]\nnodeSets: [{name: s, count: {active: 2}, topologyKey: rack, nics: [{sriov: true}]}]"
+	must(t, manifest("nodes", spec), "apply", "--server-side", "-f", "-")
+	got := get(t, "nodes").Spec
+	hardware := v1alpha1.HostRequirements{CPU: 1, Disks: []v1alpha1.DiskRequirement{{Count: 1, Type: "NVME"}}}
+	want := v1alpha1.ProvisioningSpec{
+		Masters: []map[string]v1alpha1.Master{{"m": {HostRequirements: hardware}}},
+		Workers: []map[string]v1alpha1.Worker{{"m": {}}},
+		NodeSets: []v1alpha1.NodeSet{{
+			Name: "s", Role: "worker", Count: v1alpha1.NodeCount{Active: 2}, TopologyKey: "rack", MaxSkew: 1, WhenUnsatisfiable: "DoNotSchedule",
+			HostRequirements: v1alpha1.HostRequirements{NICs: []v1alpha1.NICRequirement{{Count: 1, SRIOV: true}}},
+		}},
+	}
+	if diff := cmp.Diff(want, v1alpha1.ProvisioningSpec{Masters: got.Masters, Workers: got.Workers, NodeSets: got.NodeSets}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

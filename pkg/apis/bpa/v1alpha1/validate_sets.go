@@ -116,7 +116,7 @@ func (c NodeCount) validate() (errs *apis.FieldError) {
 		errs = errs.Also(problem("count.standby", advice, "%d is negative", c.Standby))
 	}
 	if c.Active == 0 && c.Standby == 0 {
-		errs = errs.Also(problem("count", "ask for a node, or take the set out", "the set has no nodes"))
+		errs = errs.Also(problem("count", "say how many, such as count: {active: 3}, or take the set out", "the set has no nodes"))
 	}
 	return errs
 }

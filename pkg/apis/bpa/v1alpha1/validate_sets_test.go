@@ -25,7 +25,7 @@ func TestSetRules(t *testing.T) {
 		{"same name twice", one + "nodeSets: [{name: s, count: {active: 1}}, {name: s, count: {active: 2}}]",
 			`"s" is already the name of spec.nodeSets[0]: spec.nodeSets[1].name` + "\ngive every node set a name of its own"},
 		{"role", set("role: master"), `"master" is no role: spec.nodeSets[0].role` + "\n" + adviceRole},
-		{"no nodes", one + "nodeSets: [{name: s, count: {active: 0}}]", "the set has no nodes: spec.nodeSets[0].count\nask for a node, or take the set out"},
+		{"no nodes", one + "nodeSets: [{name: s, count: {active: 0}}]", "the set has no nodes: spec.nodeSets[0].count\nsay how many, such as count: {active: 3}, or take the set out"},
 		{"negative counts", one + "nodeSets: [{name: s, count: {active: -1, standby: -2}}]",
 			"-1 is negative: spec.nodeSets[0].count.active\n" + adviceCount + "\n-2 is negative: spec.nodeSets[0].count.standby\n" + adviceCount},
 		{"topology key", set("topologyKey: 'the rack'"), `"the rack" is no label: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with ` +
