@@ -214,17 +214,17 @@ func (c *carrier) send(ctx context.Context, f artifacts.File) (int64, error) {
 		return 0, err
 	}
 	defer body.Close()
-	want := check{what: "the content", size: size, sha256: f.SHA256, sha512: f.SHA512}
+	want := Check{What: "the content", Size: size, SHA256: f.SHA256, SHA512: f.SHA512}
 	if f.Size > 0 {
 		if size >= 0 && size != f.Size {
 			return 0, fmt.Errorf("the content %w: it has %d bytes, wanted are %d", ErrDamaged, size, f.Size)
 		}
-		want.size = f.Size
+		want.Size = f.Size
 	} else if size > 0 {
 		c.meter.expect(size)
 	}
-	counted := &counter{in: verified(body, want), meter: c.meter, key: "file " + f.Path}
-	if err := c.to.PutFile(ctx, f.Path, want.size, f.SHA256, counted); err != nil {
+	counted := &counter{in: Verified(body, want), meter: c.meter, key: "file " + f.Path}
+	if err := c.to.PutFile(ctx, f.Path, want.Size, f.SHA256, counted); err != nil {
 		return 0, err
 	}
 	return counted.n, nil

@@ -78,18 +78,18 @@ func TestDownloadGoesOn(t *testing.T) {
 // What is wrong is never given away as a whole.
 func TestVerifiedHoldsBack(t *testing.T) {
 	text := strings.Repeat("content ", 10_000)
-	for _, want := range []check{
-		{size: int64(len(text)), sha256: strings.Repeat("0", 64)},
-		{size: -1, sha512: strings.Repeat("0", 128)},
-		{size: int64(len(text)) - 1},
-		{size: int64(len(text)) + 1},
+	for _, want := range []Check{
+		{Size: int64(len(text)), SHA256: strings.Repeat("0", 64)},
+		{Size: -1, SHA512: strings.Repeat("0", 128)},
+		{Size: int64(len(text)) - 1},
+		{Size: int64(len(text)) + 1},
 	} {
-		got, err := io.ReadAll(verified(strings.NewReader(text), want))
+		got, err := io.ReadAll(Verified(strings.NewReader(text), want))
 		if !errors.Is(err, ErrDamaged) || len(got) >= len(text) {
 			t.Errorf("%+v: %d of %d bytes, %v", want, len(got), len(text), err)
 		}
 	}
-	got, err := io.ReadAll(verified(strings.NewReader(""), check{size: 0}))
+	got, err := io.ReadAll(Verified(strings.NewReader(""), Check{Size: 0}))
 	if err != nil || len(got) != 0 {
 		t.Errorf("of nothing: %q, %v", got, err)
 	}

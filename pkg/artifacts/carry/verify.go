@@ -11,25 +11,25 @@ import (
 	"io"
 )
 
-// check is what a content must turn out to be.
-type check struct {
-	what   string // for the error
-	size   int64  // -1: any
-	sha256 string // hexadecimal; empty: any
-	sha512 string // likewise
+// Check is what a content must turn out to be.
+type Check struct {
+	What   string // for the error
+	Size   int64  // -1: any
+	SHA256 string // hexadecimal; empty: any
+	SHA512 string // likewise
 }
 
 // ErrDamaged is in the error of a content that is not what was promised.
 var ErrDamaged = errors.New("is not what was promised")
 
-// verified reads what in reads, and gives the last bytes away only when all of it is as it must be: whoever stores a stream when it is
+// Verified reads what in reads, and gives the last bytes away only when all of it is as it must be: whoever stores a stream when it is
 // complete does not store a wrong one.
-func verified(in io.Reader, want check) io.Reader {
+func Verified(in io.Reader, want Check) io.Reader {
 	v := &verifier{in: bufio.NewReaderSize(in, 64<<10), want: want}
-	if want.sha256 != "" {
+	if want.SHA256 != "" {
 		v.sum256 = sha256.New()
 	}
-	if want.sha512 != "" {
+	if want.SHA512 != "" {
 		v.sum512 = sha512.New()
 	}
 	return v
@@ -37,7 +37,7 @@ func verified(in io.Reader, want check) io.Reader {
 
 type verifier struct {
 	in             *bufio.Reader
-	want           check
+	want           Check
 	sum256, sum512 hash.Hash
 	size           int64
 	err            error // of the last read, once there is one
@@ -54,8 +54,8 @@ func (v *verifier) Read(p []byte) (int, error) {
 			err = ahead
 		}
 	}
-	if v.want.size >= 0 && v.size > v.want.size {
-		err = v.damaged("it goes on after %d bytes", v.want.size)
+	if v.want.Size >= 0 && v.size > v.want.Size {
+		err = v.damaged("it goes on after %d bytes", v.want.Size)
 	}
 	if errors.Is(err, io.EOF) {
 		err = v.judge()
@@ -78,13 +78,13 @@ func (v *verifier) add(p []byte) {
 
 // judge is io.EOF if all is well.
 func (v *verifier) judge() error {
-	if v.want.size >= 0 && v.size != v.want.size {
-		return v.damaged("it ends after %d of %d bytes", v.size, v.want.size)
+	if v.want.Size >= 0 && v.size != v.want.Size {
+		return v.damaged("it ends after %d of %d bytes", v.size, v.want.Size)
 	}
 	for _, s := range []struct {
 		name, want string
 		h          hash.Hash
-	}{{"sha256", v.want.sha256, v.sum256}, {"sha512", v.want.sha512, v.sum512}} {
+	}{{"sha256", v.want.SHA256, v.sum256}, {"sha512", v.want.SHA512, v.sum512}} {
 		if s.h == nil {
 			continue
 		}
@@ -96,5 +96,5 @@ func (v *verifier) judge() error {
 }
 
 func (v *verifier) damaged(format string, args ...any) error {
-	return fmt.Errorf("%s %w: %s", v.want.what, ErrDamaged, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s %w: %s", v.want.What, ErrDamaged, fmt.Sprintf(format, args...))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -29,7 +30,8 @@ import (
 // internet is a registry and a file server.
 type internet struct {
 	t     testing.TB
-	host  string // of the registry
+	host  string        // of the registry
+	delay time.Duration // of each of its answers
 	files *httptest.Server
 
 	mu      sync.Mutex
@@ -42,6 +44,7 @@ func newInternet(t testing.TB) *internet {
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.note("registry " + r.Method + " " + r.URL.Path)
+		time.Sleep(n.delay)
 		images.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
