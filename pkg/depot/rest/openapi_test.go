@@ -1,0 +1,301 @@
+package rest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/rest"
+	"github.com/akraino-icn/bpa/pkg/depot/status"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// disk is one that a test fills.
+type disk struct{ used int64 }
+
+func (d *disk) Used() (int64, error)     { return d.used, nil }
+func (*disk) Free() (int64, bool, error) { return 0, false, nil }
+
+// contract is a client that holds every answer against the served document.
+type contract struct {
+	t      *testing.T
+	server *httptest.Server
+	router routers.Router
+	disk   *disk
+	seen   map[string]bool
+}
+
+func newContract(t *testing.T) *contract {
+	t.Helper()
+	s, err := store.OnDisk(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	c := &contract{t: t, disk: &disk{}, seen: map[string]bool{}}
+	gate := limits.NewGate(limits.Limits{MaxUpload: 1000, MaxOpen: 2, Quota: 1 << 20}, c.disk)
+	handler, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, time.Minute, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server = httptest.NewServer(handler)
+	t.Cleanup(c.server.Close)
+	return c
+}
+
+func (c *contract) load() *openapi3.T {
+	c.t.Helper()
+	resp, err := http.Get(c.server.URL + "/v1/openapi.json")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	doc, err := openapi3.NewLoader().LoadFromIoReader(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := doc.Validate(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	if c.router, err = gorillamux.NewRouter(doc); err != nil {
+		c.t.Fatal(err)
+	}
+	return doc
+}
+
+// do sends a request and checks that the document has its answer.
+func (c *contract) do(want int, method, path, body string, header ...string) *http.Response {
+	c.t.Helper()
+	var content io.Reader = strings.NewReader(body)
+	if slices.Contains(header, "unsized") {
+		content = io.MultiReader(content) // of unknown length
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, content)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if resp.StatusCode != want {
+		c.t.Errorf("%s %s = %d %s, want %d", method, path, resp.StatusCode, got, want)
+	}
+	c.check(req, resp, got)
+	return resp
+}
+
+func (c *contract) check(req *http.Request, resp *http.Response, body []byte) {
+	c.t.Helper()
+	route, params, err := c.router.FindRoute(req)
+	if err != nil {
+		c.t.Fatalf("%s %s is not in the document: %v", req.Method, req.URL.Path, err)
+	}
+	c.seen[fmt.Sprintf("%s %s %d", route.Method, route.Path, resp.StatusCode)] = true
+	request := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: &openapi3filter.Options{ExcludeRequestBody: true}}
+	if resp.StatusCode < 300 {
+		if err := openapi3filter.ValidateRequest(c.t.Context(), request); err != nil {
+			c.t.Errorf("%s %s was taken, and the document forbids it: %v", req.Method, req.URL.Path, err)
+		}
+	}
+	// A tus client's 201 has no body, and no type of one.
+	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: resp.StatusCode, Header: resp.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: len(body) == 0}}
+	response.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(c.t.Context(), response); err != nil {
+		c.t.Errorf("%s %s = %d is not what the document says: %v", req.Method, req.URL.Path, resp.StatusCode, err)
+	}
+}
+
+func declared(doc *openapi3.T) []string {
+	var all []string
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			for code := range operation.Responses.Map() {
+				all = append(all, method+" "+path+" "+code)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func record(name string, size int) string {
+	return fmt.Sprintf(`{"owner": "o", "cluster_name": "c", "image_name": %q, "image_length": %d, "description": {"image_records": [{"tag": "1"}]}}`, name, size)
+}
+
+func TestHandlersAndDocumentAgree(t *testing.T) {
+	c := newContract(t)
+	doc := c.load()
+	c.do(200, "GET", "/v1/openapi.json", "")
+	c.icn()
+	c.contents()
+	c.resumable()
+	c.statuses()
+	c.limits()
+
+	var seen []string
+	for s := range c.seen {
+		seen = append(seen, s)
+	}
+	slices.Sort(seen)
+	if diff := cmp.Diff(declared(doc), seen); diff != "" {
+		t.Errorf("answers that the document has and nobody saw, or the reverse (-document +seen):\n%s", diff)
+	}
+}
+
+const (
+	kind  = artifact.Base + "/o/c/os_images"
+	image = kind + "/a"
+)
+
+var inJSON = []string{"Content-Type", "application/json"}
+
+func (c *contract) icn() {
+	c.t.Helper()
+	for _, path := range []string{"", "/o", "/o/c", "/o/c/os_images"} {
+		c.do(200, "GET", artifact.Base+path, "")
+	}
+	c.do(400, "GET", artifact.Base+"/!", "")
+	c.do(400, "GET", artifact.Base+"/o/!", "")
+	c.do(400, "GET", artifact.Base+"/o/c/images", "")
+	c.do(201, "POST", kind, record("a", 4), inJSON...)
+	c.do(409, "POST", kind, record("a", 4), inJSON...)
+	c.do(400, "POST", kind, "", inJSON...)
+	c.do(422, "POST", kind, "{", inJSON...)
+	c.do(200, "GET", image, "")
+	c.do(404, "GET", kind+"/none", "")
+	c.do(400, "GET", kind+"/!", "")
+	c.do(200, "HEAD", image, "")
+	c.do(404, "HEAD", kind+"/none", "")
+	c.do(400, "HEAD", kind+"/!", "")
+	c.do(201, "PUT", image, record("a", 4), inJSON...)
+	c.do(400, "PUT", image, record("a", 5), inJSON...)
+	c.do(404, "PUT", kind+"/none", record("none", 4), inJSON...)
+	c.do(413, "PUT", image, strings.Repeat(" ", 1<<20+1), inJSON...)
+	c.do(422, "PUT", image, "x", "Content-Type", "text/plain")
+	c.do(204, "PATCH", image, "ab", "Upload-Offset", "0")
+	c.do(400, "PATCH", image, "ab")
+	c.do(404, "PATCH", kind+"/none", "ab", "Upload-Offset", "0")
+	c.do(409, "PATCH", image, "ab", "Upload-Offset", "1")
+	c.do(204, "PATCH", image, "cd", "Upload-Offset", "2")
+	c.do(422, "PATCH", image, "", "Upload-Offset", "4")
+	c.do(200, "GET", kind, "")
+}
+
+func (c *contract) contents() {
+	c.t.Helper()
+	content, other := image+"/content", kind+"/whole/content"
+	etag := c.do(200, "GET", content, "").Header.Get("ETag")
+	c.do(206, "GET", content, "", "Range", "bytes=1-2")
+	c.do(304, "GET", content, "", "If-None-Match", etag)
+	c.do(416, "GET", content, "", "Range", "bytes=9-")
+	c.do(404, "GET", other, "")
+	c.do(400, "GET", kind+"/!/content", "")
+	c.do(200, "HEAD", content, "")
+	c.do(404, "HEAD", other, "")
+	c.do(201, "PUT", other, "all of it")
+	c.do(409, "PUT", other, "all of it")
+	c.do(400, "PUT", kind+"/b/content", "x", "X-Checksum-Sha256", "x")
+	c.do(411, "PUT", kind+"/b/content", "x", "unsized")
+	c.do(422, "PUT", kind+"/b/content", "x", "X-Checksum-Sha256", strings.Repeat("0", 64))
+	c.do(204, "DELETE", image, "")
+	c.do(404, "DELETE", image, "")
+	c.do(400, "DELETE", kind+"/!", "")
+}
+
+func (c *contract) tusCreate(name, more string, size string) string {
+	c.t.Helper()
+	metadata := "filename " + base64.StdEncoding.EncodeToString([]byte(name)) + more
+	return c.do(201, "POST", kind, "", "Tus-Resumable", "1.0.0", "Upload-Length", size, "Upload-Metadata", metadata).Header.Get("Location")
+}
+
+func (c *contract) resumable() {
+	c.t.Helper()
+	c.do(200, "OPTIONS", kind, "")
+	c.do(412, "POST", kind, "", "Tus-Resumable", "0.9", "Upload-Length", "1", "Upload-Metadata", "filename YQ==")
+	upload := c.tusCreate("tus.img", "", "4")
+	if !strings.HasPrefix(upload, kind+"/tus.img/uploads/") {
+		c.t.Fatalf("Location = %s", upload)
+	}
+	c.do(200, "OPTIONS", upload, "")
+	c.do(200, "HEAD", upload, "")
+	c.do(404, "HEAD", upload+"0", "")
+	tus := func(want int, method, path, body, offset string, more ...string) {
+		c.t.Helper()
+		c.do(want, method, path, body, append([]string{"Tus-Resumable", "1.0.0", "Upload-Offset", offset, "Content-Type", "application/offset+octet-stream"}, more...)...)
+	}
+	tus(204, "PATCH", upload, "ab", "0")
+	tus(400, "PATCH", upload, "cd", "x")
+	tus(404, "PATCH", upload+"0", "cd", "2")
+	tus(409, "PATCH", upload, "cd", "1")
+	tus(413, "PATCH", upload, "cde", "2")
+	c.do(412, "PATCH", upload, "cd", "Upload-Offset", "2")
+	tus(204, "POST", upload, "c", "2", "X-HTTP-Method-Override", "PATCH")
+	tus(404, "POST", upload+"0", "c", "2", "X-HTTP-Method-Override", "PATCH")
+	tus(204, "PATCH", upload, "d", "3")
+	c.do(200, "HEAD", upload, "") // done, and still known to a client that missed the answer
+	tus(422, "DELETE", upload, "", "0")
+	wrong := c.tusCreate("wrong.img", ",sha256 "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0"), 64)), "1")
+	tus(422, "PATCH", wrong, "a", "0")
+	ended := c.tusCreate("ended.img", "", "1")
+	c.do(412, "DELETE", ended, "")
+	tus(204, "DELETE", ended, "", "0")
+	tus(404, "DELETE", ended, "", "0")
+}
+
+func (c *contract) statuses() {
+	c.t.Helper()
+	cluster := artifact.Base + "/o/c/status"
+	c.do(200, "PUT", cluster+"/n", `{"packages": [{"name": "p", "state": "installed", "version": "1"}]}`, inJSON...)
+	c.do(400, "PUT", cluster+"/n", `{"packages": [{"name": "p"}]}`, inJSON...)
+	c.do(413, "PUT", cluster+"/n", strings.Repeat(" ", 1<<20+1), inJSON...)
+	c.do(422, "PUT", cluster+"/n", "{", inJSON...)
+	c.do(200, "GET", cluster, "")
+	c.do(400, "GET", artifact.Base+"/o/!/status", "")
+	c.do(200, "GET", cluster+"/n", "")
+	c.do(400, "GET", cluster+"/!", "")
+	c.do(404, "GET", cluster+"/none", "")
+	c.do(204, "DELETE", cluster+"/n", "")
+	c.do(400, "DELETE", cluster+"/!", "")
+	c.do(404, "DELETE", cluster+"/n", "")
+}
+
+func (c *contract) limits() {
+	c.t.Helper()
+	c.do(413, "POST", kind, record("large", 1001), inJSON...)
+	c.do(413, "PUT", kind+"/large/content", strings.Repeat("x", 1001))
+	c.disk.used = 1<<20 - 1
+	c.do(507, "POST", kind, record("full", 2), inJSON...)
+	c.do(507, "PUT", kind+"/full/content", "ab")
+	c.disk.used = 0
+	c.do(201, "POST", kind, record("open-1", 2), inJSON...)
+	c.do(201, "POST", kind, record("open-2", 2), inJSON...)
+	c.do(503, "POST", kind, record("open-3", 2), inJSON...)
+	c.do(503, "PUT", kind+"/open-3/content", "ab")
+}
