@@ -31,8 +31,8 @@ func TestBenchRunAgainstHand(t *testing.T) {
 	s := site.New(t, "bench", 3, 0)
 	s.Apply(s.Provisioning("bench",
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
-		site.Worker("worker-1", v1alpha1.Worker{CPU: 8, Memory: "16Gi"}),
-		site.Worker("worker-2", v1alpha1.Worker{CPU: 8, Memory: "16Gi"})))
+		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
+		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the middle of the run", limit, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.Progress != nil && p.Status.Progress.Percent > 50
 	})

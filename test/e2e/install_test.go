@@ -27,8 +27,8 @@ func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
 	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
-		site.Worker("worker-1", v1alpha1.Worker{CPU: 8, Memory: "16Gi"}),
-		site.Worker("worker-2", v1alpha1.Worker{CPU: 8, Memory: "16Gi"})))
+		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
+		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
 
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to wait", installLimit, paused)
 	before := onlyRun(t, s)
