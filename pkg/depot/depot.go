@@ -17,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
@@ -26,6 +27,8 @@ const (
 	filesDir    = "files"
 	registryDir = "registry"
 	digestsDir  = "digests"
+	// incomingDir holds files until they are whole.
+	incomingDir = "incoming"
 )
 
 // defaultStall is how long one request may make no progress at all. It bounds
@@ -51,7 +54,7 @@ type options struct {
 	log    *slog.Logger
 	stall  time.Duration
 	limits limits.Limits
-	s3     *store.S3
+	s3     *bucket.At
 }
 
 // Option changes how a Depot behaves.
@@ -68,7 +71,7 @@ func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l
 
 // WithS3 keeps images and uploads in a bucket. Plain files, the upload secret
 // and what can be computed again stay in the directory.
-func WithS3(at store.S3) Option { return func(o *options) { o.s3 = &at } }
+func WithS3(at bucket.At) Option { return func(o *options) { o.s3 = &at } }
 
 // New opens the store in dir, makes the folders that are missing, and finishes
 // what a crash has interrupted.
@@ -108,7 +111,10 @@ func (d *Depot) openFolders(dir string) error {
 	if d.root, err = os.OpenRoot(dir); err != nil {
 		return err
 	}
-	for _, sub := range []string{filesDir, registryDir, digestsDir} {
+	if err := d.root.RemoveAll(incomingDir); err != nil { // of a process that was killed
+		return err
+	}
+	for _, sub := range []string{filesDir, registryDir, digestsDir, incomingDir} {
 		if err := d.root.MkdirAll(sub, 0o755); err != nil {
 			return err
 		}
@@ -120,7 +126,7 @@ func (d *Depot) openFolders(dir string) error {
 func (d *Depot) openStore(dir string, o options) (err error) {
 	ctx := context.Background()
 	if o.s3 != nil {
-		d.store, err = store.InS3(ctx, *o.s3)
+		d.store, err = bucket.Open(ctx, *o.s3)
 	} else {
 		d.store, err = store.OnDisk(ctx, filepath.Join(dir, registryDir))
 	}
@@ -165,11 +171,10 @@ func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux.Handle("/v2/", guarded(d.gate, d.registry))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	mux.Handle("GET /files/", http.StripPrefix("/files/", &artifactFiles{d.uploads, log, &fileServer{
-		root:    d.files,
-		digests: &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log},
-		log:     log,
-	}}))
+	sums := &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log}
+	plain := &fileServer{root: d.files, digests: sums, log: log}
+	mux.Handle("GET /files/", http.StripPrefix("/files/", &artifactFiles{d.uploads, log, plain}))
+	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, gate: d.gate, log: log}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux

@@ -39,6 +39,11 @@ func OnDisk(ctx context.Context, dir string) (*Store, error) {
 	return open(ctx, newDurable(driver, abs), abs)
 }
 
+// Over keeps everything where a driver of the distribution project does.
+func Over(ctx context.Context, driver storagedriver.StorageDriver) (*Store, error) {
+	return open(ctx, driver, "")
+}
+
 func open(ctx context.Context, driver storagedriver.StorageDriver, dir string) (*Store, error) {
 	registry, err := storage.NewRegistry(ctx, driver, storage.EnableDelete)
 	if err != nil {

@@ -1,4 +1,4 @@
-package store
+package bucket
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	s3 "github.com/distribution/distribution/v3/registry/storage/driver/s3-aws"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// S3 says where a bucket is. Keys come from AccessKey and SecretKey, or where
+// At says where a bucket is. Keys come from AccessKey and SecretKey, or where
 // both are empty from the environment or the machine's role, as AWS has it.
-type S3 struct {
+type At struct {
 	Endpoint, Region, Bucket string
 	// Prefix is the path of the store within the bucket.
 	Prefix               string
@@ -22,8 +24,8 @@ type S3 struct {
 // partSize is how much of an upload is held in memory on its way to S3.
 const partSize = 8 << 20
 
-// InS3 keeps everything in a bucket, which must exist.
-func InS3(ctx context.Context, at S3) (*Store, error) {
+// Open keeps everything in a bucket, which must exist.
+func Open(ctx context.Context, at At) (*store.Store, error) {
 	if at.Bucket == "" {
 		return nil, errors.New("the S3 bucket is empty: name one that exists")
 	}
@@ -36,5 +38,5 @@ func InS3(ctx context.Context, at S3) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open S3 bucket %s at %s: %w", at.Bucket, at.Endpoint, err)
 	}
-	return open(ctx, driver, "")
+	return store.Over(ctx, driver)
 }

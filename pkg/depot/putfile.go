@@ -1,0 +1,152 @@
+package depot
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+)
+
+// filePutter stores plain files: all or nothing, in place of one that is
+// there. A checksum in the request's headers is checked before that.
+type filePutter struct {
+	root    *os.Root
+	digests *digests
+	gate    *limits.Gate
+	log     *slog.Logger
+}
+
+// putRefusal is a request that cannot be done, with the status that says so.
+type putRefusal struct {
+	status int
+	text   string
+}
+
+func (r *putRefusal) Error() string { return r.text }
+
+func (s *filePutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Path
+	sum, err := s.put(r, name)
+	var refused *putRefusal
+	var full *limits.Refusal
+	switch {
+	case errors.As(err, &refused):
+		http.Error(w, refused.text, refused.status)
+	case errors.As(err, &full):
+		http.Error(w, full.Text, full.Status)
+	case err != nil:
+		s.log.Error("file cannot be stored", "path", name, "error", err)
+		http.Error(w, fmt.Sprintf("cannot store %q: see the depot's log", name), http.StatusInternalServerError)
+	default:
+		w.Header().Set(checksum.Header, sum)
+		w.WriteHeader(http.StatusCreated)
+	}
+}
+
+func (s *filePutter) put(r *http.Request, name string) (string, error) {
+	if err := checkFileName(name); err != nil {
+		return "", err
+	}
+	want, err := checksum.Of(r.Header)
+	if err != nil {
+		return "", &putRefusal{http.StatusBadRequest, err.Error()}
+	}
+	if r.ContentLength < 0 {
+		return "", &putRefusal{http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length"}
+	}
+	temp := path.Join(incomingDir, rand.Text())
+	if err := s.gate.Reserve(temp, r.ContentLength); err != nil {
+		return "", err
+	}
+	defer s.gate.Release(temp)
+	sum, err := s.receive(r, temp)
+	if err == nil && want != "" && sum != want {
+		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
+	}
+	if err == nil {
+		err = s.publish(temp, name, sum)
+	}
+	if err != nil {
+		return "", errors.Join(err, removeIfThere(s.root, temp))
+	}
+	return sum, nil
+}
+
+// checkFileName refuses what could be no file's path, and what is /v1's.
+func checkFileName(name string) error {
+	bad := name == "" || len(name) > 1024 || path.Clean("/"+name) != "/"+name || strings.ContainsAny(name, "\\\x00")
+	if bad {
+		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("path %q: want the names of folders and a file, with single slashes between them", name)}
+	}
+	if ref, ok := artifact.ParseFilePath(name); ok {
+		return &putRefusal{http.StatusConflict, fmt.Sprintf("%s is an artifact's place: upload it to %s/content", name, ref.Path())}
+	}
+	return nil
+}
+
+// receive writes a body where nobody sees it, durably.
+func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), r.Body)
+	if err == nil && n < r.ContentLength || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("%d of %d bytes came: nothing of it was kept, send it again", n, r.ContentLength)}
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
+}
+
+func (s *filePutter) publish(temp, name, sum string) error {
+	place := path.Join(filesDir, name)
+	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
+		return blocked(name, err)
+	}
+	if err := s.root.Rename(temp, place); err != nil {
+		return blocked(name, err)
+	}
+	for dir := path.Dir(place); ; dir = path.Dir(dir) {
+		if err := syncDir(s.root, dir); err != nil {
+			return err
+		}
+		if dir == "." {
+			break
+		}
+	}
+	info, err := s.root.Stat(place)
+	if err != nil {
+		return err
+	}
+	s.digests.keep(name, kept{stamp: stampOf(info), SHA256: sum})
+	return nil
+}
+
+// blocked explains what stands in a file's way.
+func blocked(name string, err error) error {
+	for _, in := range []error{syscall.ENOTDIR, syscall.EISDIR, fs.ErrExist, syscall.ENOTEMPTY} {
+		if errors.Is(err, in) {
+			return &putRefusal{http.StatusConflict, fmt.Sprintf("%q cannot be stored: a file is where a folder has to be, or the reverse", name)}
+		}
+	}
+	if isAbsent(err) {
+		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("%q cannot be a file's path", name)}
+	}
+	return err
+}

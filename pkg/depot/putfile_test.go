@@ -1,0 +1,61 @@
+package depot_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+)
+
+func TestFileIsPutWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	server := serve(t, dir)
+	file := server.URL + "/files/dl.k8s.io/release/v1.35.4/kubelet"
+	call(t, "PUT", file, strings.NewReader("first"), "X-Checksum-Sha256", sha("first")).want(t, http.StatusCreated)
+	ask(t, "GET", file).want(t, 200, "first")
+	ask(t, "GET", file+".sha256").want(t, 200, sha("first")+"  kubelet\n")
+	call(t, "PUT", file, strings.NewReader("evil"), "X-Checksum-Sha256", sha("second")).want(t, 422, sha("second"), sha("evil"))
+	halfSent(t, server, "PUT /files/dl.k8s.io/release/v1.35.4/kubelet HTTP/1.1\r\nHost: d\r\nConnection: close\r\nContent-Length: 9\r\n\r\nhalf")
+	ask(t, "GET", file).want(t, 200, "first")
+	call(t, "PUT", file, strings.NewReader("second")).want(t, 201)
+	ask(t, "GET", file).want(t, 200, "second")
+	ask(t, "GET", file+".sha256").want(t, 200, sha("second"))
+	left, err := filepath.Glob(filepath.Join(dir, "incoming", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestFilesThatCannotBePut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/tmp", filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, dir, depot.WithLimits(limits.Limits{MaxUpload: 10})).URL
+	put(t, dir, "file", "content")
+	if err := os.Symlink("/tmp", filepath.Join(dir, "files", "out")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"":                      400,
+		"folder/":               400,
+		"%2e%2e/x":              400,
+		"a%00b":                 400,
+		"a%5Cb":                 400,
+		"out/x":                 400,
+		"file/x":                409,
+		"os_images/alpha/b/img": 409,
+	} {
+		call(t, "PUT", url+"/files/"+path, strings.NewReader("x")).want(t, want)
+	}
+	call(t, "PUT", url+"/files/a", unsized{strings.NewReader("x")}).want(t, 411)
+	call(t, "PUT", url+"/files/a", strings.NewReader("12345678901")).want(t, 413)
+	call(t, "PUT", url+"/files/a", strings.NewReader("x"), "Digest", "sha-256=x").want(t, 400)
+	if _, err := os.Stat("/tmp/x"); err == nil {
+		t.Error("a file was written outside of the depot")
+	}
+}
