@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
@@ -67,7 +68,7 @@ func megahertz(clock metal3.ClockSpeed) int {
 
 // Flags are CPU flags in the form that package hosts asks for: sorted, lower case. Those that are so already are not copied.
 func Flags(flags []string) []string {
-	if slices.IsSorted(flags) && !slices.ContainsFunc(flags, func(f string) bool { return f != strings.ToLower(f) }) {
+	if slices.IsSorted(flags) && !slices.ContainsFunc(flags, hasUpper) {
 		return flags
 	}
 	sorted := make([]string, 0, len(flags))
@@ -76,6 +77,16 @@ func Flags(flags []string) []string {
 	}
 	slices.Sort(sorted)
 	return sorted
+}
+
+// hasUpper: a flag that ToLower could change.
+func hasUpper(flag string) bool {
+	for i := range len(flag) {
+		if c := flag[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
 }
 
 // nics lists each card once: Metal3 repeats a card with two addresses.

@@ -10,6 +10,9 @@ import (
 // Model writes the PCI ids of a network card as Metal3 does, "0x8086 0x1572": vendor, device. It reads them also in upper case, without 0x,
 // with a colon between them and, where one number has more than four digits, in decimals. Any other text, such as a name, is left as it is.
 func Model(text string) string {
+	if isModel(text) {
+		return text
+	}
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || unicode.IsSpace(r) })
 	if len(parts) != 2 {
 		return strings.TrimSpace(text)
@@ -25,10 +28,26 @@ func Model(text string) string {
 	if !ok || !okay {
 		return strings.TrimSpace(text)
 	}
-	if canonical := fmt.Sprintf("0x%04x 0x%04x", vendor, device); canonical != text {
-		return canonical
+	return fmt.Sprintf("0x%04x 0x%04x", vendor, device)
+}
+
+// isModel: the text is as Model writes it, as nearly all are.
+func isModel(text string) bool {
+	const form = "0x8086 0x1572"
+	if len(text) != len(form) {
+		return false
 	}
-	return text
+	for i := range len(form) {
+		switch c := text[i]; {
+		case i%7 < 2 || i == 6: // 0x, or the space
+			if c != form[i] {
+				return false
+			}
+		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+			return false
+		}
+	}
+	return true
 }
 
 // pciID reads 0x8086, or 8086 in the given base. Shorter numbers without 0x are hardly ids.
