@@ -1,9 +1,22 @@
 package hostcache
 
 import (
+	"strings"
+
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
+
+// mostMessage bounds, in bytes, what is kept of an error's message; package facts reads less.
+const mostMessage = 1 << 10
+
+// annotations are those that package facts reads.
+var annotations = []string{
+	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
+}
 
 // stripHost keeps of a host what package facts reads; a test compares the two.
 func stripHost(o any) (any, error) {
@@ -13,7 +26,7 @@ func stripHost(o any) (any, error) {
 	}
 	kept := &metal3.BareMetalHost{ObjectMeta: stripMeta(host.ObjectMeta)}
 	kept.Labels = host.Labels
-	for _, name := range []string{metal3.PausedAnnotation, metal3.DetachedAnnotation} {
+	for _, name := range annotations {
 		if value, ok := host.Annotations[name]; ok {
 			if kept.Annotations == nil {
 				kept.Annotations = map[string]string{}
@@ -21,13 +34,30 @@ func stripHost(o any) (any, error) {
 			kept.Annotations[name] = value
 		}
 	}
-	kept.Spec.BootMACAddress = host.Spec.BootMACAddress
-	kept.Spec.ConsumerRef = host.Spec.ConsumerRef
-	kept.Status.ErrorMessage = host.Status.ErrorMessage
-	kept.Status.ErrorType = host.Status.ErrorType
-	kept.Status.OperationalStatus = host.Status.OperationalStatus
-	kept.Status.Provisioning.State = host.Status.Provisioning.State
-	kept.Status.HardwareDetails = stripDetails(host.Status.HardwareDetails)
+	kept.Spec = metal3.BareMetalHostSpec{
+		BootMACAddress:                 host.Spec.BootMACAddress,
+		ConsumerRef:                    host.Spec.ConsumerRef,
+		Architecture:                   same(host.Spec.Architecture),
+		ExternallyProvisioned:          host.Spec.ExternallyProvisioned,
+		CustomDeploy:                   host.Spec.CustomDeploy,
+		NetworkData:                    host.Spec.NetworkData,
+		PreprovisioningNetworkDataName: host.Spec.PreprovisioningNetworkDataName,
+	}
+	if host.Spec.Image != nil {
+		kept.Spec.Image = sameImage(host.Spec.Image.URL)
+	}
+	kept.Status = metal3.BareMetalHostStatus{
+		ErrorMessage:      strings.Clone(host.Status.ErrorMessage[:min(len(host.Status.ErrorMessage), mostMessage)]),
+		ErrorType:         host.Status.ErrorType,
+		OperationalStatus: host.Status.OperationalStatus,
+		PoweredOn:         host.Status.PoweredOn,
+		HardwareDetails:   stripDetails(host.Status.HardwareDetails),
+		Provisioning: metal3.ProvisionStatus{
+			State:        host.Status.Provisioning.State,
+			Image:        metal3.Image{URL: same(host.Status.Provisioning.Image.URL)},
+			CustomDeploy: host.Status.Provisioning.CustomDeploy,
+		},
+	}
 	return kept, nil
 }
 
@@ -43,18 +73,6 @@ func stripHardware(o any) (any, error) {
 
 func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, DeletionTimestamp: m.DeletionTimestamp,
+		Name: m.Name, Namespace: same(m.Namespace), UID: m.UID, ResourceVersion: m.ResourceVersion, DeletionTimestamp: m.DeletionTimestamp,
 	}
-}
-
-func stripDetails(d *metal3.HardwareDetails) *metal3.HardwareDetails {
-	if d == nil {
-		return nil
-	}
-	kept := &metal3.HardwareDetails{RAMMebibytes: d.RAMMebibytes}
-	kept.CPU.Count = d.CPU.Count
-	for _, n := range d.NIC {
-		kept.NIC = append(kept.NIC, metal3.NIC{Name: n.Name, MAC: n.MAC, IP: n.IP, PXE: n.PXE})
-	}
-	return kept
 }
