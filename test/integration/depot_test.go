@@ -1,0 +1,431 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	fillers  = "fillers" // namespace of the accounts that fill the depot, and owner of artifacts
+	audience = "depot.bpa.akraino.org"
+)
+
+// depot is the program of cmd/depot as a process with the rights that config/ gives it, and crane, a registry client that was not made for it.
+type depot struct {
+	tls, plain string // host:port
+	crane      string // path of the program
+	ca         string // path of the depot's authority
+	api        *passage
+}
+
+// TestDepotAsksKubernetes: a real API server judges, and a real client is judged.
+func TestDepotAsksKubernetes(t *testing.T) {
+	for _, args := range [][]string{{"apply", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
+		must(t, "", args...)
+	}
+	for _, account := range []string{"nobody", "writer", "owner", "leaver"} {
+		must(t, "", "create", "serviceaccount", "-n", fillers, account)
+	}
+	for _, account := range []string{"writer", "leaver"} {
+		must(t, "", "create", "clusterrolebinding", account, "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":"+account)
+	}
+	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
+	d := startDepot(t)
+
+	t.Run("a writer logs in, pushes and pulls", func(t *testing.T) { d.pushAndPull(t, tokenFor(t, "writer")) })
+	t.Run("who is nobody reads", func(t *testing.T) {
+		if out, err := d.run(t, t.TempDir(), "manifest", d.tls+"/app:v1"); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	t.Run("a refused push says what would allow it", d.refusalNamesItsCure)
+	t.Run("tokens that are good for nobody", d.badTokens)
+	t.Run("an owner writes in its own namespace", d.ownersKeepApart)
+	t.Run("a right that is taken away ends within seconds", d.rightsEnd)
+	t.Run("the API server is gone and comes back", d.apiServerGone)
+}
+
+// tokenFor asks as a person does.
+func tokenFor(t *testing.T, account string, flags ...string) string {
+	t.Helper()
+	if len(flags) == 0 {
+		flags = []string{"--audience=" + audience}
+	}
+	return strings.TrimSpace(must(t, "", append([]string{"create", "token", account, "-n", fillers}, flags...)...))
+}
+
+func (d *depot) pushAndPull(t *testing.T, token string) {
+	home := d.login(t, token)
+	archive := filepath.Join(t.TempDir(), "image.tar")
+	image, err := random.Image(1<<20, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := crane.Save(image, "app:v1", archive); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.run(t, home, "push", archive, d.tls+"/app:v1"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := d.run(t, home, "validate", "--remote", d.tls+"/app:v1"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := d.run(t, t.TempDir(), "push", archive, d.tls+"/app:v2"); err == nil || !strings.Contains(out, "kubectl create token") {
+		t.Errorf("a push without a login: %v\n%s", err, out)
+	}
+	if out, err := d.run(t, home, "push", archive, d.plain+"/app:v2"); err == nil || !strings.Contains(out, "for reading only") {
+		t.Errorf("a push without TLS: %v\n%s", err, out)
+	}
+}
+
+// refusalNamesItsCure types the command that the refusal names, as an administrator would, and tries again.
+func (d *depot) refusalNamesItsCure(t *testing.T) {
+	token := tokenFor(t, "nobody")
+	put := func() (int, string) { return d.ask(t, http.MethodPut, "/v2/cured/manifests/v1", token) }
+	status, text := put()
+	if status != http.StatusForbidden {
+		t.Fatalf("%d %s", status, text)
+	}
+	var refusal struct{ Errors []struct{ Message string } }
+	if err := json.Unmarshal([]byte(text), &refusal); err != nil || len(refusal.Errors) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	_, command, ok := strings.Cut(refusal.Errors[0].Message, "To allow it: kubectl ")
+	if !ok || !strings.Contains(text, "system:serviceaccount:"+fillers+":nobody may not update images") {
+		t.Fatalf("no command in %s", text)
+	}
+	must(t, "", strings.Fields(command)...)
+	within(t, 30*time.Second, "the new right counts", func() bool { status, text = put(); return status != http.StatusForbidden })
+	if status != http.StatusBadRequest { // an empty manifest is none: the registry itself says so
+		t.Errorf("with the right: %d %s", status, text)
+	}
+}
+
+func (d *depot) badTokens(t *testing.T) {
+	left := tokenFor(t, "leaver")
+	must(t, "", "delete", "serviceaccount", "-n", fillers, "leaver")
+	for name, c := range map[string]struct{ token, want string }{
+		"none":             {"", "log in with any user name and the token as the password"},
+		"nonsense":         {"nonsense", "the token is refused"},
+		"expired":          {expiredToken(t), "expired"},
+		"another audience": {tokenFor(t, "writer", "--audience=https://elsewhere.example"), "https://elsewhere.example"},
+		"the API server's": {tokenFor(t, "writer", "--duration=1h"), "audience"},
+		"account deleted":  {left, "the token is refused"},
+	} {
+		status, text := d.ask(t, http.MethodPut, "/files/a", c.token)
+		if status != http.StatusUnauthorized || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s; want 401 with %q", name, status, text, c.want)
+		}
+	}
+	home := t.TempDir()
+	if out, err := d.run(t, home, "auth", "login", d.tls, "-u", "any", "-p", expiredToken(t)); err != nil {
+		t.Fatalf("%v\n%s", err, out) // it only keeps the password
+	}
+	if out, err := d.run(t, home, "manifest", d.tls+"/app:v1"); err == nil || !strings.Contains(out, "expired") {
+		t.Errorf("crane with an expired token: %v\n%s", err, out)
+	}
+}
+
+// expiredToken is one that this API server signed an hour ago for ten minutes, as far as it can tell.
+func expiredToken(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(shared.dir, "apiserver", "pki", "sa.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(raw)
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The header, with the key's id, is that of a good token.
+	header, claims, _ := strings.Cut(tokenFor(t, "writer"), ".")
+	claims, _, _ = strings.Cut(claims, ".")
+	plain, err := base64.RawURLEncoding.DecodeString(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(plain, &body); err != nil {
+		t.Fatal(err)
+	}
+	then := time.Now().Add(-time.Hour)
+	body["iat"], body["nbf"], body["exp"] = then.Unix(), then.Unix(), then.Add(10*time.Minute).Unix()
+	if plain, err = json.Marshal(body); err != nil {
+		t.Fatal(err)
+	}
+	signed := header + "." + base64.RawURLEncoding.EncodeToString(plain)
+	sum := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}
+
+// ownersKeepApart: a role in one namespace is a right to that owner's artifacts, and to nothing that others share.
+func (d *depot) ownersKeepApart(t *testing.T) {
+	token := tokenFor(t, "owner")
+	const tail = "/edge-1/os_images/absent"
+	for _, c := range []struct {
+		method, path string
+		denied       bool
+	}{
+		{http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, false},
+		{http.MethodDelete, "/v1/baremetalcluster/somebody-else" + tail, true},
+		{http.MethodDelete, "/v1/baremetalcluster/Not.A.Namespace" + tail, true},
+		{http.MethodDelete, "/v1/baremetalcluster/" + fillers + "/edge-1/container_images/absent", true},
+		{http.MethodPut, "/v2/app/manifests/v1", true},
+		{http.MethodPut, "/files/a", true},
+	} {
+		status, text := d.ask(t, c.method, c.path, token)
+		if denied := status == http.StatusForbidden; denied != c.denied || status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {
+			t.Errorf("%s %s: %d %s; want denied: %t", c.method, c.path, status, text, c.denied)
+		}
+	}
+}
+
+func (d *depot) rightsEnd(t *testing.T) {
+	must(t, "", "create", "serviceaccount", "-n", fillers, "briefly")
+	must(t, "", "create", "clusterrolebinding", "briefly", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":briefly")
+	token := tokenFor(t, "briefly")
+	denied := func() bool {
+		status, _ := d.ask(t, http.MethodPut, "/v2/brief/manifests/v1", token)
+		return status == http.StatusForbidden
+	}
+	within(t, 30*time.Second, "the right counts", func() bool { return !denied() })
+	must(t, "", "delete", "clusterrolebinding", "briefly")
+	within(t, 30*time.Second, "the right is gone", denied)
+}
+
+func (d *depot) apiServerGone(t *testing.T) {
+	home, token := d.login(t, tokenFor(t, "writer")), tokenFor(t, "writer")
+	d.api.shut()
+	defer d.api.open(t)
+	status, text := d.ask(t, http.MethodPut, "/files/a", token)
+	if status != http.StatusServiceUnavailable || !strings.Contains(text, "cannot reach the Kubernetes API server") {
+		t.Errorf("write: %d %s", status, text)
+	}
+	for name, home := range map[string]string{"nobody": t.TempDir(), "a writer": home} {
+		if out, err := d.run(t, home, "manifest", d.tls+"/app:v1"); err != nil {
+			t.Errorf("%s reads: %v\n%s", name, err, out)
+		}
+	}
+	d.api.open(t)
+	within(t, 30*time.Second, "writes are judged again", func() bool {
+		status, text = d.ask(t, http.MethodPut, "/files/a", token)
+		return status != http.StatusServiceUnavailable
+	})
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		t.Errorf("afterwards: %d %s", status, text)
+	}
+}
+
+// startDepot runs it as the account that config/ makes for it.
+func startDepot(t *testing.T) *depot {
+	t.Helper()
+	dir := t.TempDir()
+	d := &depot{crane: filepath.Join(dir, "crane"), ca: filepath.Join(dir, "root", "tls", "ca.crt")}
+	program := filepath.Join(dir, "depot")
+	for path, source := range map[string]string{program: "../../cmd/depot", d.crane: "github.com/google/go-containerregistry/cmd/crane"} {
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, source).CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", source, err, out)
+		}
+	}
+	config, err := clientcmd.LoadFromFile(shared.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "system:serviceaccount:bpa-system:bpa-depot"
+	}
+	for _, cluster := range config.Clusters {
+		d.api = newPassage(t, cluster.Server)
+		cluster.Server = "https://" + d.api.address
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--root="+filepath.Join(dir, "root"), "--tls-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--kubeconfig="+kubeconfig)
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	d.awaitDoors(t, log)
+	return d
+}
+
+// awaitDoors reads from the log where the depot listens.
+func (d *depot) awaitDoors(t *testing.T, log io.Reader) {
+	t.Helper()
+	lines := bufio.NewScanner(log)
+	for d.tls == "" || d.plain == "" {
+		if !lines.Scan() {
+			t.Fatal("the depot ended before it served")
+		}
+		var entry struct{ Msg, Door, Address string }
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		switch entry.Door {
+		case "tls":
+			d.tls = entry.Address
+		case "plain":
+			d.plain = entry.Address
+		}
+	}
+	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
+}
+
+// login keeps a token as crane does, and gives the folder it is in.
+func (d *depot) login(t *testing.T, token string) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	if out, err := d.run(t, home, "auth", "login", d.tls, "-u", "any", "-p", token); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return home
+}
+
+func (d *depot) run(t *testing.T, home string, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.crane, args...)
+	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+home, "SSL_CERT_FILE="+d.ca, "SSL_CERT_DIR="+home)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("crane %s: %w", args[0], err)
+	}
+	return string(out), err
+}
+
+// ask sends one request without a body over TLS.
+func (d *depot) ask(t *testing.T, method, path, token string) (status int, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+	defer cancel()
+	args := []string{"--silent", "--show-error", "--cacert", d.ca, "--request", method, "--write-out", "\n%{http_code}", "https://" + d.tls + path}
+	if token != "" {
+		args = append(args, "--header", "Authorization: Bearer "+token)
+	}
+	out, err := exec.CommandContext(ctx, "curl", args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("curl %s %s: %v\n%s", method, path, err, out)
+	}
+	cut := strings.LastIndexByte(string(out), '\n')
+	if _, err := fmt.Sscan(string(out[cut+1:]), &status); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return status, string(out[:cut])
+}
+
+func within(t *testing.T, limit time.Duration, what string, cond func() bool) {
+	t.Helper()
+	timeout, tick := time.After(limit), time.NewTicker(200*time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatalf("waited %s in vain until %s", limit, what)
+		}
+	}
+}
+
+// passage is a way to the API server that can be closed.
+type passage struct {
+	address, target string
+	mu              sync.Mutex
+	listener        net.Listener
+	conns           []net.Conn
+}
+
+func newPassage(t *testing.T, server string) *passage {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &passage{address: "127.0.0.1:0", target: u.Host}
+	p.open(t)
+	t.Cleanup(p.shut)
+	return p
+}
+
+func (p *passage) open(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		return
+	}
+	listener, err := net.Listen("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.listener, p.address = listener, listener.Addr().String()
+	go p.serve(listener)
+}
+
+func (p *passage) serve(listener net.Listener) {
+	for {
+		in, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil {
+			in.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
+		go func() { _, _ = io.Copy(in, out); in.Close() }()
+		go func() { _, _ = io.Copy(out, in); out.Close() }()
+	}
+}
+
+func (p *passage) shut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener == nil {
+		return
+	}
+	p.listener.Close()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.listener, p.conns = nil, nil
+}
