@@ -12,7 +12,7 @@ const (
 	settled
 	retired
 	lacking // shortfall says of what
-	noIP
+	noIP // Host.unreachable says why
 )
 
 // barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
@@ -49,8 +49,8 @@ func (w *world) obstacle(b *bin, h int) obstacle {
 	return nothing
 }
 
-// of writes an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
-func (o obstacle) of(b *bin, host *Host) string {
+// words write an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
+func (w *world) words(o obstacle, b *bin, host *Host) string {
 	switch o {
 	case held:
 		return "held by others"
@@ -67,7 +67,7 @@ func (o obstacle) of(b *bin, host *Host) string {
 	case lacking:
 		return shortfall(b.needs, host)
 	case noIP:
-		return "without an IP address"
+		return host.unreachable(b.mac, &w.request)
 	}
 	return ""
 }

@@ -93,7 +93,7 @@ func (w *world) whyNot(m *matching, bin int) string {
 	count := map[string]int{}
 	fitting := 0
 	for h := range w.hosts {
-		kind := w.obstacle(w.bins[bin], h).of(w.bins[bin], w.hosts[h])
+		kind := w.words(w.obstacle(w.bins[bin], h), w.bins[bin], w.hosts[h])
 		switch node := m.nodeOf[h]; {
 		case kind != "":
 		case node != none && int(m.binOf[node]) != bin:
@@ -157,7 +157,7 @@ func (w *world) why(owner string, b *bin, h int) string {
 	case what == nothing:
 		return "free, but not where it would help"
 	default:
-		return what.of(b, w.hosts[h])
+		return w.words(what, b, w.hosts[h])
 	}
 }
 

@@ -28,6 +28,7 @@ type world struct {
 
 func newWorld(request contract.Request, all []Host) *world {
 	w := &world{request: request, me: OwnerOf(request), bins: newBins(request), hosts: make([]*Host, len(all))}
+	all = markTwins(all, request.Access)
 	for h := range all {
 		w.hosts[h] = &all[h]
 	}
