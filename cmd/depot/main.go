@@ -21,6 +21,7 @@ type config struct {
 	anonymousRead                  bool
 	kubeconfig, audience           string
 	verbose                        bool
+	storage                        storage
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "let anybody read; false: reads need a token and a right as well")
 	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "how to reach the Kubernetes that judges tokens; in a pod its own by default")
 	flag.StringVar(&c.audience, "audience", reviews.Audience, "what tokens must be for; empty: the API server's own audience")
+	c.storage.flags(flag.CommandLine)
 	flag.BoolVar(&c.verbose, "verbose", false, "log every request")
 	flag.Parse()
 
@@ -60,7 +62,12 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 		return errors.New("--root is empty: name the directory to keep the store in")
 	}
 	depot.RedirectLog(log)
-	store, err := depot.New(c.root, depot.WithLogger(log))
+	held, err := lock(c.root)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	store, err := depot.New(c.root, append(c.storage.options(), depot.WithLogger(log))...)
 	if err != nil {
 		return err
 	}
