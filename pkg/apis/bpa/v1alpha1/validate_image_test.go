@@ -55,6 +55,7 @@ func TestAccessRules(t *testing.T) {
 		{"bits behind the prefix", access("subnets: [10.60.0.7/24]"), `"10.60.0.7/24" is not the first address of its range: spec.access.subnets[0]` + "\nwrite 10.60.0.0/24"},
 		{"two of IPv4", access("subnets: [10.60.0.0/24, 10.61.0.0/24]"), "10.60.0.0/24 and 10.61.0.0/24 are of the same family: spec.access.subnets[1]\n" + adviceFamily},
 		{"two of IPv6", access("subnets: ['fd00:60::/64', 'fd00:61::/64']"), "fd00:60::/64 and fd00:61::/64 are of the same family: spec.access.subnets[1]\n" + adviceFamily},
+		{"none beside IPv6", access("subnets: ['fd00:60::/64', x]"), `"x" is no subnet: spec.access.subnets[1]` + "\n" + accessAdvice},
 		{"loopback", access("subnets: [127.0.0.0/8]"), `"127.0.0.0/8" overlaps 127.0.0.0/8 (loopback): spec.access.subnets[0]` + "\n" + accessAdvice},
 		{"link-local", access("subnets: ['fe80::/64']"), `"fe80::/64" overlaps fe80::/10 (link-local): spec.access.subnets[0]` + "\n" + accessAdvice},
 		{"everything", access("subnets: ['::/0']"), `"::/0" overlaps ::/127 (unspecified and loopback): spec.access.subnets[0]` + "\n" + accessAdvice},
