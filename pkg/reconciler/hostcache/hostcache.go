@@ -150,49 +150,28 @@ func handler(read func(any) (seen, bool), changed func(namespace, host string, h
 	}
 }
 
-// All are the hosts of a namespace.
+// All are the hosts of a namespace, with their hardware.
 func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error) {
-	return c.list(ctx, client.InNamespace(namespace))
-}
-
-// Held are the hosts that an owner holds.
-func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]string, error) {
-	found, err := c.list(ctx, client.InNamespace(owner.Namespace), client.MatchingFields{indexHolder: owner.Name})
-	if err != nil {
-		return nil, err
-	}
-	var held []string
-	for _, h := range found {
-		if owner.Holds(h) {
-			held = append(held, h.Name)
-		}
-	}
-	return held, nil
-}
-
-func (c *Cache) list(ctx context.Context, options ...client.ListOption) ([]hosts.Host, error) {
-	// What is in the cache is only read, so it need not be copied.
-	options = append(options, client.UnsafeDisableDeepCopy)
-	var list metal3.BareMetalHostList
-	if err := c.cache.List(ctx, &list, options...); err != nil {
-		return nil, fmt.Errorf("list BareMetalHosts: %w", err)
-	}
-	found := make([]hosts.Host, 0, len(list.Items))
-	for i := range list.Items {
-		host := &list.Items[i]
+	var found []hosts.Host
+	err := c.each(ctx, func(host *metal3.BareMetalHost) {
 		var data *metal3.HardwareData
 		if c.hardware {
 			got := &metal3.HardwareData{}
-			if err := c.cache.Get(ctx, client.ObjectKeyFromObject(host), got); err == nil {
+			if err := c.cache.Get(ctx, client.ObjectKeyFromObject(host), got, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); err == nil {
 				data = got
 			}
 		}
 		found = append(found, facts.Of(host, data))
-	}
-	return found, nil
+	}, client.InNamespace(namespace))
+	return found, err
 }
 
 // Release gives back every host that the owner holds.
 func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
 	return claim.ReleaseAll(ctx, c.live, owner)
+}
+
+// GiveBack gives back those of the named hosts that the owner holds.
+func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.Release(ctx, c.live, owner, names)
 }

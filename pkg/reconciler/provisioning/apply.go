@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -33,6 +32,8 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 		return r.prune(ctx, p, next.Runs)
 	case plan.Release:
 		return r.release(ctx, p)
+	case plan.GiveBack:
+		return r.giveBack(ctx, p, next.Hosts)
 	case plan.Stay:
 		return nil
 	}
@@ -58,7 +59,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return err
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Number: next.Number, Attempt: next.Attempt, Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
+		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -124,14 +125,41 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 
 // release gives back the hosts; the caller has made sure that nothing works on them.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) error {
-	released, err := r.hosts.Release(ctx, hosts.Owner{Namespace: p.Namespace, Name: p.Name})
+	released, err := r.hosts.Release(ctx, ownerOf(p))
 	if err != nil {
 		return fmt.Errorf("release hosts: %w", err)
 	}
+	tellReleased(ctx, p, released)
+	return nil
+}
+
+// giveBack gives back hosts on which nothing was installed. The caches may be behind: before anything is written, the API server itself is asked
+// whether something works, or a playbook was started.
+func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
+	live := plan.Seen{}
+	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
+		return err
+	}
+	for _, run := range live.Runs {
+		if run.State == plan.Active || run.Touched {
+			return &notYet{"run " + run.Name + " has come further than the caches show", behind}
+		}
+	}
+	if len(live.Pods) > 0 {
+		return &notYet{"waiting for the end of " + strings.Join(live.Pods, ", "), leaving}
+	}
+	released, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
+	if err != nil {
+		return fmt.Errorf("give back hosts: %w", err)
+	}
+	tellReleased(ctx, p, released)
+	return nil
+}
+
+func tellReleased(ctx context.Context, p *v1alpha1.Provisioning, released []string) {
 	if len(released) > 0 {
 		tell(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeNormal, Reason: "HostsReleased", Message: "released " + strings.Join(released, ", "),
 		}})
 	}
-	return nil
 }

@@ -81,12 +81,20 @@ func keep[T any](T, T)                         {}
 // ensureObjects makes what a run needs beside itself, and returns the certificate request.
 func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
+	request, err := resources.MakeRequest(p, r.settings().DepotURL)
+	if err != nil {
+		return "", err
+	}
+	secrets, err := r.secretsOfTask(ctx, p, request)
+	if err != nil {
+		return "", err
+	}
 	for _, account := range resources.MakeServiceAccounts(p) {
 		if _, err := ensure(ctx, p, core.ServiceAccounts(p.Namespace), account, keep); err != nil {
 			return "", err
 		}
 	}
-	for _, role := range resources.MakeRoles(p) {
+	for _, role := range resources.MakeRoles(p, secrets) {
 		if _, err := ensure(ctx, p, rbac.Roles(p.Namespace), role, copyRules); err != nil {
 			return "", err
 		}
@@ -100,10 +108,6 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 		if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, keep); err != nil {
 			return "", err
 		}
-	}
-	request, err := resources.MakeRequest(p, r.settings().DepotURL)
-	if err != nil {
-		return "", err
 	}
 	cm, err := resources.MakeRequestConfigMap(p, request)
 	if err != nil {

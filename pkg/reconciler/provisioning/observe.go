@@ -3,16 +3,10 @@ package provisioning
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -46,7 +40,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeObjects(p, now, &seen); err != nil {
 		return seen, err
 	}
-	if seen.Held, err = r.hosts.Held(ctx, hosts.Owner{Namespace: p.Namespace, Name: p.Name}); err != nil {
+	if err := r.observeSite(ctx, p, &seen); err != nil {
 		return seen, err
 	}
 	if !plan.Starting(seen, now) {
@@ -63,7 +57,8 @@ func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, se
 	for _, s := range request.Slots {
 		seen.Slots = append(seen.Slots, s.Name)
 	}
-	if len(seen.Slots) == 0 {
+	seen.Sets = request.Sets
+	if len(seen.Slots)+len(seen.Sets) == 0 {
 		return request, errors.New("spec.masters is empty: name at least one control plane node")
 	}
 	if seen.Digest, err = resources.Digest(request); err != nil {
@@ -71,38 +66,6 @@ func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, se
 	}
 	seen.Inputs, err = resources.Inputs(p, request)
 	return request, err
-}
-
-// observeNeeds looks for what a run needs and we cannot make: hosts that fit, and the key to them. The key is looked at live, and only
-// once there are hosts.
-func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
-	all, err := r.hosts.All(ctx, p.Namespace)
-	if err != nil {
-		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
-	}
-	seen.Hosts = &plan.Need{}
-	var noFit *hosts.NoFit
-	_, err = hosts.Assign(request, all)
-	if errors.As(err, &noFit) {
-		seen.Hosts.Missing = noFit.Error()
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("assign hosts: %w", err)
-	}
-	seen.SSH = &plan.Need{}
-	name := p.Spec.SSH.SecretName
-	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		seen.SSH.Missing = fmt.Sprintf("Secret %s with the private key to the hosts does not exist: create it with "+
-			"`kubectl create secret generic %s --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE`", name, name)
-	case err != nil:
-		return fmt.Errorf("get Secret %s: %w", name, err)
-	case len(secret.Data[corev1.SSHAuthPrivateKey]) == 0:
-		seen.SSH.Missing = fmt.Sprintf("Secret %s has no key %s: put the private key to the hosts there", name, corev1.SSHAuthPrivateKey)
-	}
-	return nil
 }
 
 // observeObjects reads what tasks wrote, and the kubeconfig.
@@ -113,6 +76,11 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 	if err := r.readJSON(p, contract.ProgressName(p.Name), contract.KeyProgress, &seen.Progress); err != nil {
 		return err
 	}
+	known, err := r.configMap(p, contract.KnownHostsName(p.Name))
+	if err != nil {
+		return err
+	}
+	seen.Touched = known != nil && len(known.Data) > 0
 	secret, err := r.secret(p, contract.KubeconfigName(p.Name))
 	if err != nil {
 		return err

@@ -15,19 +15,8 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
-	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
-
-// Hosts is what the reconciler needs of the site's hosts.
-type Hosts interface {
-	// All are the hosts of a namespace, from a cache.
-	All(ctx context.Context, namespace string) ([]hosts.Host, error)
-	// Held are the names of the hosts that an owner holds, from a cache.
-	Held(ctx context.Context, owner hosts.Owner) ([]string, error)
-	// Release gives back every host that the owner holds, and no other, reading live. It returns their names.
-	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
-}
 
 // Reconciler drives Provisionings. Listers hold only objects that carry contract.LabelCluster.
 type Reconciler struct {

@@ -11,20 +11,26 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// readJSON reads what a task wrote into a ConfigMap of p. What is not there, or is not p's, leaves into as it is; so does what cannot be
-// read, since a task that writes nonsense must not stop the reconciler.
+// readJSON reads what a task wrote into a ConfigMap of p. What is not there leaves into as it is; so does what cannot be read, since a task
+// that writes nonsense must not stop the reconciler.
 func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into any) error {
+	cm, err := r.configMap(p, name)
+	if err == nil && cm != nil && cm.Data[key] != "" {
+		_ = json.Unmarshal([]byte(cm.Data[key]), into)
+	}
+	return err
+}
+
+// configMap is a ConfigMap of p, from the cache; nil if there is none.
+func (r *Reconciler) configMap(p *v1alpha1.Provisioning, name string) (*corev1.ConfigMap, error) {
 	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("get ConfigMap %s: %w", name, err)
+		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	if text := cm.Data[key]; text != "" && metav1.IsControlledBy(cm, p) {
-		_ = json.Unmarshal([]byte(text), into)
-	}
-	return nil
+	return cm, nil
 }
 
 // secret is a Secret of p, from the cache; nil if there is none.

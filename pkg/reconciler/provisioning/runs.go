@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -137,7 +138,11 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 			made.Completed = run.Status.CompletionTime.Time
 		}
 	}
+	if text := run.Annotations[resources.AnnotationReplaces]; text != "" {
+		made.Replaces = strings.Split(text, " ")
+	}
 	for _, child := range run.Status.ChildReferences {
+		made.Touched = made.Touched || child.PipelineTaskName == contract.TaskKubespray // even if its TaskRun is gone
 		for _, tr := range taskRuns {
 			if tr.Name == child.Name {
 				made.Tasks = append(made.Tasks, makeTask(tr))

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},
-		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {CPU: 8}}}},
+		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}},
 	}
 	p.SetDefaults(context.Background())
 	for _, change := range changes {
@@ -111,6 +112,8 @@ func sshKey() *corev1.Secret {
 // fakeHosts is a site in memory.
 type fakeHosts struct {
 	all      []hosts.Host
+	live     *fakeHosts // what the API server itself says; nil: the same
+	asked    []string   // the hosts about which the API server was asked
 	released []string
 	err      error
 }
@@ -123,28 +126,60 @@ func fitting() *fakeHosts {
 
 func held() *fakeHosts {
 	f := fitting()
-	f.all[0].Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: site, Name: name}
+	f.all[0].Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: site, Name: name, UID: "uid-1"}
 	return f
 }
 
 func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) { return f.all, f.err }
 
-func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]string, error) {
-	var names []string
-	for _, h := range f.all {
-		if owner.Holds(h) {
-			names = append(names, h.Name)
-		}
+func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {
+	return slices.DeleteFunc(slices.Clone(f.all), func(h hosts.Host) bool { return !owner.Holds(h) }), nil
+}
+
+func (f *fakeHosts) Named(_ context.Context, _ string, names []string) ([]hosts.Host, error) {
+	return slices.DeleteFunc(slices.Clone(f.all), func(h hosts.Host) bool { return !slices.Contains(names, h.Name) }), nil
+}
+
+func (f *fakeHosts) NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
+	f.asked = append(f.asked, names...)
+	if f.live == nil {
+		return f.Named(ctx, namespace, names)
 	}
-	return names, nil
+	return f.live.Named(ctx, namespace, names)
+}
+
+func (f *fakeHosts) NetworkDataSecrets(_ context.Context, _ string, names []string) ([]string, error) {
+	var secrets []string
+	for _, name := range names {
+		secrets = append(secrets, name+"-network")
+	}
+	return secrets, nil
 }
 
 func (f *fakeHosts) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	held, _ := f.Held(ctx, owner)
+	return f.GiveBack(ctx, owner, hostNames(held))
+}
+
+func (f *fakeHosts) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	f.released, _ = f.Held(ctx, owner)
+	for i, h := range f.all {
+		if owner.Holds(h) && slices.Contains(names, h.Name) {
+			f.released = append(f.released, h.Name)
+			f.all[i].Holder = nil
+		}
+	}
 	return f.released, nil
+}
+
+func hostNames(all []hosts.Host) []string {
+	var names []string
+	for _, h := range all {
+		names = append(names, h.Name)
+	}
+	return names
 }
 
 // world is the API server and the caches of one row. What the caches hold the API server holds too.

@@ -2,10 +2,13 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Event is something worth telling once.
@@ -16,37 +19,97 @@ type Event struct {
 // quiet are reasons of Ready that an event of their own tells, or that nobody waits to hear.
 var quiet = map[string]bool{
 	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
+	reasonImaging: true,
+}
+
+// purposes say what a run of an operation is for.
+var purposes = map[string]string{
+	contract.OperationInstall: "install the cluster",
+	contract.OperationReplace: "put other hosts in the place of lost ones",
 }
 
 // Events tells what happened between two statuses, the older of which was stored.
 func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
-	var events []Event
-	tell := func(kind, reason, format string, args ...any) {
-		events = append(events, Event{kind, reason, fmt.Sprintf(format, args...)})
+	t := &teller{before: before, after: after}
+	t.run()
+	t.ready()
+	t.healthy()
+	return t.events
+}
+
+type teller struct {
+	before, after *v1alpha1.ProvisioningStatus
+	events        []Event
+}
+
+func (t *teller) tell(kind, reason, format string, args ...any) {
+	t.events = append(t.events, Event{kind, reason, fmt.Sprintf(format, args...)})
+}
+
+// run tells of a run that has started, and of how one ended.
+func (t *teller) run() {
+	run := t.after.Run
+	if run == nil {
+		return
 	}
-	run := after.Run
-	newRun := run != nil && (before.Run == nil || before.Run.Name != run.Name)
-	if newRun {
-		tell(corev1.EventTypeNormal, "RunStarted", "run %s, attempt %d to %s the cluster, started", run.Name, run.Attempt, run.Operation)
+	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
+	if isNew {
+		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s, attempt %d to %s, started", run.Name, run.Attempt, purposes[run.Operation])
 	}
-	if f := after.Failure; f != nil && (newRun || before.Failure == nil) {
-		tell(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
+	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
+	switch f := t.after.Failure; {
+	case f != nil && (isNew || t.before.Failure == nil):
+		t.tell(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
+	case t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
+		t.tell(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
+	case f == nil && ended && run.Operation == contract.OperationReplace && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
+		t.tell(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
 	}
-	if after.InstalledDigest != "" && after.InstalledDigest != before.InstalledDigest {
-		tell(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
-	}
-	was, is := before.GetCondition(v1alpha1.ConditionReady), after.GetCondition(v1alpha1.ConditionReady)
+}
+
+// ready tells when Ready changes for another reason, and of hosts that are waited for each new explanation.
+func (t *teller) ready() {
+	was, is := t.before.GetCondition(v1alpha1.ConditionReady), t.after.GetCondition(v1alpha1.ConditionReady)
 	switch {
-	case is == nil || after.Failure != nil:
+	case is == nil || t.after.Failure != nil && !t.waits():
 	case is.IsTrue() && !was.IsTrue():
-		tell(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", after.APIEndpoint)
-	case quiet[is.Reason] || was != nil && was.Reason == is.Reason:
+		t.tell(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", t.after.APIEndpoint)
+	case is.Reason == ReasonHostsLost && t.after.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse(): // which tells it
+	case quiet[is.Reason] || was != nil && was.Reason == is.Reason && (was.Message == is.Message || !t.waits()):
 	case is.IsFalse():
-		tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+		t.tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	default:
-		tell(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
+		t.tell(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
 	}
-	return events
+}
+
+// waits reports whether Ready tells which hosts are waited for, and not the words of a failed run.
+func (t *teller) waits() bool {
+	is, f := t.after.GetCondition(v1alpha1.ConditionReady), t.after.Failure
+	return is.Reason == string(contract.ReasonHostsNotAvailable) && (f == nil || f.Hint == is.Message)
+}
+
+// healthy tells each new problem of a host once, whatever is done about it meanwhile, and that there is none any more.
+func (t *teller) healthy() {
+	was, is := t.before.GetCondition(v1alpha1.ConditionHostsHealthy), t.after.GetCondition(v1alpha1.ConditionHostsHealthy)
+	known := map[string]bool{}
+	for _, n := range t.before.Nodes {
+		known[n.Name+n.Host+n.Problem] = true
+	}
+	isNew := slices.ContainsFunc(t.after.Nodes, func(n v1alpha1.NodeStatus) bool { return n.Problem != "" && !known[n.Name+n.Host+n.Problem] })
+	switch {
+	case is.IsFalse() && (isNew || was.IsTrue()):
+		t.tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+	case is.IsTrue() && was.IsFalse():
+		t.tell(corev1.EventTypeNormal, string(v1alpha1.ConditionHostsHealthy), "%s", is.Message)
+	}
+}
+
+func message(status *v1alpha1.ProvisioningStatus, condition apis.ConditionType) string {
+	if c := status.GetCondition(condition); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 func describe(f *v1alpha1.FailureStatus) string {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	Prune Do = "Prune"
 	// Release: give back the hosts, then let the Provisioning go.
 	Release Do = "Release"
+	// GiveBack: give back hosts on which nothing was installed; the Provisioning stays.
+	GiveBack Do = "GiveBack"
 )
 
 // Step is what Next chose, and why.
@@ -33,8 +36,12 @@ type Step struct {
 	Reason, Message string
 	// Runs are those to cancel or to delete.
 	Runs []string
-	// Number and Attempt of the run to start.
+	// Number, Attempt and Operation of the run to start, and the losses that it makes good, each a Loss.Key.
 	Number, Attempt int32
+	Operation       string
+	Replaces        []string
+	// Hosts are those to give back.
+	Hosts []string
 	// After is when to look again even if nothing changes; 0: never.
 	After time.Duration
 }
@@ -52,6 +59,8 @@ const (
 	ReasonSpecChanged    = "SpecChanged"
 	ReasonKubeconfigLost = "KubeconfigLost"
 	ReasonExpired        = "KubeconfigExpired"
+	ReasonHostsLost      = "HostsLost"
+	ReasonGivingBack     = "GivingBackHosts"
 	reasonStoring        = "StoringKubeconfig"
 )
 
@@ -60,7 +69,9 @@ const recheck = 2 * time.Second
 
 // Next is the state machine: the first rule that has something to say decides. The order is the checklist of an installation.
 func Next(seen Seen, now time.Time) Step {
-	rules := []func(Seen, time.Time) (Step, bool){deleting, working, installed, invalid, leftovers, failed, changed, paused, hosts, sshKey}
+	rules := []func(Seen, time.Time) (Step, bool){
+		deleting, working, installed, invalid, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
+	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
 			return step
@@ -109,21 +120,24 @@ func working(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
 }
 
-// installed keeps a running cluster's kubeconfig and tidies up.
+// installed keeps a running cluster's kubeconfig and tidies up, and lets through what makes the cluster whole: a standby for a lost worker, or
+// what a person asks for.
 func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
 	}
-	newest := s.Newest()
 	unusable := s.Kubeconfig == nil || s.Kubeconfig.Broken != "" || !s.Kubeconfig.Expires.After(now)
 	switch {
 	case unusable && s.Collected:
 		return Step{Do: StoreKubeconfig, Reason: ReasonInstalled}, true
-	case unusable && (newest == nil || newest.Retry != s.Retry) && s.Retry != "":
-		return Step{}, false // asked for: the installation runs again and collects a new one
+	case s.asked() && (unusable || s.incomplete()):
+		return Step{}, false // the installation runs again: it collects a new kubeconfig, and finds hosts for what is missing
 	}
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
+	}
+	if len(s.due()) > 0 {
+		return Step{}, false
 	}
 	step := Step{Do: Stay, Reason: ReasonInstalled}
 	if s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
@@ -143,6 +157,30 @@ func leftovers(s Seen, _ time.Time) (Step, bool) {
 		"waiting for what earlier runs of this name left to be deleted: %s; if one stays, delete it: "+
 			"`kubectl get pipelineruns,taskruns -n %s -l %s=%s` shows them",
 		strings.Join(s.Leftovers, ", "), s.Namespace, contract.LabelCluster, s.Name)}, len(s.Leftovers) > 0
+}
+
+// unwanted gives back, at once, the hosts of a run that failed before anything was installed, if they are not wanted any more: the spec has
+// changed, or nobody tries again by himself.
+func unwanted(s Seen, _ time.Time) (Step, bool) {
+	newest := s.Newest()
+	if newest == nil || newest.State != Failed {
+		return Step{}, false
+	}
+	if newest.Digest != s.Digest {
+		return giveBack(s, "the spec has changed since they were claimed")
+	}
+	cause := Classify(*newest)
+	if _, again := retryAt(s, *newest, cause); again || !s.wanted(*newest) || cause.Task != contract.TaskSelectHosts {
+		return Step{}, false
+	}
+	return giveBack(s, "run "+newest.Name+" failed in "+cause.Task+" for good")
+}
+
+// giveBack is the step for hosts that are held for nothing. Hosts on which something may be installed stay.
+func giveBack(s Seen, why string) (Step, bool) {
+	names := s.returnable()
+	return Step{Do: GiveBack, Hosts: names, Reason: ReasonGivingBack, After: recheck, Message: fmt.Sprintf(
+		"giving back %s, on which nothing was installed: %s", some(names, ", "), why)}, len(names) > 0
 }
 
 // failed decides between another attempt and waiting for a person. A changed spec or retry annotation is a new beginning.
@@ -172,6 +210,15 @@ func changed(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: changedText}, was != "" && was != s.Digest
 }
 
+// controlPlaneLost: a run would put the node on another host, as if etcd did not remember the old one.
+func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
+	lost := s.lostControlPlanes()
+	if s.installedDigest() == "" || len(lost) == 0 {
+		return Step{}, false
+	}
+	return Step{Do: Stay, Reason: ReasonHostsLost, Message: tellLosses(lost) + ": " + controlPlaneAdvice}, true
+}
+
 func paused(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonPaused, Message: "spec.paused is set: nothing new is started"}, s.Paused
 }
@@ -179,6 +226,9 @@ func paused(s Seen, _ time.Time) (Step, bool) {
 func hosts(s Seen, _ time.Time) (Step, bool) {
 	if s.Hosts == nil || s.Hosts.Missing == "" {
 		return Step{}, false
+	}
+	if step, ok := giveBack(s, s.Hosts.Missing); ok {
+		return step, true
 	}
 	return Step{Do: Stay, Reason: string(contract.ReasonHostsNotAvailable), Message: s.Hosts.Missing}, true
 }
@@ -195,18 +245,45 @@ func start(s Seen) Step {
 		return Step{Do: Stay, Reason: ReasonStarting, After: recheck}
 	}
 	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
+	step.Operation, step.Replaces = s.operation()
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
 		switch {
-		case !s.wanted(*newest):
-		case newest.State == Failed && costless(Classify(*newest).Reason):
+		case !s.wanted(*newest) || newest.State == Succeeded:
+		case costless(Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:
 			step.Attempt = newest.Attempt + 1
 		}
 	}
-	step.Message = fmt.Sprintf("starting attempt %d to install the cluster", step.Attempt)
+	if step.Operation == contract.OperationReplace {
+		step.Message = fmt.Sprintf("starting attempt %d to put other hosts in the place of lost ones: %s", step.Attempt, some(step.Replaces, ", "))
+	} else {
+		step.Message = fmt.Sprintf("starting attempt %d to install the cluster", step.Attempt)
+	}
 	return step
+}
+
+// operation is what a run that starts now is for. Another attempt goes on with what the last one began, whose nodes are written already.
+func (s Seen) operation() (string, []string) {
+	if s.installedDigest() == "" {
+		return contract.OperationInstall, nil
+	}
+	var replaces []string
+	newest := s.Newest()
+	again := newest != nil && newest.State == Failed && newest.Operation == contract.OperationReplace
+	if again {
+		replaces = slices.Clone(newest.Replaces)
+	}
+	for _, l := range s.lostWorkers() {
+		if !slices.Contains(replaces, l.Key()) {
+			replaces = append(replaces, l.Key())
+		}
+	}
+	if again || len(replaces) > 0 || s.have() < s.want() {
+		return contract.OperationReplace, replaces
+	}
+	return contract.OperationInstall, nil
 }
 
 // surplus are the finished runs beyond those to keep. The newest run always stays: it is what later visits know.

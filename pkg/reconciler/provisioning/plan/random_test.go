@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,11 +42,15 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		run := Run{
 			Name: fmt.Sprintf("edge-1-install-%d", n+1), Number: int32(n + 1), Attempt: int32(1 + r.IntN(4)), Operation: "install",
 			Digest: pick(r, "one", "two"), Inputs: pick(r, "one", "two"), Retry: pick(r, "", "x"),
-			State: pick(r, Active, Succeeded, Failed, Failed), Cancelling: r.IntN(4) == 0,
+			Touched: r.IntN(2) == 0,
+			State:   pick(r, Active, Succeeded, Failed, Failed), Cancelling: r.IntN(4) == 0,
 			Started: now.Add(-time.Hour),
 		}
 		if run.State != Active {
 			run.Completed = now.Add(-time.Duration(r.IntN(600)) * time.Second)
+		}
+		if n > 0 && r.IntN(3) == 0 {
+			run.Operation, run.Replaces = contract.OperationReplace, pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
 		}
 		for _, name := range []string{contract.TaskSelectHosts, contract.TaskKubespray}[:r.IntN(3)] {
 			task := Task{Name: name, State: pick(r, Active, Succeeded, Failed)}
@@ -59,10 +65,70 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		s.Kubeconfig = &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Duration(r.IntN(3)-1) * time.Hour), Broken: pick(r, "", "", "bad")}
 	}
 	if r.IntN(2) == 0 {
-		s.Nodes = []contract.Node{{Name: "a", Host: "h1"}, {Name: "b", Host: "h2"}}
-		s.Held = pick(r, []string{"h1"}, []string{"h1", "h2"})
+		s.Sets = []contract.Set{{Name: "w", Active: 2, Standby: 1}}
+	}
+	if r.IntN(4) > 0 {
+		s.Nodes = []contract.Node{
+			{Name: "a", Host: "h1", HostUID: "u", Roles: []string{contract.RoleControlPlane, contract.RoleWorker}},
+			{Name: "b", Host: "h2", Roles: []string{contract.RoleWorker}},
+			{Name: "w-1", Host: "h3", Set: "w", Roles: []string{contract.RoleWorker}},
+			{Name: "w-2", Host: "h4", HostUID: "u", Set: "w", Roles: []string{contract.RoleWorker}},
+			{Name: "w-3", Host: "h5", Set: "w", Standby: true, Roles: []string{contract.RoleWorker}},
+		}[:1+r.IntN(5)]
+	}
+	s.Touched = r.IntN(3) == 0
+	s.Site = map[string]Host{}
+	for _, name := range []string{"h1", "h2", "h3", "h4", "h5", "h6"}[:r.IntN(7)] {
+		s.Site[name] = randomHost(r)
 	}
 	return s
+}
+
+// randomHost is mostly one that is held and well.
+func randomHost(r *rand.Rand) Host {
+	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Imaging: r.IntN(9) == 0}
+	switch r.IntN(9) {
+	case 0:
+		h.Lost, h.Trouble = true, "in quarantine"
+	case 1:
+		h = Host{Gone: true, Live: h.Live}
+	case 2:
+		h = Host{UID: pick(r, "u", "v"), Holder: "Machine m", Live: h.Live}
+	case 3:
+		h = Host{UID: pick(r, "u", "v"), Live: h.Live}
+	case 4:
+		h.Trouble = "in error state"
+	}
+	return h
+}
+
+// harmfulReplacement is what is wrong about a run in a cluster that is there.
+func harmfulReplacement(s Seen, step Step) string {
+	lost := 0
+	for _, n := range s.Nodes {
+		h, known := s.Site[n.Host]
+		switch is := !known || !h.Ours || h.Lost; {
+		case is && controlPlane(n) && !n.Standby:
+			return "a run starts that moves a control plane node to another host"
+		case is && !n.Standby && h.Live && (h.Gone || h.Lost || h.Holder != "" || h.UID != n.HostUID):
+			lost++
+		}
+	}
+	newest := s.Newest()
+	if newest == nil || newest.State != Succeeded || s.asked() {
+		return "" // somebody wants a run, or an earlier one is tried again
+	}
+	switch {
+	case step.Operation != contract.OperationReplace || len(step.Replaces) == 0:
+		return "a run starts in a whole cluster that nobody asked for"
+	case lost == 0:
+		return "a host is replaced on a rumour"
+	case !slices.ContainsFunc(s.Nodes, func(n contract.Node) bool { return n.Standby && s.Site[n.Host].Ours && !s.Site[n.Host].Lost }):
+		return "a host is replaced by itself with none to replace it"
+	case !slices.ContainsFunc(step.Replaces, func(key string) bool { return !slices.Contains(newest.Replaces, key) }):
+		return "a loss is made good twice"
+	}
+	return ""
 }
 
 // TestNextNeverHarms: in no world at all is a host released while something may work on it, or a run started next to another, or one
@@ -70,8 +136,8 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 func TestNextNeverHarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	count := map[Do]int{}
-	for range 20_000 {
+	count, operations := map[Do]int{}, map[string]int{}
+	for range 50_000 {
 		s := randomWorld(r, now)
 		step := Next(s, now)
 		count[step.Do]++
@@ -93,6 +159,20 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "a run's number is used twice"
 			case s.installedDigest() != "" && s.installedDigest() != s.Digest:
 				bad = "a run starts that takes hosts from the cluster that is there"
+			case s.installedDigest() != "":
+				bad = harmfulReplacement(s, step)
+			case step.Operation != contract.OperationInstall:
+				bad = "hosts of a cluster that never was are replaced"
+			}
+			operations[step.Operation]++
+		case GiveBack:
+			for _, name := range step.Hosts {
+				if h := s.Site[name]; !h.Ours || !h.Claimed {
+					bad = "a host is given back that this object did not claim"
+				}
+			}
+			if s.Deleting || len(s.ActiveRuns()) > 0 || s.touched() || s.InstalledDigest != "" {
+				bad = "hosts are given back on which something may be installed"
 			}
 		case Prune:
 			for _, name := range step.Runs {
@@ -105,10 +185,13 @@ func TestNextNeverHarms(t *testing.T) {
 			t.Fatalf("%s: %+v in %+v", bad, step, s)
 		}
 	}
-	for _, do := range []Do{Stay, StartRun, CancelRun, StoreKubeconfig, Prune, Release} {
+	for _, do := range []Do{Stay, StartRun, CancelRun, StoreKubeconfig, Prune, Release, GiveBack} {
 		if count[do] == 0 {
 			t.Errorf("%s was never chosen in %v: the worlds are too tame", do, count)
 		}
+	}
+	if operations[contract.OperationReplace] == 0 || operations[contract.OperationInstall] == 0 {
+		t.Errorf("operations %v: the worlds are too tame", operations)
 	}
 }
 
@@ -117,8 +200,14 @@ func after(s Seen, step Step, now time.Time) Seen {
 	switch step.Do {
 	case StartRun:
 		s.Runs = append(append([]Run{}, s.Runs...), Run{
-			Name: fmt.Sprintf("edge-1-install-%d", step.Number), Number: step.Number, Attempt: step.Attempt, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry,
+			Name: fmt.Sprintf("edge-1-%s-%d", step.Operation, step.Number), Number: step.Number, Attempt: step.Attempt, Operation: step.Operation,
+			Replaces: step.Replaces, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry,
 		})
+	case GiveBack:
+		s.Site = maps.Clone(s.Site)
+		for _, name := range step.Hosts {
+			s.Site[name] = Host{UID: s.Site[name].UID}
+		}
 	case StoreKubeconfig:
 		s.Kubeconfig = &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Hour)}
 	case CancelRun, Prune:

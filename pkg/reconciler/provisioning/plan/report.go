@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +28,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Tim
 	status.MarkHostsClaimed(c.hostsClaimed())
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
+	status.MarkHostsHealthy(c.hostsHealthy())
 }
 
 func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
@@ -88,41 +88,6 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	p.Status.Failure = f
 }
 
-// reportNodes tells of the nodes whose hosts are held; what an earlier life wrote about others does not count.
-func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
-	status.Nodes = nil
-	for _, n := range s.heldNodes() {
-		status.Nodes = append(status.Nodes, v1alpha1.NodeStatus{
-			Name: n.Name, Roles: n.Roles, Host: n.Host, Address: n.Address, State: s.nodeState(n),
-		})
-	}
-}
-
-func (s Seen) heldNodes() []contract.Node {
-	var nodes []contract.Node
-	for _, n := range s.Nodes {
-		if slices.Contains(s.Held, n.Host) {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
-func (s Seen) nodeState(n contract.Node) v1alpha1.NodeState {
-	r := s.Newest()
-	switch {
-	case s.Installed():
-		return v1alpha1.NodeReady
-	case r == nil:
-		return v1alpha1.NodeClaimed
-	case r.State == Failed && Classify(*r).Host == n.Name:
-		return v1alpha1.NodeFailed
-	case r.State == Active && r.task(contract.TaskKubespray) != nil:
-		return v1alpha1.NodeInstalling
-	}
-	return v1alpha1.NodeClaimed
-}
-
 // longestMessage bounds a text in the status, in bytes.
 const longestMessage = 1024
 
@@ -143,41 +108,6 @@ type conditions struct {
 	now    time.Time
 }
 
-func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
-	s, want := c.seen, len(c.seen.Slots)
-	have := 0
-	for _, n := range s.heldNodes() {
-		if slices.Contains(s.Slots, n.Name) {
-			have++
-		}
-	}
-	switch {
-	case s.Invalid != "":
-		return corev1.ConditionFalse, ReasonInvalidSpec, s.Invalid
-	case have == want && want > 0:
-		return corev1.ConditionTrue, "Claimed", fmt.Sprintf("%d of %d hosts are held", have, want)
-	case s.Installed():
-		return c.claimedAfterInstall(have, want)
-	case c.step.Reason == string(contract.ReasonHostsNotAvailable) && c.step.Message != "":
-		return corev1.ConditionFalse, c.step.Reason, c.step.Message
-	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
-		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
-	}
-	if words := c.words(); words != "" {
-		return corev1.ConditionUnknown, c.step.Reason, words
-	}
-	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, fmt.Sprintf("%d of %d hosts are held", have, want)
-}
-
-// claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
-func (c conditions) claimedAfterInstall(have, want int) (corev1.ConditionStatus, string, string) {
-	if c.specChanged() {
-		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
-	}
-	return corev1.ConditionFalse, "HostsLost", fmt.Sprintf(
-		"%d of %d hosts are held: see who changed spec.consumerRef of the BareMetalHosts, or deleted one", have, want)
-}
-
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	switch {
@@ -186,7 +116,7 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	case s.Installed() && c.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
 	case s.Installed():
-		return corev1.ConditionTrue, ReasonInstalled, recap(s)
+		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
 	case c.step.Reason == ReasonSSHKeyMissing: // a person must act

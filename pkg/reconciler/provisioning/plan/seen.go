@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -13,8 +14,9 @@ type Seen struct {
 	Deleting bool
 	Paused   bool
 
-	// Slots are the names of the nodes that the spec asks for.
+	// Slots are the names of the nodes that the spec asks for by name, Sets those that it asks for by number.
 	Slots []string
+	Sets  []contract.Set
 	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
 	Digest, Inputs, Retry string
 	// Invalid says why the spec cannot be read, which the webhook should have prevented.
@@ -27,9 +29,11 @@ type Seen struct {
 	// Pods of runs that may still act; looked for only during deletion.
 	Pods []string
 
-	// Held are the hosts that this Provisioning holds, Nodes what select-hosts wrote about them.
-	Held  []string
+	// Site are the hosts that this Provisioning holds and those that its nodes are on, by name; Nodes is what select-hosts wrote about them.
+	Site  map[string]Host
 	Nodes []contract.Node
+	// Touched: a playbook has reached a host, so that something may be installed there; what tells it outlives the runs.
+	Touched bool
 	// Hosts is whether there is a host for every slot; nil: not looked, for nothing is about to start.
 	Hosts *Need
 	// SSH is whether the key to the hosts is there; nil: not looked.
@@ -83,9 +87,11 @@ type Run struct {
 	Attempt   int32 // counts those for the same wanted state
 	Operation string
 
-	Digest, Inputs, Retry string // what it was started for
+	Digest, Inputs, Retry string   // what it was started for
+	Replaces              []string // the losses that it was started for, each a Loss.Key
 
 	State      State
+	Touched    bool // its playbook was started
 	Cancelling bool // it was asked to stop
 	Reason     string
 	Message    string // Tekton's
@@ -155,8 +161,20 @@ func (s Seen) Installed() bool {
 	return newest.State == Succeeded
 }
 
-// Starting reports whether nothing but what the world lacks keeps a run from starting now; only then it is worth looking for hosts and keys.
+// asked reports whether a person wants another run and has not got it.
+func (s Seen) asked() bool {
+	newest := s.Newest()
+	return s.Retry != "" && (newest == nil || newest.Retry != s.Retry)
+}
+
+// Starting reports whether nothing but what the world lacks keeps a run from starting now; only then it is worth looking for hosts and keys,
+// and asking the API server itself whether hosts are lost.
 func Starting(s Seen, now time.Time) bool {
 	s.Hosts, s.SSH = &Need{}, &Need{}
+	s.Site = maps.Clone(s.Site)
+	for name, h := range s.Site {
+		h.Live = true
+		s.Site[name] = h
+	}
 	return Next(s, now).Do == StartRun
 }

@@ -128,7 +128,19 @@ func (w *world) happen(t *testing.T, words []string) {
 	case "claimed":
 		w.claim()
 	case "released":
-		w.seen.Held = nil
+		for name := range w.seen.Site {
+			w.host(t, name, "free", "")
+		}
+	case "nodes":
+		w.seen.Slots = words[1:]
+	case "set": // name, active, standby
+		active, _ := strconv.Atoi(arg(2))
+		standby, _ := strconv.Atoi(arg(3))
+		w.seen.Sets = append(w.seen.Sets, contract.Set{Name: arg(1), Active: active, Standby: standby})
+	case "host":
+		w.host(t, arg(1), arg(2), strings.Join(words[min(3, len(words)):], " "))
+	case "promoted":
+		w.promote(t)
 	case "task":
 		w.task(t, arg(1), arg(2), strings.Join(words[min(3, len(words)):], " "))
 	case "progress":
@@ -166,22 +178,95 @@ func (w *world) create(t *testing.T) {
 		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
 	}
 	w.seen.Runs = append(w.seen.Runs, Run{
-		Name: fmt.Sprintf("edge-1-install-%d", w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt, Operation: "install",
+		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
+		Operation: w.last.Operation, Replaces: w.last.Replaces,
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Retry: w.seen.Retry, Started: w.now,
 	})
 }
 
+// claim is what select-hosts does: master-1 is a control plane, everything else a worker.
 func (w *world) claim() {
-	w.seen.Held, w.seen.Nodes = nil, nil
-	for i, slot := range w.seen.Slots {
-		host := fmt.Sprintf("host-%d", i+1)
-		w.seen.Held = append(w.seen.Held, host)
-		w.seen.Nodes = append(w.seen.Nodes, contract.Node{Name: slot, Roles: []string{"worker"}, Host: host, Address: fmt.Sprintf("10.0.0.%d", i+1)})
+	w.seen.Site, w.seen.Nodes = map[string]Host{}, nil
+	add := func(node contract.Node) {
+		n := len(w.seen.Nodes) + 1
+		node.Host, node.Address, node.HostUID = fmt.Sprintf("host-%d", n), fmt.Sprintf("10.0.0.%d", n), fmt.Sprintf("uid-%d", n)
+		node.Roles = []string{contract.RoleWorker}
+		if node.Name == "master-1" {
+			node.Roles = []string{contract.RoleControlPlane}
+		}
+		w.seen.Site[node.Host] = Host{UID: node.HostUID, Ours: true, Claimed: true}
+		w.seen.Nodes = append(w.seen.Nodes, node)
+	}
+	for _, slot := range w.seen.Slots {
+		add(contract.Node{Name: slot})
+	}
+	for _, set := range w.seen.Sets {
+		for n := range set.Active + set.Standby {
+			add(contract.Node{Name: fmt.Sprintf("%s-%d", set.Name, n+1), Set: set.Name, Standby: n >= set.Active})
+		}
+	}
+}
+
+// host changes one host of the site.
+func (w *world) host(t *testing.T, name, what, text string) {
+	h := w.seen.Site[name]
+	switch what {
+	case "gone":
+		h = Host{Gone: true}
+	case "free":
+		h.Ours, h.Claimed, h.Holder = false, false, ""
+	case "taken":
+		h.Ours, h.Claimed, h.Holder = false, false, text
+	case "anew":
+		h = Host{UID: "another"}
+	case "lost":
+		h.Lost, h.Trouble = true, text
+	case "trouble":
+		h.Trouble = text
+	case "well":
+		h.Lost, h.Trouble = false, ""
+	case "imaging":
+		h.Ours, h.Claimed, h.Imaging = true, true, true
+	case "imaged", "held":
+		h.Ours, h.Claimed, h.Imaging = true, true, false
+	case "earlier": // held by an earlier Provisioning of this name
+		h.Ours, h.Claimed = true, false
+	default:
+		t.Fatalf("a host cannot be %q", what)
+	}
+	if w.seen.Site == nil {
+		w.seen.Site = map[string]Host{}
+	}
+	w.seen.Site[name] = h
+}
+
+// promote is what select-hosts does in a cluster with lost workers: a standby of the set takes the place. A host that is gone is forgotten.
+func (w *world) promote(t *testing.T) {
+	for _, l := range w.seen.lostWorkers() {
+		standby := slices.IndexFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Standby && n.Set == l.Node.Set })
+		if standby < 0 {
+			t.Fatalf("no standby for %s", l.Node.Name)
+		}
+		w.seen.Nodes[standby].Standby = false
+		w.seen.Nodes = slices.DeleteFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Name == l.Node.Name })
+		if !w.seen.Site[l.Node.Host].Ours {
+			delete(w.seen.Site, l.Node.Host)
+		}
+	}
+}
+
+// ask is what observe does where a run may start: the API server itself is asked about the hosts.
+func (w *world) ask() {
+	live := Starting(w.seen, w.now)
+	for name, h := range w.seen.Site {
+		h.Live = live
+		w.seen.Site[name] = h
 	}
 }
 
 func (w *world) task(t *testing.T, name, state, text string) {
 	r := w.newest(t)
+	r.Touched = r.Touched || name == contract.TaskKubespray
 	if r.task(name) == nil {
 		r.Tasks = append(r.Tasks, Task{Name: name, Results: map[string]string{}})
 	}
@@ -239,6 +324,7 @@ func (w *world) kubeconfig(t *testing.T, state string) {
 // tell decides and reports twice: a second visit to the same world must say nothing new.
 func (w *world) tell() string {
 	before := w.p.Status.DeepCopy()
+	w.ask()
 	w.last = Next(w.seen, w.now)
 	Report(w.p, w.seen, w.last, nil, w.now)
 	w.seen.InstalledDigest = w.p.Status.InstalledDigest
@@ -264,7 +350,10 @@ func (w *world) tell() string {
 		say("  progress         %s", strings.TrimRight(p.Summary+" "+p.Step, " ")+end)
 	}
 	for _, n := range status.Nodes {
-		say("  node             %s on %s %s", n.Name, n.Host, n.State)
+		say("  node             %s on %s %s %s", n.Name, n.Host, n.State, n.Problem)
+	}
+	if c := status.GetCondition(v1alpha1.ConditionHostsHealthy); c.IsFalse() {
+		say("  HostsHealthy     %s %s: %s", c.Status, c.Reason, c.Message)
 	}
 	for _, e := range Events(before, status) {
 		say("  event            %s %s: %s", e.Type, e.Reason, e.Message)
@@ -301,9 +390,15 @@ func describeStep(s Step) string {
 	text := string(s.Do)
 	if s.Do == StartRun {
 		text += fmt.Sprintf(" number %d, attempt %d", s.Number, s.Attempt)
+		if s.Operation != contract.OperationInstall {
+			text += fmt.Sprintf(" to %s %s", s.Operation, strings.Join(s.Replaces, ", "))
+		}
 	}
 	if len(s.Runs) > 0 {
 		text += " " + strings.Join(s.Runs, ", ")
+	}
+	if len(s.Hosts) > 0 {
+		text += " " + strings.Join(s.Hosts, ", ")
 	}
 	if s.After > 0 {
 		text += ", look again after " + s.After.String()

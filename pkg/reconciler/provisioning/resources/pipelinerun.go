@@ -1,7 +1,9 @@
 package resources
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
@@ -18,6 +20,8 @@ import (
 const (
 	// AnnotationInputs is the digest of everything that went into the run.
 	AnnotationInputs = "bpa.akraino.org/inputs-digest"
+	// AnnotationReplaces are the nodes and hosts that the run replaces: "worker-2=host-7 worker-3=host-9".
+	AnnotationReplaces = "bpa.akraino.org/replaces"
 	// LabelPipeline is what `tkn pipelinerun list PIPELINE` looks for. Tekton sets it itself, but later.
 	LabelPipeline = "tekton.dev/pipeline"
 )
@@ -25,28 +29,34 @@ const (
 // nonroot is the user of every task; the base images know it by this number.
 const nonroot = 65532
 
-// playbookInstall is kubespray's entry point for a new cluster.
+// playbookInstall is kubespray's entry point for a new cluster; in one that is there, it joins the nodes that are not in it yet.
 const playbookInstall = "cluster.yml"
 
 // Run says which run of a Provisioning is made, and for what.
 type Run struct {
-	Number  int32 // in the name; counts all runs
-	Attempt int32 // for this wanted state
-	Digest  string
-	Inputs  string
-	Retry   string // value of the retry annotation that the run obeys
-	CSR     string // PEM
+	Operation string   // empty: install
+	Replaces  []string // "node=host", for the operation that replaces
+	Number    int32    // in the name; counts all runs
+	Attempt   int32    // for this wanted state
+	Digest    string
+	Inputs    string
+	Retry     string // value of the retry annotation that the run obeys
+	CSR       string // PEM
 }
 
-// MakePipelineRun is one attempt to install the cluster.
+// MakePipelineRun is one attempt to make the cluster that is wanted: all operations so far are one Pipeline, which leaves what is there alone.
 func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
-	m := meta(p, RunName(p.Name, contract.OperationInstall, run.Number))
-	m.Labels[contract.LabelOperation] = contract.OperationInstall
+	operation := cmp.Or(run.Operation, contract.OperationInstall)
+	m := meta(p, RunName(p.Name, operation, run.Number))
+	m.Labels[contract.LabelOperation] = operation
 	m.Labels[contract.LabelAttempt] = strconv.Itoa(int(run.Attempt))
 	m.Labels[LabelPipeline] = contract.PipelineInstall
 	m.Annotations = map[string]string{
 		contract.AnnotationRequestDigest: run.Digest,
 		AnnotationInputs:                 run.Inputs,
+	}
+	if len(run.Replaces) > 0 {
+		m.Annotations[AnnotationReplaces] = strings.Join(run.Replaces, " ")
 	}
 	if run.Retry != "" {
 		m.Annotations[contract.AnnotationRetry] = run.Retry

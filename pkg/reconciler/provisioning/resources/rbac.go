@@ -27,11 +27,18 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	return all
 }
 
-// MakeRoles say, by name, which ConfigMaps each task reads and writes.
-func MakeRoles(p *v1alpha1.Provisioning) []*rbacv1.Role {
+// MakeRoles say, by name, which ConfigMaps each task reads and writes, and which Secrets select-hosts reads: those that its hosts may be given,
+// or that tell of their addresses.
+func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
 	inventory, knownHosts, progress := contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name)
+	selectHosts := makeRole(p, contract.TaskSelectHosts, []string{"get", "update"}, inventory)
+	if len(secrets) > 0 { // without names the rule would be for every Secret
+		selectHosts.Rules = append(selectHosts.Rules, rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"},
+		})
+	}
 	return []*rbacv1.Role{
-		makeRole(p, contract.TaskSelectHosts, []string{"get", "update"}, inventory),
+		selectHosts,
 		makeRole(p, contract.TaskRenderInventory, []string{"get", "update"}, inventory),
 		makeRole(p, contract.TaskKubespray, []string{"get", "update"}, knownHosts, progress),
 		makeRole(p, contract.TaskCollectKubeconfig, []string{"get"}, knownHosts),

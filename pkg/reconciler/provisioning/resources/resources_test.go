@@ -200,7 +200,7 @@ func TestMakePipelineRun(t *testing.T) {
 func TestRights(t *testing.T) {
 	p := provisioning()
 	got := map[string][]string{}
-	for _, role := range MakeRoles(p) {
+	for _, role := range MakeRoles(p, nil) {
 		for _, rule := range role.Rules {
 			got[role.Name] = append(append(got[role.Name], rule.Verbs...), rule.ResourceNames...)
 			if diff := cmp.Diff([]string{"configmaps"}, rule.Resources); diff != "" {

@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Reasons of the conditions about hosts.
+const (
+	reasonClaimed    = "Claimed"
+	reasonImaging    = "ProvisioningHosts"
+	reasonNoProblems = "NoProblems"
+	reasonProblems   = "HostProblems"
+)
+
+// reportNodes tells of the nodes whose hosts are held, and of those that are lost; what an earlier life wrote about others does not count.
+func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
+	lost := map[string]string{}
+	for _, l := range s.losses() {
+		lost[l.Node.Name] = l.Why
+	}
+	before := status.Nodes
+	status.Nodes = nil
+	for _, n := range s.Nodes {
+		h, why := s.Site[n.Host], lost[n.Name]
+		if !h.Ours && why == "" {
+			continue
+		}
+		status.Nodes = append(status.Nodes, v1alpha1.NodeStatus{
+			Name: n.Name, Roles: n.Roles, Host: n.Host, Address: n.Address, NodeSet: n.Set,
+			State: s.nodeState(n, why != "", before), Problem: cut(cmp.Or(why, h.Trouble), longestProblem),
+		})
+	}
+}
+
+// longestProblem bounds what is said of one host, in bytes.
+const longestProblem = 256
+
+// nodeState is what a node is doing. While a run replaces others, those that were Ready before, on the same host, still are.
+func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus) v1alpha1.NodeState {
+	r := s.Newest()
+	wasReady := slices.ContainsFunc(before, func(b v1alpha1.NodeStatus) bool {
+		return b.Name == n.Name && b.Host == n.Host && b.State == v1alpha1.NodeReady
+	})
+	switch {
+	case lost:
+		return v1alpha1.NodeLost
+	case n.Standby:
+		return v1alpha1.NodeStandby
+	case s.Installed():
+		return v1alpha1.NodeReady
+	case r == nil:
+		return v1alpha1.NodeClaimed
+	case r.State == Failed && Classify(*r).Host == n.Name:
+		return v1alpha1.NodeFailed
+	case r.Operation == contract.OperationReplace && wasReady:
+		return v1alpha1.NodeReady
+	case r.State == Active && r.task(contract.TaskKubespray) != nil:
+		return v1alpha1.NodeInstalling
+	}
+	return v1alpha1.NodeClaimed
+}
+
+func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
+	s := c.seen
+	held := holding(s)
+	complete := s.haveActive() == s.wantActive() && s.want() > 0
+	imaging, of := s.imaging()
+	switch {
+	case s.Invalid != "":
+		return corev1.ConditionFalse, ReasonInvalidSpec, s.Invalid
+	case imaging > 0:
+		return corev1.ConditionUnknown, reasonImaging, fmt.Sprintf("provisioning %d of %s with the OS image", imaging, plural(of, "host"))
+	case complete && (s.have() == s.want() || s.installedDigest() != ""):
+		return corev1.ConditionTrue, reasonClaimed, held
+	case s.Installed():
+		return c.claimedAfterInstall(held)
+	case c.step.Reason == string(contract.ReasonHostsNotAvailable) && c.step.Message != "":
+		return corev1.ConditionFalse, c.step.Reason, c.step.Message
+	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
+		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
+	}
+	if words := c.words(); words != "" {
+		return corev1.ConditionUnknown, c.step.Reason, words
+	}
+	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, held
+}
+
+// holding says how many hosts are held; a standby that is missing keeps no cluster from being complete.
+func holding(s Seen) string {
+	text := fmt.Sprintf("%d of %d hosts are held", s.have(), s.want())
+	if missing := s.want() - s.wantActive() - s.haveStandby(); missing > 0 {
+		text += fmt.Sprintf("; standby hosts missing: %d", missing)
+	}
+	return text
+}
+
+// claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
+func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, string, string) {
+	if c.specChanged() {
+		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
+	}
+	text := held
+	if lost := c.seen.losses(); len(lost) > 0 {
+		text += ": " + tellLosses(lost) + c.remedy()
+	}
+	return corev1.ConditionFalse, ReasonHostsLost, cut(text, longestMessage)
+}
+
+// hostsHealthy lists what is said against the hosts that are held or were lost.
+func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
+	s := c.seen
+	var bad []string
+	for _, n := range c.status.Nodes {
+		if n.Problem != "" {
+			bad = append(bad, fmt.Sprintf("%s: %s is %s", n.Name, n.Host, n.Problem))
+		}
+	}
+	for _, name := range s.spare() {
+		bad = append(bad, fmt.Sprintf("%s, held for no node any more, is %s", name, s.Site[name].Trouble))
+	}
+	switch {
+	case len(bad) > 0:
+		return corev1.ConditionFalse, reasonProblems, cut(some(bad, "; ")+c.remedy(), longestMessage)
+	case len(s.Site) == 0 || s.have() == 0:
+		return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "no host is held yet"
+	}
+	return corev1.ConditionTrue, reasonNoProblems, plural(len(c.status.Nodes), "host") + " without a problem"
+}
+
+// spare are the held hosts in trouble that are of no node any more, sorted: a lost one is kept until a person has looked at it.
+func (s Seen) spare() []string {
+	var names []string
+	for name, h := range s.Site {
+		used := slices.ContainsFunc(s.Nodes, func(n contract.Node) bool { return n.Host == name })
+		if h.Ours && h.Trouble != "" && !used {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+const controlPlaneAdvice = "a control plane node is not replaced by itself, since etcd remembers it: bring its host back (remove the quarantine, or " +
+	"give it its spec.consumerRef again), or delete the Provisioning and apply it again"
+
+// remedy is what is done, or is to be done, about losses in a cluster that is there; empty if there are none.
+func (c conditions) remedy() string {
+	s := c.seen
+	workers := s.lostWorkers()
+	switch {
+	case s.installedDigest() == "" || len(s.ActiveRuns()) > 0 || s.Deleting:
+		return ""
+	case len(s.lostControlPlanes()) > 0:
+		return ". What to do: " + controlPlaneAdvice
+	case len(workers) == 0:
+		return ""
+	case c.specChanged():
+		return ". What to do: set the spec back to what is installed; nothing is replaced before"
+	case s.Paused:
+		return ". Nothing is replaced while spec.paused is set"
+	case c.step.Do == StartRun:
+		return ". It is being replaced"
+	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Message != "":
+		return ". It is not replaced yet: " + c.step.Message
+	case s.Newest() != nil && s.Newest().State == Failed: // that condition says what to do
+		return ""
+	}
+	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
+		return fmt.Sprintf(". What to do: give %s its spec.consumerRef again", waits.Node.Host)
+	}
+	return fmt.Sprintf(". What to do: no standby host can take the place of %s. See that a host that fits is free, then `kubectl annotate -n %s "+
+		"provisioning %s %s=\"$(date +%%s)\" --overwrite`", workers[0].Node.Name, s.Namespace, s.Name, contract.AnnotationRetry)
+}
+
+// remains is what a person has to clear away in the cluster after lost nodes were replaced by others of another name.
+func remains(s Seen) string {
+	r := s.Newest()
+	if r == nil || r.State != Succeeded {
+		return ""
+	}
+	var gone []string
+	for _, key := range r.Replaces {
+		name, _, _ := strings.Cut(key, "=")
+		if !slices.ContainsFunc(s.Nodes, func(n contract.Node) bool { return n.Name == name && !n.Standby }) {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; replaced %s, which the cluster still lists: `kubectl delete node %s` there", strings.Join(gone, ", "), strings.Join(gone, " "))
+}
+
+// tellLosses writes "worker-2: host-7 is gone: there is no such BareMetalHost".
+func tellLosses(all []Loss) string {
+	var texts []string
+	for _, l := range all {
+		texts = append(texts, fmt.Sprintf("%s: %s is %s", l.Node.Name, l.Node.Host, l.Why))
+	}
+	return some(texts, "; ")
+}
+
+// some lists texts, the first five of many.
+func some(texts []string, separator string) string {
+	const most = 5
+	if len(texts) <= most {
+		return strings.Join(texts, separator)
+	}
+	return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:most], separator), separator, len(texts)-most)
+}

@@ -1,0 +1,141 @@
+package provisioning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Hosts is what the reconciler needs of the site's hosts.
+type Hosts interface {
+	// All are the hosts of a namespace, from a cache.
+	All(ctx context.Context, namespace string) ([]hosts.Host, error)
+	// Held are the hosts that an owner holds, from a cache.
+	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
+	// Named are hosts by name, from a cache, without those that do not exist; NamedLive is the same by what the API server itself says.
+	Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
+	NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
+	// NetworkDataSecrets are the names of the Secrets that tell of the addresses of the named hosts, from a cache.
+	NetworkDataSecrets(ctx context.Context, namespace string, names []string) ([]string, error)
+	// Release gives back every host that the owner holds, and no other, reading live. It returns their names.
+	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
+	// GiveBack is as Release, of the named hosts alone.
+	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+}
+
+func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
+	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
+}
+
+// observeSite looks at the hosts that are held and at those that the nodes are on, in the cache.
+func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	held, err := r.hosts.Held(ctx, ownerOf(p))
+	if err != nil {
+		return err
+	}
+	seen.Site = map[string]plan.Host{}
+	for _, h := range held {
+		seen.Site[h.Name] = hostOf(p, h)
+	}
+	var others []string
+	for _, n := range seen.Nodes {
+		if _, known := seen.Site[n.Host]; !known {
+			others = append(others, n.Host)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return r.look(ctx, p, seen, others, r.hosts.Named, false)
+}
+
+// observeLosses asks the API server itself about the hosts that seem to be lost: a cache may be behind.
+func (r *Reconciler) observeLosses(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	if names := seen.LostHosts(); len(names) > 0 {
+		return r.look(ctx, p, seen, names, r.hosts.NamedLive, true)
+	}
+	return nil
+}
+
+type lookup func(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
+
+func (r *Reconciler) look(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, names []string, by lookup, live bool) error {
+	found, err := by(ctx, p.Namespace, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		seen.Site[name] = plan.Host{Gone: true, Live: live}
+	}
+	for _, h := range found {
+		host := hostOf(p, h)
+		host.Live = live
+		seen.Site[h.Name] = host
+	}
+	return nil
+}
+
+// hostOf is what counts of a host for who holds it.
+func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
+	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble}
+	switch {
+	case seen.Ours:
+		seen.Claimed = h.Holder.UID == string(p.UID)
+		seen.Imaging = h.Bare
+	case h.Holder != nil:
+		seen.Holder = h.Holder.String()
+	}
+	if h.Lost {
+		seen.Trouble = cmp.Or(h.Trouble, h.Unusable)
+	}
+	return seen
+}
+
+// observeNeeds looks for what a run needs and we cannot make: hosts that fit, and the key to them. The key is looked at live, and only
+// once there are hosts.
+func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
+	if err := r.observeLosses(ctx, p, seen); err != nil {
+		return err
+	}
+	all, err := r.hosts.All(ctx, p.Namespace)
+	if err != nil {
+		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+	}
+	seen.Hosts = &plan.Need{}
+	var noFit *hosts.NoFit
+	_, err = hosts.Assign(request, all)
+	if errors.As(err, &noFit) {
+		seen.Hosts.Missing = noFit.Error()
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("assign hosts: %w", err)
+	}
+	return r.observeKey(ctx, p, seen)
+}
+
+func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	seen.SSH = &plan.Need{}
+	name := p.Spec.SSH.SecretName
+	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		seen.SSH.Missing = fmt.Sprintf("Secret %s with the private key to the hosts does not exist: create it with "+
+			"`kubectl create secret generic %s --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE`", name, name)
+	case err != nil:
+		return fmt.Errorf("get Secret %s: %w", name, err)
+	case len(secret.Data[corev1.SSHAuthPrivateKey]) == 0:
+		seen.SSH.Missing = fmt.Sprintf("Secret %s has no key %s: put the private key to the hosts there", name, corev1.SSHAuthPrivateKey)
+	}
+	return nil
+}
