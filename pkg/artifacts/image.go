@@ -29,7 +29,12 @@ func (p Place) String() string {
 	return p.Repository + ":" + p.Tag
 }
 
-var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var (
+	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	// Those of the OCI distribution specification. The parser below takes a repository such as a/../b too.
+	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tagPattern        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+)
 
 // Place is where the depot keeps the image. It is an error if Ref or Digest are not what they should be.
 func (i Image) Place() (Place, error) {
@@ -40,7 +45,13 @@ func (i Image) Place() (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("image %q: %w", i.Ref, err)
 	}
+	if !repositoryPattern.MatchString(ref.Context().RepositoryStr()) {
+		return Place{}, fmt.Errorf("image %q: %q is no name of a repository", i.Ref, ref.Context().RepositoryStr())
+	}
 	if tag, ok := ref.(name.Tag); ok {
+		if !tagPattern.MatchString(tag.TagStr()) {
+			return Place{}, fmt.Errorf("image %q: %q is no tag", i.Ref, tag.TagStr())
+		}
 		return Place{Repository: tag.RepositoryStr(), Tag: tag.TagStr()}, nil
 	}
 	if i.Digest != "" && i.Digest != ref.Identifier() {

@@ -3,6 +3,7 @@ package doors
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -25,6 +26,24 @@ func (d *Depot) Repository(path string) name.Repository { return d.registry.Repo
 
 // Remote are the options with which a client of registries reaches the depot.
 func (d *Depot) Remote() []remote.Option { return d.options }
+
+// GetManifest reads a manifest or an index.
+func (d *Depot) GetManifest(ctx context.Context, repository string, digest v1.Hash) ([]byte, error) {
+	got, err := d.puller.Get(ctx, d.registry.Repo(repository).Digest(digest.String()))
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("manifest %s of %s: %w", digest, repository, err))
+	}
+	return got.Manifest, nil
+}
+
+// GetBlob opens a layer or a configuration.
+func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) (io.ReadCloser, error) {
+	l, err := d.puller.Layer(ctx, d.registry.Repo(repository).Digest(digest.String()))
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("blob %s of %s: %w", digest, repository, err))
+	}
+	return l.Compressed()
+}
 
 // PutBlob uploads a layer or a configuration, unless its repository has it. If the depot has it in the repository from, it is told so and
 // need not be sent again.

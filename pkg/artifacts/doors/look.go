@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
@@ -58,14 +59,23 @@ func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, 
 
 // ImageDigest is the digest of the manifest or index at a place, empty if there is none.
 func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string, error) {
-	desc, err := d.puller.Head(ctx, d.reference(place))
-	if isNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", d.explain(fmt.Errorf("image %s: %w", place, err))
+	desc, err := d.Describe(ctx, place)
+	if err != nil || desc == nil {
+		return "", err
 	}
 	return desc.Digest.String(), nil
+}
+
+// Describe tells of the manifest or index at a place, nil if there is none.
+func (d *Depot) Describe(ctx context.Context, place artifacts.Place) (*v1.Descriptor, error) {
+	desc, err := d.puller.Head(ctx, d.reference(place))
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("image %s: %w", place, err))
+	}
+	return desc, nil
 }
 
 func isNotFound(err error) bool {

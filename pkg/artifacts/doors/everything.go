@@ -1,0 +1,88 @@
+package doors
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+// Somewhere is the registry in the names of images of which only their place in a depot is known.
+const Somewhere = "depot.local"
+
+// maxListed bounds how many artifacts a depot may say it has.
+const maxListed = 100_000
+
+// Everything lists what is in the depot: every tag, and every file with its checksum.
+func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
+	var all artifacts.List
+	repositories, err := remote.Catalog(ctx, d.registry, d.options...)
+	if err != nil {
+		return all, d.explain(fmt.Errorf("list the repositories of %s: %w", d.base, err))
+	}
+	for _, repository := range repositories {
+		tags, err := d.puller.List(ctx, d.registry.Repo(repository))
+		if isNotFound(err) {
+			continue // a repository that nothing is in any more
+		}
+		if err != nil {
+			return all, d.explain(fmt.Errorf("list the tags of %s: %w", repository, err))
+		}
+		for _, tag := range tags {
+			digest, err := d.ImageDigest(ctx, artifacts.Place{Repository: repository, Tag: tag})
+			if err != nil {
+				return all, err
+			}
+			if digest != "" {
+				all.Images = append(all.Images, artifacts.Image{Ref: Somewhere + "/" + repository + ":" + tag, Digest: digest})
+			}
+		}
+	}
+	if err := d.folder(ctx, "", &all); err != nil {
+		return all, err
+	}
+	return artifacts.Merge(all)
+}
+
+// folder lists a folder of files: one name a line, folders with a slash at the end.
+func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) error {
+	resp, err := d.file(ctx, http.MethodGet, dir, nil, nil)
+	if err != nil {
+		return fmt.Errorf("list the files in %q: %w", dir, err)
+	}
+	defer resp.Body.Close()
+	if err := d.check(resp, http.StatusOK); err != nil {
+		return fmt.Errorf("list the files in %q: %w", dir, err)
+	}
+	lines := bufio.NewScanner(io.LimitReader(resp.Body, artifacts.MaxList))
+	for lines.Scan() {
+		at := path.Join(dir, lines.Text())
+		if artifacts.CheckPath(at) != nil {
+			continue // what no list can name, such as a file that is being written
+		}
+		if all.Size() > maxListed {
+			return fmt.Errorf("the depot %s has more than %d artifacts: name those that are wanted", d.base, maxListed)
+		}
+		if strings.HasSuffix(lines.Text(), "/") {
+			if err := d.folder(ctx, at, all); err != nil {
+				return err
+			}
+			continue
+		}
+		state, there, err := d.FileState(ctx, at, true)
+		if err != nil {
+			return err
+		}
+		if there {
+			all.Files = append(all.Files, artifacts.File{Path: at, SHA256: state.SHA256, Size: state.Size})
+		}
+	}
+	return lines.Err()
+}

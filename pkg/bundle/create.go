@@ -1,0 +1,184 @@
+package bundle
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+)
+
+// CreateOptions of a bundle.
+type CreateOptions struct {
+	// Platforms are those that are taken of images for several; none: all.
+	Platforms []v1.Platform
+	// TempDir is for files of which neither the list nor the source tells the checksum: one at a time is kept there.
+	TempDir string
+	Log     io.Writer
+}
+
+// Create writes everything on the list as one tar. What it reads is checked; an error leaves an unfinished tar, without an index.
+func Create(ctx context.Context, list artifacts.List, from carry.Source, to io.Writer, o CreateOptions) error {
+	w := &writer{CreateOptions: o, from: from, tar: tar.NewWriter(to), written: map[v1.Hash]bool{}}
+	if w.Log == nil {
+		w.Log = io.Discard
+	}
+	if err := w.entry(layoutEntry, []byte(layoutText)); err != nil {
+		return err
+	}
+	for _, image := range list.Images {
+		if err := w.image(ctx, image); err != nil {
+			return err
+		}
+	}
+	for _, file := range list.Files {
+		if err := w.file(ctx, file); err != nil {
+			return fmt.Errorf("file %s: %w", file.Path, err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		return fmt.Errorf("write the bundle: %w", err)
+	}
+	return nil
+}
+
+type writer struct {
+	CreateOptions
+	from    carry.Source
+	tar     *tar.Writer
+	written map[v1.Hash]bool
+	index   []v1.Descriptor
+	bytes   int64
+}
+
+func (w *writer) image(ctx context.Context, image artifacts.Image) error {
+	tree, err := carry.Walk(ctx, w.from, image, w.Platforms)
+	if err != nil {
+		return err
+	}
+	for _, d := range tree.Blobs {
+		err := w.blob(d, func() (io.ReadCloser, error) { return w.from.Blob(ctx, image, d) })
+		if err != nil {
+			return fmt.Errorf("image %s: %w", image.Ref, err)
+		}
+	}
+	for _, m := range tree.Manifests {
+		if err := w.raw(m.Digest, m.Raw); err != nil {
+			return err
+		}
+	}
+	root := tree.Root().Descriptor
+	w.index = append(w.index, v1.Descriptor{
+		MediaType: root.MediaType, Digest: root.Digest, Size: root.Size,
+		Annotations: map[string]string{annotationRef: image.Ref, annotationName: image.Ref},
+	})
+	fmt.Fprintf(w.Log, "image %s  %s\n", image.Ref, carry.Bytes(tree.Bytes()))
+	return nil
+}
+
+// file streams a file of known size and checksum; others are read to their end first.
+func (w *writer) file(ctx context.Context, file artifacts.File) error {
+	body, size, err := w.from.File(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if file.Size > 0 && size >= 0 && size != file.Size {
+		return fmt.Errorf("the content %w: it has %d bytes, wanted are %d", carry.ErrDamaged, size, file.Size)
+	}
+	if size < 0 && file.Size > 0 {
+		size = file.Size
+	}
+	content := carry.Verified(body, carry.Check{What: "the content", Size: size, SHA256: file.SHA256, SHA512: file.SHA512})
+	digest := v1.Hash{Algorithm: "sha256", Hex: file.SHA256}
+	if size < 0 || file.SHA256 == "" {
+		kept, err := keep(w.TempDir, content)
+		if err != nil {
+			return err
+		}
+		defer kept.Close()
+		content, digest, size = kept, kept.digest, kept.size
+	}
+	err = w.blob(v1.Descriptor{Digest: digest, Size: size}, func() (io.ReadCloser, error) { return io.NopCloser(content), nil })
+	if err != nil {
+		return err
+	}
+	manifest, entry, err := makeFile(file.Path, digest, size)
+	if err != nil {
+		return err
+	}
+	w.index = append(w.index, entry)
+	fmt.Fprintf(w.Log, "file %s  %s\n", file.Path, carry.Bytes(size))
+	none := describe(noneType, none)
+	return cmp.Or(w.raw(none.Digest, []byte("{}")), w.raw(entry.Digest, manifest))
+}
+
+// blob writes one blob, unless it is there already.
+func (w *writer) blob(d v1.Descriptor, open func() (io.ReadCloser, error)) error {
+	if w.written[d.Digest] {
+		return nil
+	}
+	body, err := open()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := w.header(blobFolder+d.Digest.Hex, d.Size); err != nil {
+		return err
+	}
+	want := carry.Check{What: "blob " + d.Digest.String(), Size: d.Size, SHA256: d.Digest.Hex}
+	if _, err := io.Copy(w.tar, carry.Verified(body, want)); err != nil {
+		return err
+	}
+	w.written[d.Digest] = true
+	w.bytes += d.Size
+	return nil
+}
+
+func (w *writer) raw(digest v1.Hash, content []byte) error {
+	if w.written[digest] {
+		return nil
+	}
+	w.written[digest] = true
+	return w.entry(blobFolder+digest.Hex, content)
+}
+
+func (w *writer) entry(name string, content []byte) error {
+	if err := w.header(name, int64(len(content))); err != nil {
+		return err
+	}
+	_, err := w.tar.Write(content)
+	return err
+}
+
+// header has no time and no owner: the same content gives the same bytes.
+func (w *writer) header(name string, size int64) error {
+	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644})
+}
+
+// finish writes the index, which makes a bundle of it.
+func (w *writer) finish() error {
+	slices.SortStableFunc(w.index, func(a, b v1.Descriptor) int {
+		return cmp.Or(cmp.Compare(a.Annotations[annotationRef], b.Annotations[annotationRef]), cmp.Compare(a.Annotations[annotationTitle], b.Annotations[annotationTitle]))
+	})
+	if w.index == nil {
+		w.index = []v1.Descriptor{}
+	}
+	text, err := json.Marshal(indexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: w.index})
+	if err != nil {
+		return err
+	}
+	if err := w.entry(indexEntry, text); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.Log, "%d artifacts, %s\n", len(w.index), carry.Bytes(w.bytes))
+	return w.tar.Close()
+}
