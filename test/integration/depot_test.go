@@ -35,6 +35,14 @@ const (
 	audience = "depot.bpa.akraino.org"
 )
 
+// reporter is a role for who may say what is installed, and no more. kubectl create makes none for kinds that do not exist.
+const reporter = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reporter}
+rules:
+- {apiGroups: [depot.bpa.akraino.org], resources: [artifacts/status], verbs: [update]}
+`
+
 // depot is the program of cmd/depot as a process with the rights that config/ gives it, and crane, a registry client that was not made for it.
 type depot struct {
 	tls, plain string // host:port
@@ -48,12 +56,14 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
 	}
-	for _, account := range []string{"nobody", "writer", "owner", "leaver"} {
+	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reporter"} {
 		must(t, "", "create", "serviceaccount", "-n", fillers, account)
 	}
 	for _, account := range []string{"writer", "leaver"} {
 		must(t, "", "create", "clusterrolebinding", account, "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":"+account)
 	}
+	must(t, reporter, "apply", "-f", "-")
+	must(t, "", "create", "rolebinding", "-n", fillers, "reporter", "--clusterrole=reporter", "--serviceaccount="+fillers+":reporter")
 	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
 	d := startDepot(t)
 
@@ -190,22 +200,25 @@ func expiredToken(t *testing.T) string {
 
 // ownersKeepApart: a role in one namespace is a right to that owner's artifacts, and to nothing that others share.
 func (d *depot) ownersKeepApart(t *testing.T) {
-	token := tokenFor(t, "owner")
-	const tail = "/edge-1/os_images/absent"
+	tokens := map[string]string{"owner": tokenFor(t, "owner"), "reporter": tokenFor(t, "reporter")}
+	const tail, status = "/edge-1/os_images/absent", "/edge-1/status/node-1"
 	for _, c := range []struct {
-		method, path string
-		denied       bool
+		account, method, path string
+		denied                bool
 	}{
-		{http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, false},
-		{http.MethodDelete, "/v1/baremetalcluster/somebody-else" + tail, true},
-		{http.MethodDelete, "/v1/baremetalcluster/Not.A.Namespace" + tail, true},
-		{http.MethodDelete, "/v1/baremetalcluster/" + fillers + "/edge-1/container_images/absent", true},
-		{http.MethodPut, "/v2/app/manifests/v1", true},
-		{http.MethodPut, "/files/a", true},
+		{"owner", http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, false},
+		{"owner", http.MethodPut, "/v1/baremetalcluster/" + fillers + status, false},
+		{"owner", http.MethodDelete, "/v1/baremetalcluster/somebody-else" + tail, true},
+		{"owner", http.MethodDelete, "/v1/baremetalcluster/Not.A.Namespace" + tail, true},
+		{"owner", http.MethodDelete, "/v1/baremetalcluster/" + fillers + "/edge-1/container_images/absent", true},
+		{"owner", http.MethodPut, "/v2/app/manifests/v1", true},
+		{"owner", http.MethodPut, "/files/a", true},
+		{"reporter", http.MethodPut, "/v1/baremetalcluster/" + fillers + status, false},
+		{"reporter", http.MethodDelete, "/v1/baremetalcluster/" + fillers + tail, true},
 	} {
-		status, text := d.ask(t, c.method, c.path, token)
+		status, text := d.ask(t, c.method, c.path, tokens[c.account])
 		if denied := status == http.StatusForbidden; denied != c.denied || status == http.StatusUnauthorized || status == http.StatusServiceUnavailable {
-			t.Errorf("%s %s: %d %s; want denied: %t", c.method, c.path, status, text, c.denied)
+			t.Errorf("%s: %s %s: %d %s; want denied: %t", c.account, c.method, c.path, status, text, c.denied)
 		}
 	}
 }

@@ -20,6 +20,8 @@ const (
 	// Artifacts are uploads at /v1, in the namespace of their owner if its name can be one, else cluster-wide. Resource names are
 	// clusters.
 	Artifacts = "artifacts"
+	// ArtifactStatus is what is installed where, at /v1 as well: who reports that need not be able to change artifacts.
+	ArtifactStatus = "artifacts/status"
 	// Files are downloads at /files. Cluster-wide. Resource names are paths without a leading slash.
 	Files = "files"
 )
@@ -65,7 +67,7 @@ func needs(r *http.Request) ([]Access, error) {
 	case "v1":
 		return artifactNeeds(verb, parts[1:]), nil
 	case "files":
-		return []Access{{verb, Files, "", strings.Join(parts[1:], "/")}}, nil
+		return fileNeeds(verb, parts[1:]), nil
 	}
 	return nil, errUnknown
 }
@@ -132,20 +134,40 @@ func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	return all
 }
 
-// artifactNeeds: /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}. What is not of that shape needs a right to everything.
+// kinds of artifacts; archives hold images.
+const archives = "container_images"
+
+var kinds = []string{"binary_images", archives, "os_images"}
+
+// fileNeeds: artifacts can be downloaded at /files/{kind}/{owner}/{cluster}/{name} as well.
+func fileNeeds(verb string, parts []string) []Access {
+	if verb == Get && len(parts) >= 4 && slices.Contains(kinds, parts[0]) {
+		return []Access{ofCluster(Get, Artifacts, parts[1], parts[2])}
+	}
+	return []Access{{verb, Files, "", strings.Join(parts, "/")}}
+}
+
+// artifactNeeds: /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}, where kind may be status. What is not of that shape needs a right
+// to everything.
 func artifactNeeds(verb string, parts []string) []Access {
-	if len(parts) < 4 || parts[0] != "baremetalcluster" || parts[2] == "" {
+	parts = append(slices.Clone(parts), "", "", "")
+	base, owner, cluster, kind := parts[0], parts[1], parts[2], parts[3]
+	switch {
+	case base != "baremetalcluster" || owner == "" || verb != Get && (cluster == "" || kind == ""):
 		return append([]Access{{verb, Artifacts, "", ""}}, archiveNeeds(verb)...)
+	case kind == "status":
+		return []Access{ofCluster(verb, ArtifactStatus, owner, cluster)}
+	case kind == archives:
+		return append([]Access{ofCluster(verb, Artifacts, owner, cluster)}, archiveNeeds(verb)...)
 	}
-	owner, cluster, kind := parts[1], parts[2], parts[3]
-	all := []Access{{verb, Artifacts, "", cluster}}
-	if namespaceName.MatchString(owner) {
-		all[0].Namespace = owner
+	return []Access{ofCluster(verb, Artifacts, owner, cluster)}
+}
+
+func ofCluster(verb, resource, owner, cluster string) Access {
+	if !namespaceName.MatchString(owner) {
+		owner = ""
 	}
-	if kind == "container_images" {
-		all = append(all, archiveNeeds(verb)...)
-	}
-	return all
+	return Access{verb, resource, owner, cluster}
 }
 
 // archiveNeeds: an archive's images appear in the registry under whatever names they have, for all clusters.

@@ -39,9 +39,16 @@ func TestWhatARequestNeeds(t *testing.T) {
 		// The archive's images would replace everybody's.
 		{"PATCH", "/v1/baremetalcluster/c1/edge/container_images/all.tar", append([]Access{{Update, Artifacts, "c1", "edge"}}, archive...)},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/container_images/all.tar", []Access{{Delete, Artifacts, "c1", "edge"}, {Delete, Images, "", ""}}},
+		{"PUT", "/v1/baremetalcluster/c1/edge/status/node-1", []Access{{Update, ArtifactStatus, "c1", "edge"}}},
+		{"GET", "/v1/baremetalcluster/c1/edge/status", []Access{{Get, ArtifactStatus, "c1", "edge"}}},
+		{"GET", "/v1/baremetalcluster/c1", []Access{{Get, Artifacts, "c1", ""}}},
+		{"GET", "/v1/baremetalcluster", []Access{{Get, Artifacts, "", ""}}},
+		{"POST", "/v1/baremetalcluster/c1/edge", append([]Access{{Create, Artifacts, "", ""}}, archive...)},
 		{"POST", "/v1/anything", append([]Access{{Create, Artifacts, "", ""}}, archive...)},
 
 		{"PUT", "/files/dl.k8s.io/kubelet", []Access{{Update, Files, "", "dl.k8s.io/kubelet"}}},
+		{"GET", "/files/os_images/c1/edge/ubuntu.img.sha256", []Access{{Get, Artifacts, "c1", "edge"}}},
+		{"PUT", "/files/os_images/c1/edge/ubuntu.img", []Access{{Update, Files, "", "os_images/c1/edge/ubuntu.img"}}},
 		{"DELETE", "/files/a%20b", []Access{{Delete, Files, "", "a b"}}},
 	} {
 		t.Run(tt.method+" "+tt.url, func(t *testing.T) {

@@ -9,19 +9,26 @@ import (
 	"strings"
 )
 
-// refuse answers with a text; a registry client gets it in the form that it shows to its user.
+// refuse answers with a text, in the form that is usual behind the door: a registry client shows it to its user.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
-	if !strings.HasPrefix(r.URL.Path, pingPath) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, pingPath):
+		type one struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		}
+		answer(w, status, "application/json", map[string][]one{"errors": {{codes[status], text}}})
+	case strings.HasPrefix(r.URL.Path, "/v1/"): // RFC 9457
+		answer(w, status, "application/problem+json", map[string]any{"title": http.StatusText(status), "status": status, "detail": text})
+	default:
 		http.Error(w, text, status)
-		return
 	}
-	type one struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	w.Header().Set("Content-Type", "application/json")
+}
+
+func answer(w http.ResponseWriter, status int, kind string, body any) {
+	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]one{"errors": {{codes[status], text}}})
+	_ = json.NewEncoder(w).Encode(body)
 }
 
 // codes are the distribution specification's; those of its list that come nearest.
@@ -46,7 +53,11 @@ func statusOf(err error) int {
 
 // denial says what is missing, and the command that would give it.
 func denial(user User, a Access) string {
-	what := a.Resource + "." + Group
+	resource, sub, _ := strings.Cut(a.Resource, "/")
+	what := resource + "." + Group
+	if sub != "" {
+		what += "/" + sub
+	}
 	if a.Name != "" {
 		what += fmt.Sprintf(" %q", a.Name)
 	}

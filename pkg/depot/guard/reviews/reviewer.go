@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -164,10 +165,11 @@ func (r *Reviewer) Authorize(ctx context.Context, user guard.User, access guard.
 }
 
 func question(user guard.User, access guard.Access) authorizationv1.SubjectAccessReviewSpec {
+	resource, sub, _ := strings.Cut(access.Resource, "/")
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		User: user.Name, UID: user.UID, Groups: user.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: guard.Group, Version: "v1", Resource: access.Resource, Verb: access.Verb, Namespace: access.Namespace, Name: access.Name,
+			Group: guard.Group, Version: "v1", Resource: resource, Subresource: sub, Verb: access.Verb, Namespace: access.Namespace, Name: access.Name,
 		},
 	}
 	for name, values := range user.Extra {
