@@ -25,8 +25,8 @@ const (
 //  5. the network data, if they give but one address of a family;
 //  6. the only card that has addresses.
 //
-// IPv4 comes before IPv6, unless access.Subnets says otherwise. The second address is in access.Subnets[1], and must be, if that is given; else
-// it is of the same card or network.
+// IPv4 comes before IPv6, unless access.Subnets says otherwise. The second address is in access.Subnets[1], and must be, if that is given and no card
+// is pinned; else it is of the same card or network.
 func (h *Host) Addresses(mac string, access contract.Access) (first, second netip.Addr, why string) {
 	addresses, why := h.choose(mac, access)
 	if why != "" {
@@ -39,10 +39,12 @@ func (h *Host) Addresses(mac string, access contract.Access) (first, second neti
 		}
 	}
 	if len(access.Subnets) > 1 {
-		if second = h.within(access.Subnets[1], addresses); !second.IsValid() {
+		if second = h.within(access.Subnets[1], addresses); second.IsValid() {
+			return first, second, ""
+		}
+		if mac == "" {
 			return netip.Addr{}, netip.Addr{}, h.orUnread(noAddressAtAll + " in " + access.Subnets[1])
 		}
-		return first, second, ""
 	}
 	if i := slices.IndexFunc(addresses, func(a netip.Addr) bool { return a.Is4() != first.Is4() }); i >= 0 {
 		second = addresses[i]

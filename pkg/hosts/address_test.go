@@ -62,6 +62,8 @@ func TestAddresses(t *testing.T) {
 		{"the boot card", three, "", access{}, "10.2.0.1 fd02::1"},
 		{"the pinned card", three, "02:00:00:00:01:03", access{}, "10.3.0.1"},
 		{"the pinned card, whatever the subnet", three, "02:00:00:00:01:03", near, "10.3.0.1"},
+		{"the pinned card, whatever the subnets", three, "02:00:00:00:01:03", access{Subnets: []string{"10.2.0.0/16", "fd09::/64"}}, "10.3.0.1"},
+		{"the pinned card, and a second subnet", three, "02:00:00:00:01:03", dual, "10.3.0.1 fd02::1"},
 		{"the pinned card, by the network data", onData(three, "oam/eth4=10.4.0.1"), "02:00:00:00:02:01", near, "10.4.0.1"},
 		{"the pinned card has none: the boot card", machine(cardWith("1"), bootCard(cardWith("2", "10.2.0.1"))), "02:00:00:00:01:01", access{}, "10.2.0.1"},
 		{"the pinned card has none: the subnet", machine(cardWith("1"), cardWith("2", "10.2.0.1"), cardWith("3", "10.3.0.1")), "02:00:00:00:01:01", near, "10.2.0.1"},
