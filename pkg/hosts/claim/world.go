@@ -45,6 +45,7 @@ func (c *claimant) read(ctx context.Context, exact bool) (world, error) {
 		w.objects[host.Name] = host
 		w.facts = append(w.facts, facts.Of(host, c.hardware[host.Name]))
 	}
+	hosts.MarkInstalled(c.request, w.facts)
 	return w, nil
 }
 

@@ -14,6 +14,9 @@ type Request struct {
 	Slots []Slot `json:"slots"`
 	// Sets are the nodes that are wanted by number, in the order of the spec.
 	Sets []Set `json:"sets,omitempty"`
+	// Installed are the BareMetalHosts, sorted, on which a node of this cluster is or may be installed: as long as the node is wanted, only their
+	// loss takes them from their place. It is no part of the digest.
+	Installed []string `json:"installed,omitempty"`
 	// OSImage is what hosts are given that have no operating system yet; nil: only hosts that have one count.
 	OSImage *OSImage `json:"osImage,omitempty"`
 	// Access says by which address nodes are reached.
