@@ -84,6 +84,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	if err := siteHosts.Start(ctx); err != nil {
 		logger.Fatalw("No hosts", "error", err)
 	}
+	go tellOrphans(ctx, provisionings, siteHosts)
 	if err := watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
 		logger.Fatalw("No Secrets", "error", err)
 	}
@@ -129,7 +130,7 @@ type waker struct {
 	enqueue func(key)
 }
 
-// hostChanged wakes who held or holds the host, and who may be waiting for one.
+// hostChanged wakes who held or holds the host, and who may be waiting for one: a cluster can be ready while a lost host of it is not replaced.
 func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
@@ -140,7 +141,7 @@ func (w waker) hostChanged(namespace, _ string, holders ...string) {
 		for _, holder := range holders {
 			held = held || holder == p.Name
 		}
-		if held || !p.Status.IsReady() {
+		if held || !p.Status.IsReady() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
@@ -79,12 +80,13 @@ func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
 
 // ensureObjects makes what a run needs beside itself, and returns the certificate request.
-func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning) (csr string, err error) {
+func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
 	request, err := resources.MakeRequest(p, r.settings().DepotURL)
 	if err != nil {
 		return "", err
 	}
+	request.Installed = seen.InstalledHosts()
 	secrets, err := r.secretsOfTask(ctx, p, request)
 	if err != nil {
 		return "", err

@@ -111,6 +111,8 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
+	request.Installed = seen.InstalledHosts()
+	hosts.MarkInstalled(request, all)
 	seen.Hosts = &plan.Need{}
 	var noFit *hosts.NoFit
 	_, err = hosts.Assign(request, all)

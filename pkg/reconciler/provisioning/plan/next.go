@@ -74,10 +74,18 @@ func Next(seen Seen, now time.Time) Step {
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
-			return step
+			return remind(seen, step, now)
 		}
 	}
 	return start(seen)
+}
+
+// remind looks again when the kubeconfig of a running cluster ends, whatever else the cluster waits for.
+func remind(s Seen, step Step, now time.Time) Step {
+	if step.Do == Stay && step.After == 0 && s.Installed() && s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
+		step.After = s.Kubeconfig.Expires.Sub(now) + time.Second
+	}
+	return step
 }
 
 // tektonAsks: ending runs and their pods is Tekton's work.
@@ -139,11 +147,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if len(s.due()) > 0 {
 		return Step{}, false
 	}
-	step := Step{Do: Stay, Reason: ReasonInstalled}
-	if s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
-		step.After = s.Kubeconfig.Expires.Sub(now) + time.Second
-	}
-	return step, true
+	return Step{Do: Stay, Reason: ReasonInstalled}, true
 }
 
 func invalid(s Seen, _ time.Time) (Step, bool) {

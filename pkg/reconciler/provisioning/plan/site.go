@@ -192,6 +192,18 @@ func (s Seen) returnable() []string {
 	return names
 }
 
+// InstalledHosts are the held hosts, sorted, on which a node is or may be installed.
+func (s Seen) InstalledHosts() []string {
+	var names []string
+	for _, n := range s.Nodes {
+		if !n.Standby && s.Site[n.Host].Ours && (s.installedDigest() != "" || s.touched()) {
+			names = append(names, n.Host)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // imaging is how many of the held hosts are being given their operating system, while a run works.
 func (s Seen) imaging() (n, of int) {
 	for _, h := range s.Site {

@@ -1,0 +1,39 @@
+package provisioning
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+	"knative.dev/pkg/logging"
+
+	informers "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// holdings tell of hosts that are held for Provisionings that do not exist.
+type holdings interface {
+	Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error)
+}
+
+// tellOrphans says once, in the log, which hosts are held for Provisionings that do not exist, such as one that was deleted by force: nobody gives
+// them back by himself, since they may run its cluster.
+func tellOrphans(ctx context.Context, provisionings informers.ProvisioningInformer, site holdings) {
+	if !cache.WaitForCacheSync(ctx.Done(), provisionings.Informer().HasSynced) {
+		return
+	}
+	logger := logging.FromContext(ctx)
+	orphans, err := site.Orphans(ctx, func(o hosts.Owner) bool {
+		_, err := provisionings.Lister().Provisionings(o.Namespace).Get(o.Name)
+		return err == nil
+	})
+	if err != nil {
+		logger.Warnw("It is not known whether hosts are held for Provisionings that do not exist", "error", err)
+	}
+	for owner, names := range orphans {
+		slices.Sort(names)
+		logger.Warnw("Hosts are held for a Provisioning that does not exist: `kubectl bpa hosts` tells how to release them",
+			"provisioning", owner.Namespace+"/"+owner.Name, "hosts", strings.Join(names[:min(len(names), 20)], " "), "count", len(names))
+	}
+}
