@@ -1,13 +1,14 @@
 package hosts
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Assignment says which host becomes which node: those of the slots in the order of the slots, then those of the sets, by set, the active ones
-// first.
+// first, by number.
 type Assignment []Placed
 
 // Placed is a node and its host.
@@ -80,6 +81,7 @@ func (w *world) read(m *matching) Assignment {
 	}
 	found, names := Assignment(bySlot), w.namer()
 	for _, s := range w.request.Sets {
+		first := len(found)
 		for _, m := range bySet[s.Name] {
 			p := Placed{Node: w.hosts[m.host].Node, Roles: s.Roles, Set: s.Name, Standby: m.standby, Host: w.hosts[m.host].Name}
 			if m.number == 0 {
@@ -87,6 +89,9 @@ func (w *world) read(m *matching) Assignment {
 			}
 			found = append(found, p)
 		}
+		slices.SortStableFunc(found[first:], func(a, b Placed) int {
+			return cmp.Or(cmp.Compare(count(a.Standby), count(b.Standby)), cmp.Compare(number(s.Name, a.Node), number(s.Name, b.Node)))
+		})
 	}
 	return found
 }
@@ -95,7 +100,9 @@ func (w *world) read(m *matching) Assignment {
 func (w *world) seat(b *bin, hosts []int) map[int]int {
 	seats := map[int]int{}
 	var rest []int
-	slices.SortFunc(hosts, w.rather)
+	slices.SortFunc(hosts, func(x, y int) int {
+		return cmp.Or(cmp.Compare(w.settledIn[y], w.settledIn[x]), w.rather(x, y)) // who is settled is in before all others
+	})
 	for _, h := range hosts {
 		if s := slices.IndexFunc(b.slots, func(s int) bool { return w.request.Slots[s].Name == w.hosts[h].Node }); s >= 0 && w.me.Holds(*w.hosts[h]) {
 			if _, taken := seats[b.slots[s]]; !taken {

@@ -3,46 +3,84 @@ package hosts
 import "sort"
 
 // solve finds the best matching. Where it cannot be had in full, what is asked for softly gives way: first how evenly a soft set is spread, then
-// the spare standby hosts.
+// the spare standby hosts. For the sake of a soft spread no host that we hold is moved. With several soft sets the first of the
+// spec is spread as evenly as possible, then the next, which need not be the most even in all.
 func (w *world) solve() (result, wish) {
 	wanted := w.wishAll()
-	if r := w.attempt(wanted); r.matching != nil {
-		return r, wanted
-	}
-	full := w.wishAll()
-	for i, b := range w.bins {
-		w.loosen(&wanted, i)
-		wanted.places[i] -= b.spare
-	}
 	r := w.attempt(wanted)
-	if r.matching == nil {
+	if r.matching != nil && (r.score.moved == 0 || !w.anySoft()) {
 		return r, wanted
 	}
-	for i, b := range w.bins {
-		w.tighten(&wanted, b.spare, func(try *wish, less int) { try.places[i] = full.places[i] - less })
+	full := wanted.copy()
+	for b := range w.bins {
+		w.loosen(&wanted, b)
 	}
-	for i, b := range w.bins {
-		if s := b.spread(); s != nil && s.Soft {
-			w.tighten(&wanted, wanted.places[i], func(try *wish, n int) { try.even[i].strays = n })
-			w.tighten(&wanted, len(w.hosts), func(try *wish, n int) { try.even[i].skew = full.even[i].skew + n })
+	if r = w.attempt(wanted); r.matching == nil {
+		if r = w.dropSpare(&wanted); r.matching == nil {
+			return r, wanted
+		}
+	}
+	moved := r.score.moved
+	keeps := func(try wish) bool {
+		r := w.try(try, moved)
+		return r.matching != nil && r.score.moved <= moved
+	}
+	for _, b := range w.ranked() {
+		if s := w.bins[b].spread(); s != nil && s.Soft {
+			tighten(&wanted, wanted.even[b].strays, keeps, func(try *wish, n int) { try.even[b].strays = n })
+			tighten(&wanted, len(w.hosts), keeps, func(try *wish, n int) { try.even[b].skew = full.even[b].skew + n })
 		}
 	}
 	return w.attempt(wanted), wanted
 }
 
+func (w *world) anySoft() bool {
+	for _, b := range w.bins {
+		if s := b.spread(); s != nil && s.Soft {
+			return true
+		}
+	}
+	return false
+}
+
 // loosen drops the spread of a soft set.
 func (w *world) loosen(wanted *wish, bin int) {
 	if s := w.bins[bin].spread(); s != nil && s.Soft {
-		wanted.even[bin] = even{skew: max(1, s.MaxSkew) + len(w.hosts), strays: wanted.places[bin]}
+		wanted.even[bin] = even{skew: wanted.even[bin].skew + len(w.hosts), strays: wanted.places[bin]}
 	}
 }
 
-// tighten sets the least number from 0 to most that still leaves a matching; most is known to leave one.
-func (w *world) tighten(wanted *wish, most int, change func(try *wish, n int)) {
+// dropSpare gives up as few spare places as it must, those first whose hosts are not held yet.
+func (w *world) dropSpare(wanted *wish) result {
+	full := wanted.copy()
+	for i, b := range w.bins {
+		wanted.places[i] -= b.spare
+	}
+	if r := w.attempt(*wanted); r.matching == nil {
+		return r
+	}
+	held := make([]int, len(w.bins))
+	for _, h := range w.mine {
+		if home := w.home[h]; home != none && w.hosts[h].Standby && w.fits.row(h).has(home) {
+			held[home]++
+		}
+	}
+	for i, b := range w.bins {
+		keep := min(held[i], b.spare)
+		tighten(wanted, keep, w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
+	}
+	for i := range w.bins {
+		tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - less })
+	}
+	return w.attempt(*wanted)
+}
+
+// tighten sets the least number from 0 to most that is still good; most is known to be.
+func tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
 	n := sort.Search(most, func(n int) bool {
 		try := wanted.copy()
 		change(&try, n)
-		return w.feasible(try)
+		return good(try)
 	})
 	change(wanted, n)
 }

@@ -31,12 +31,13 @@ type result struct {
 
 // attempt looks for the best matching that fills all places of a wish; there is none if the result has no matching. How many hosts
 // the emptiest domain of each spread set has is not known beforehand: every possible combination is tried, up to the bound.
-func (w *world) attempt(wanted wish) result { return w.try(wanted, false) }
+func (w *world) attempt(wanted wish) result { return w.try(wanted, none) }
 
 // feasible finds out whether there is any matching that fills all places of a wish.
-func (w *world) feasible(wanted wish) bool { return w.try(wanted, true).matching != nil }
+func (w *world) feasible(wanted wish) bool { return w.try(wanted, len(w.hosts)).matching != nil }
 
-func (w *world) try(wanted wish, anyWill bool) result {
+// try is an attempt that ends early with a matching in which at most so many of our hosts are moved.
+func (w *world) try(wanted wish, moved int) result {
 	leasts := make([][]int, len(w.bins))
 	for i, b := range w.bins {
 		leasts[i] = []int{0}
@@ -62,7 +63,7 @@ func (w *world) try(wanted wish, anyWill bool) result {
 				best.matching, best.score = m, s
 			}
 		}
-		if !advance(pick, leasts) || anyWill && best.matching != nil {
+		if !advance(pick, leasts) || best.matching != nil && best.score.moved <= moved {
 			return best
 		}
 	}

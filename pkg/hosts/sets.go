@@ -44,7 +44,7 @@ func (w *world) members(bin int, hosts []int) []member {
 	}
 	crowd := map[int32]int{}
 	slices.SortFunc(all, func(x, y member) int {
-		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), w.rather(x.host, y.host))
+		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.settledIn[y.host], w.settledIn[x.host]), w.rather(x.host, y.host))
 	})
 	for i := 1; i < len(all); i++ { // two hosts in one name: the second gets another
 		if all[i].number == all[i-1].number && all[i].grade == all[i-1].grade {
@@ -61,9 +61,7 @@ func (w *world) members(bin int, hosts []int) []member {
 		all[next].standby = false
 		crowd[domain(all[next])]++
 	}
-	slices.SortStableFunc(all, func(x, y member) int {
-		return cmp.Or(cmp.Compare(count(x.standby), count(y.standby)), cmp.Compare(count(x.number == 0), count(y.number == 0)), cmp.Compare(x.number, y.number))
-	})
+	slices.SortStableFunc(all, func(x, y member) int { return cmp.Compare(count(x.standby), count(y.standby)) })
 	return all
 }
 

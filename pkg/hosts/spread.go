@@ -64,7 +64,7 @@ func (w *world) take(core *wish, change func(try *wish)) bool {
 	if w.spent > patience {
 		return false
 	}
-	if r := w.try(try, true); r.matching != nil || r.gaveUp {
+	if r := w.try(try, len(w.hosts)); r.matching != nil || r.gaveUp {
 		return false
 	}
 	*core = try
