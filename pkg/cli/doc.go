@@ -1,10 +1,11 @@
 // Package cli is what a person types: the commands of the kubectl plugin
 // "kubectl bpa".
 //
-// Invariant: what is told comes from the Provisioning's status alone, so it
+// Invariant: what is told of a Provisioning comes from its status alone, so it
 // says the same as "kubectl get -o yaml" does, and every failure ends with the
-// next command to type. Telling (story.go, advice.go, page.go) is pure.
+// next command to type. Telling (story.go, advice.go, page.go) is pure. The
+// bundle commands need no cluster, only a depot.
 //
-// It must not import reconcilers or tasks, only the API types and the names in
-// pkg/tasks/contract.
+// It must not import reconcilers or tasks, only the API types, the names in
+// pkg/tasks/contract, and bundles.
 package cli

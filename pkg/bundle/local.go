@@ -1,0 +1,36 @@
+package bundle
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+)
+
+// WithLocal gives some files from this machine's disk, by their path in the depot; everything else comes from the source.
+func WithLocal(from carry.Source, files map[string]string) carry.Source { return local{from, files} }
+
+type local struct {
+	carry.Source
+	files map[string]string
+}
+
+// File implements carry.Source.
+func (l local) File(ctx context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
+	disk, ok := l.files[file.Path]
+	if !ok {
+		return l.Source.File(ctx, file)
+	}
+	in, err := os.Open(disk)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := in.Stat()
+	if err != nil {
+		in.Close()
+		return nil, 0, err
+	}
+	return in, info.Size(), nil
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+)
+
+func newBundle(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bundle",
+		Short: "Bring images and files to a site without Internet",
+		Long: `Bring images and files to a site without Internet: pack them into one file
+where there is Internet, carry it to the site, import it into the depot there.
+
+A bundle is an OCI image layout in a tar, so skopeo, crane and oras read it too.
+Without this program, curl does what import does for a file, and skopeo for an
+image:
+  curl -T FILE -H "Authorization: Bearer $TOKEN" https://DEPOT/files/PATH
+  skopeo copy oci-archive:BUNDLE:REF docker://DEPOT/REPOSITORY:TAG`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBundleCreate(s), newBundleInspect(s), newBundleImport(s), newBundleExport(s), newBundleDiff(s))
+	return cmd
+}
+
+// depotFlags say how a depot is reached.
+type depotFlags struct {
+	url, tokenFile, caFile string
+}
+
+func (f *depotFlags) add(cmd *cobra.Command, name, usage string) {
+	cmd.Flags().StringVar(&f.url, name, "", usage+", such as https://10.60.0.1:5443")
+	cmd.Flags().StringVar(&f.tokenFile, "depot-token-file", "", "file with the Kubernetes token for the depot (kubectl create token ACCOUNT --audience=depot.bpa.akraino.org)")
+	cmd.Flags().StringVar(&f.caFile, "depot-ca", "", "file with the depot's CA (curl -k https://DEPOT/ca.crt), if the system does not know it")
+}
+
+func (f *depotFlags) connect(ctx context.Context, flag string) (*doors.Depot, error) {
+	if f.url == "" {
+		return nil, usageError(fmt.Errorf("--%s is missing: the URL of the depot", flag))
+	}
+	o := doors.Options{TokenFile: f.tokenFile}
+	if f.caFile != "" {
+		var err error
+		if o.CA, err = os.ReadFile(f.caFile); err != nil {
+			return nil, fmt.Errorf("--depot-ca: %w", err)
+		}
+	}
+	return doors.Connect(ctx, f.url, o)
+}
+
+// oneFile accepts the name of one bundle.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError(fmt.Errorf("one FILE is wanted, not %d; see %s --help", len(args), cmd.CommandPath()))
+	}
+	return nil
+}
+
+// interrupted gives an error that a person caused its exit code.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return exitf(codeInterrupted, "interrupted: %w", err)
+	}
+	return err
+}

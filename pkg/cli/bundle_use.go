@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/bundle"
+)
+
+func newBundleInspect(s *session) *cobra.Command {
+	var output string
+	var verify bool
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "List what is in a bundle",
+		Example: `  kubectl bpa bundle inspect k8s.tar --verify
+  kubectl bpa bundle inspect k8s.tar -o json >list.json`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "" && output != "json" {
+				return usageError(fmt.Errorf("--output %q: there is json", output))
+			}
+			return interrupted(cmd.Context(), s.inspectBundle(cmd.Context(), args[0], output == "json", verify))
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json: a list that \"bundle create\" takes")
+	cmd.Flags().BoolVar(&verify, "verify", false, "read all of it and compare it with its digests")
+	return cmd
+}
+
+func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify bool) error {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if verify {
+		if err := b.Verify(ctx, b.List()); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		text, err := json.MarshalIndent(b.List(), "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.Out, "%s\n", text)
+		return err
+	}
+	table := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "KIND\tNAME\tDIGEST\tSIZE")
+	for _, i := range b.List().Images {
+		tree, err := carry.Walk(ctx, b, i, nil)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(table, "image\t%s\t%.19s\t%s\n", i.Ref, i.Digest, carry.Bytes(tree.Bytes()))
+	}
+	for _, f := range b.List().Files {
+		_, _ = fmt.Fprintf(table, "file\t%s\tsha256:%.12s\t%s\n", f.Path, f.SHA256, carry.Bytes(f.Size))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	checked := ""
+	if verify {
+		checked = ", all of it as its digests say"
+	}
+	_, err = fmt.Fprintf(s.Out, "%d artifacts, %s%s\n", b.List().Size(), carry.Bytes(b.Size()), checked)
+	return err
+}
+
+func newBundleImport(s *session) *cobra.Command {
+	var depot depotFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Bring what is in a bundle into a depot",
+		Long: `Bring what is in a bundle into a depot. Of a bundle in parts name any one of
+FILE, FILE.000 and FILE.parts.json. What the depot has is not sent again: an import
+that was cut off goes on where it was. A damaged bundle is refused as a whole.`,
+		Example: `  kubectl create token bpa-depot-filler --audience=depot.bpa.akraino.org >token
+  kubectl bpa bundle import k8s.tar --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return interrupted(cmd.Context(), s.importBundle(cmd.Context(), args[0], depot))
+		},
+	}
+	depot.add(cmd, "depot", "the depot")
+	return cmd
+}
+
+func (s *session) importBundle(ctx context.Context, path string, f depotFlags) error {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	depot, err := f.connect(ctx, "depot")
+	if err != nil {
+		return err
+	}
+	done, err := bundle.Import(ctx, b, depot, s.ErrOut)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "imported %d images and %d files (%s sent) into %s\n", done.Images, done.Files, carry.Bytes(done.Sent), depot.URL())
+	return err
+}
+
+func newBundleDiff(s *session) *cobra.Command {
+	var depot depotFlags
+	cmd := &cobra.Command{
+		Use:     "diff FILE",
+		Short:   "List what a depot lacks of a bundle",
+		Long:    `List what a depot lacks of a bundle, or has with another content. The exit code is 3 if there is anything.`,
+		Example: `  kubectl bpa bundle diff k8s.tar --depot http://10.60.0.1:5000`,
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return interrupted(cmd.Context(), s.diffBundle(cmd.Context(), args[0], depot))
+		},
+	}
+	depot.add(cmd, "depot", "the depot")
+	return cmd
+}
+
+func (s *session) diffBundle(ctx context.Context, path string, f depotFlags) error {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	depot, err := f.connect(ctx, "depot")
+	if err != nil {
+		return err
+	}
+	missing, err := bundle.Diff(ctx, b, depot)
+	if err != nil {
+		return err
+	}
+	for _, line := range differences(missing) {
+		_, _ = fmt.Fprintln(s.Out, line)
+	}
+	if !missing.Nothing() {
+		return exitf(codeNotYet, "%s lacks %d of %d artifacts of the bundle; bring them with:\n  kubectl bpa bundle import %s --depot %s",
+			depot.URL(), missing.Size(), missing.Of, path, depot.URL())
+	}
+	_, err = fmt.Fprintf(s.Out, "%s has all %d artifacts of the bundle\n", depot.URL(), missing.Of)
+	return err
+}
+
+// differences are lines such as "+ image REF", for what is missing, and "~ file PATH: why".
+func differences(m artifacts.Missing) (lines []string) {
+	line := func(kind, name string) {
+		if why := m.Why[name]; why != "" {
+			lines = append(lines, fmt.Sprintf("~ %s %s: %s", kind, name, why))
+			return
+		}
+		lines = append(lines, fmt.Sprintf("+ %s %s", kind, name))
+	}
+	for _, i := range m.Images {
+		line("image", i.Ref)
+	}
+	for _, f := range m.Files {
+		line("file", f.Path)
+	}
+	return lines
+}
