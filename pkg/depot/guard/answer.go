@@ -12,7 +12,7 @@ import (
 // refuse answers with a text, in the form that is usual behind the door: a registry client shows it to its user.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	switch {
-	case strings.HasPrefix(r.URL.Path, pingPath):
+	case strings.HasPrefix(r.URL.Path, pingPath), r.URL.Path == tokenPath:
 		type one struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`

@@ -172,6 +172,9 @@ func TestRegistryLogin(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if w.Code != 200 && !strings.HasPrefix(w.Body.String(), `{"errors":[{"code":"`) {
+				t.Errorf("no registry client shows %s", w.Body)
+			}
 			if w.Code != tt.status || got.Token != tt.token || w.Header().Get("Cache-Control") != "no-store" {
 				t.Errorf("%d, token %q, %v; want %d, %q", w.Code, got.Token, w.Header(), tt.status, tt.token)
 			}
