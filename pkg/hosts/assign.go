@@ -56,7 +56,7 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 // any case; of the others the smallest that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are
 // left for who needs them.
 func Assign(request contract.Request, all []Host) (Assignment, error) {
-	w := newWorld(request, markTwins(all, request.Access))
+	w := newWorld(request, all)
 	found, wanted := w.solve()
 	if found.matching == nil {
 		return nil, w.explain(wanted, found.gaveUp)
