@@ -58,14 +58,19 @@ func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, se
 		seen.Slots = append(seen.Slots, s.Name)
 	}
 	seen.Sets = request.Sets
-	if len(seen.Slots)+len(seen.Sets) == 0 {
-		return request, errors.New("spec.masters is empty: name at least one control plane node")
+	if !hasControlPlane(request) {
+		return request, errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
 	}
 	if seen.Digest, err = resources.Digest(request); err != nil {
 		return request, err
 	}
 	seen.Inputs, err = resources.Inputs(p, request)
 	return request, err
+}
+
+func hasControlPlane(r contract.Request) bool {
+	return slices.ContainsFunc(r.Slots, func(s contract.Slot) bool { return slices.Contains(s.Roles, contract.RoleControlPlane) }) ||
+		slices.ContainsFunc(r.Sets, func(s contract.Set) bool { return s.Active > 0 && slices.Contains(s.Roles, contract.RoleControlPlane) })
 }
 
 // observeObjects reads what tasks wrote, and the kubeconfig.

@@ -167,6 +167,42 @@ func TestReconcile(t *testing.T) {
 		released: []string{"host-1"},
 		events:   []string{"Normal HostsReleased released host-1", "Normal FinalizerUpdate"},
 	}, {
+		name:     "hosts that a crash left held are given back when none fits, once the API server knows of no work on them",
+		world:    []runtime.Object{edge(wants(64))},
+		hosts:    held(),
+		writes:   []string{"update provisionings/status edge-1"},
+		reads:    ask,
+		reason:   "GivingBackHosts",
+		released: []string{"host-1"},
+		events:   []string{"Normal HostsReleased released host-1", "Normal GivingBackHosts"},
+		err:      "again",
+	}, {
+		name:   "they are kept while a pod may work on them",
+		world:  []runtime.Object{edge(wants(64))},
+		live:   []runtime.Object{labelled(corev1.PodRunning)},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "GivingBackHosts",
+		events: []string{"Normal GivingBackHosts"},
+		err:    "again",
+	}, {
+		name:   "they are kept if a playbook was on them, which the pinned keys remember",
+		world:  []runtime.Object{edge(wants(64)), written(contract.KnownHostsName(name), contract.KeyKnownHosts, "10.0.0.1 ssh-ed25519 AAAA")},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  []string{},
+		reason: "HostsNotAvailable",
+		events: []string{"Warning HostsNotAvailable"},
+	}, {
+		name:   "hosts that an earlier Provisioning of this name claimed are kept",
+		world:  []runtime.Object{edge(wants(64), func(p *v1alpha1.Provisioning) { p.UID = "uid-2" })},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  []string{},
+		reason: "HostsNotAvailable",
+		events: []string{"Warning HostsNotAvailable"},
+	}, {
 		name:   "deletion goes on trying to release",
 		world:  []runtime.Object{edge(deleting)},
 		hosts:  &fakeHosts{err: errors.New("conflict")},
@@ -237,6 +273,24 @@ func TestReconcile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wants makes the one node ask for so many CPUs.
+func wants(cpus int32) func(*v1alpha1.Provisioning) {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: cpus}}}}
+	}
+}
+
+// written is a ConfigMap of edge-1 that a task wrote into.
+func written(name, key, text string) *corev1.ConfigMap {
+	for _, cm := range resources.MakeTaskConfigMaps(edge()) {
+		if cm.Name == name {
+			cm.Data = map[string]string{key: text}
+			return cm
+		}
+	}
+	panic("no task writes " + name)
 }
 
 func checkError(t *testing.T, err error, want string) {

@@ -190,6 +190,10 @@ func TestMakePipelineRun(t *testing.T) {
 	}
 	// Tekton itself has the last word on what is valid; ownerless, since its webhook does not look at owners either.
 	run.OwnerReferences = nil
+	replace := MakePipelineRun(p, Run{Operation: contract.OperationReplace, Replaces: []string{"w-1=h-1", "w-2=h-2"}, Number: 8})
+	if replace.Name != "edge-1-replace-8" || replace.Annotations[AnnotationReplaces] != "w-1=h-1 w-2=h-2" || RunNumber(replace.Name) != 8 {
+		t.Errorf("run %s, annotations %v", replace.Name, replace.Annotations)
+	}
 	run.SetDefaults(t.Context())
 	if err := run.Validate(t.Context()); err != nil {
 		t.Errorf("Tekton refuses the run: %v", err)
@@ -237,6 +241,23 @@ func TestRights(t *testing.T) {
 	for _, account := range MakeServiceAccounts(p) {
 		if account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
 			t.Errorf("%s mounts its token without being asked", account.Name)
+		}
+	}
+}
+
+// TestRightToSecrets: without names there is no rule, since a rule without names is for every Secret.
+func TestRightToSecrets(t *testing.T) {
+	if rules := MakeRoles(provisioning(), nil)[0].Rules; len(rules) != 1 {
+		t.Errorf("rules without Secrets: %+v", rules)
+	}
+	want := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"get"}}
+	rules := MakeRoles(provisioning(), []string{"a", "b"})[0].Rules
+	if diff := cmp.Diff(want, rules[len(rules)-1]); diff != "" {
+		t.Errorf("rule (-want +got):\n%s", diff)
+	}
+	for _, role := range MakeRoles(provisioning(), []string{"a"})[1:] {
+		if len(role.Rules) != 1 {
+			t.Errorf("%s: %+v", role.Name, role.Rules)
 		}
 	}
 }

@@ -1,0 +1,259 @@
+package provisioning
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"knative.dev/pkg/controller"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// withWorkers asks for two workers and a standby beside master-1.
+func withWorkers(p *v1alpha1.Provisioning) {
+	p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "workers", Count: v1alpha1.NodeCount{Active: 2, Standby: 1}}}
+	p.SetDefaults(context.Background())
+}
+
+// fleet is master-1 on host-1, workers-1 to workers-3 on host-2 to host-4, the last a standby, and a free host-5.
+func fleet() (*fakeHosts, []contract.Node) {
+	site := &fakeHosts{}
+	var nodes []contract.Node
+	for i, node := range []string{"master-1", "workers-1", "workers-2", "workers-3", ""} {
+		h := hosts.Host{Name: "host-" + string(rune('1'+i)), UID: "u" + string(rune('1'+i)), CPU: 8, Memory: 1 << 34}
+		nic := hosts.NIC{Name: "eth0", MAC: "02:00:00:00:00:0" + string(rune('1'+i)), Boot: true}
+		nic.IPs = []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}
+		h.NICs, h.MACs = []hosts.NIC{nic}, []string{nic.MAC}
+		if node != "" {
+			n := contract.Node{Name: node, Host: h.Name, HostUID: h.UID, Address: nic.IPs[0].String(), Roles: []string{contract.RoleWorker}}
+			if n.Set = "workers"; node == "master-1" {
+				n.Set, n.Roles = "", []string{contract.RoleControlPlane}
+			}
+			n.Standby = node == "workers-3"
+			h.Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: name, UID: "uid-1"}
+			h.Node, h.Set, h.Standby = node, n.Set, n.Standby
+			nodes = append(nodes, n)
+		}
+		site.all = append(site.all, h)
+	}
+	return site, nodes
+}
+
+// installedEdge is the world of a cluster that was installed on the fleet.
+func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes ...func(*v1alpha1.Provisioning)) *world {
+	t.Helper()
+	text, err := json.Marshal(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := edge(append([]func(*v1alpha1.Provisioning){withWorkers}, changes...)...)
+	done := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
+	return newWorld(t, site, []runtime.Object{p, sshKey(), done, written(contract.InventoryName(name), contract.KeyNodes, string(text))}, nil)
+}
+
+func (w *world) runNamed(t *testing.T, name string) *tekton.PipelineRun {
+	t.Helper()
+	pr, err := w.tekton.TektonV1().PipelineRuns("site").Get(t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pr
+}
+
+// TestFault_SIP_4_5_13_LostHostsAreReplaced: SIP replaced no host that vanished, and looked only when its own resource changed. Here the host is
+// all that changes.
+func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
+	site, nodes := fleet()
+	w := installedEdge(t, site, nodes)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-replace-2") != nil || len(site.asked) > 0 {
+		t.Fatalf("a whole cluster is given a run, or the API server is asked about %q", site.asked)
+	}
+	site.all = slices.Delete(site.all, 2, 3) // host-3, of workers-2
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	pr := w.runNamed(t, "edge-1-replace-2")
+	if pr == nil {
+		t.Fatalf("no run; calls: %q", w.calls())
+	}
+	if got := pr.Annotations[resources.AnnotationReplaces]; got != "workers-2=host-3" || pr.Labels[contract.LabelOperation] != contract.OperationReplace {
+		t.Errorf("the run replaces %q and is labelled %v", got, pr.Labels)
+	}
+	if diff := cmp.Diff([]string{"host-3"}, site.asked); diff != "" {
+		t.Errorf("hosts about which the API server was asked (-want +got):\n%s", diff)
+	}
+	cm, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.RequestName(name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var request contract.Request
+	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &request); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"host-1", "host-2"}, request.Installed); diff != "" {
+		t.Errorf("installed hosts in the request (-want +got):\n%s", diff)
+	}
+	status := w.stored(t).Status
+	if got := status.Nodes[2]; got.State != v1alpha1.NodeLost || got.Host != "host-3" || got.Problem == "" {
+		t.Errorf("the lost node is told as %+v", got)
+	}
+}
+
+// TestRumoursReplaceNothing: where only the cache has lost a host, nothing starts.
+func TestRumoursReplaceNothing(t *testing.T) {
+	site, nodes := fleet()
+	site.live, _ = fleet()
+	w := installedEdge(t, site, nodes)
+	site.all = slices.Delete(site.all, 2, 3)
+	if err := w.visit(t, at); err != nil {
+		if again, _ := controller.IsRequeueKey(err); !again {
+			t.Fatal(err)
+		}
+	}
+	if pr := w.runNamed(t, "edge-1-replace-2"); pr != nil {
+		t.Errorf("run %s was started", pr.Name)
+	}
+	if !slices.Contains(site.asked, "host-3") {
+		t.Error("the API server was not asked")
+	}
+}
+
+// TestFault_SIP_4_5_2_CompleteClusterStaysReady: SIP called a complete cluster unschedulable on the next visit if no free host existed anywhere.
+func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
+	site, nodes := fleet()
+	site.all = site.all[:4]
+	w := installedEdge(t, site, nodes)
+	w.settle(t)
+	for _, c := range []string{"HostsClaimed", "ClusterInstalled"} {
+		for _, got := range w.stored(t).Status.Conditions {
+			if string(got.Type) == c && !got.IsTrue() {
+				t.Errorf("%s is %s: %s", c, got.Status, got.Message)
+			}
+		}
+	}
+	if len(site.released) > 0 || w.runNamed(t, "edge-1-replace-2") != nil {
+		t.Errorf("released %q, or a run was started", site.released)
+	}
+}
+
+// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP, asked for fewer hosts than there were, took all that fitted. Here a smaller set takes none, and
+// keeps what its cluster runs on until it can be taken out of it.
+func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
+	site, nodes := fleet()
+	w := installedEdge(t, site, nodes)
+	w.settle(t)
+	smaller := w.stored(t)
+	smaller.Spec.NodeSets[0].Count.Active = 1
+	if _, err := w.bpa.BpaV1alpha1().Provisionings("site").Update(t.Context(), smaller, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+	held, _ := site.Held(t.Context(), hosts.Owner{Namespace: "site", Name: name})
+	if len(held) != 4 || len(site.released) > 0 || w.runNamed(t, "edge-1-replace-2") != nil {
+		t.Errorf("%d hosts held, released %q", len(held), site.released)
+	}
+}
+
+// TestFault_ICN_1_7_8_NothingWithoutMasters: the original wrote an inventory with empty groups and started a job for workers without masters.
+func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
+	site, _ := fleet()
+	w := newWorld(t, site, []runtime.Object{sshKey(), edge(func(p *v1alpha1.Provisioning) {
+		p.Spec.Masters, p.Spec.Workers = nil, []map[string]v1alpha1.Worker{{"worker-1": {}}}
+	})}, nil)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-install-1") != nil {
+		t.Error("a run was started for workers without a control plane")
+	}
+	if ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady); !ready.IsFalse() || ready.Reason != "InvalidSpec" {
+		t.Errorf("Ready is %+v", ready)
+	}
+}
+
+// TestFault_ICN_1_7_10_OthersHostsAreLeftAlone: the original gave a host of one cluster to another, and looked at no state. Here a run for which only
+// such hosts are there does not start.
+func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
+	for what, change := range map[string]func(*hosts.Host){
+		"held by another Provisioning": func(h *hosts.Host) {
+			h.Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: "edge-2"}
+		},
+		"in error state": func(h *hosts.Host) { h.Unusable = "in error state" },
+		"paused":         func(h *hosts.Host) { h.Unusable = "paused" },
+	} {
+		site := fitting()
+		change(&site.all[0])
+		w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
+		w.settle(t)
+		ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+		if w.runNamed(t, "edge-1-install-1") != nil || ready.Reason != "HostsNotAvailable" {
+			t.Errorf("%s: a run was started, or Ready is %+v", what, ready)
+		}
+	}
+}
+
+// TestSecretsOfTheTask: select-hosts may read exactly the Secrets that its hosts can be given, or that tell of their addresses.
+func TestSecretsOfTheTask(t *testing.T) {
+	site, _ := fleet()
+	bare := hosts.Host{Name: "host-6", Bare: true}
+	foreign := hosts.Host{Name: "host-7", Bare: true, Holder: &hosts.Holder{Kind: "Machine", Name: "m"}}
+	site.all = append(site.all, bare, foreign)
+	site.all[4].NetworkUnread = true
+	image := func(user, network string) func(*v1alpha1.Provisioning) {
+		return func(p *v1alpha1.Provisioning) {
+			p.Spec.OSImage = &v1alpha1.OSImageSpec{URL: "http://site/os.raw", UserData: user, NetworkData: network}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.Provisioning)
+		want   []string
+	}{
+		"nothing":            {func(*v1alpha1.Provisioning) {}, nil},
+		"one for all":        {image("user-data", ""), []string{"user-data"}},
+		"one a host":         {image("user-data", "net-$(host)"), []string{"net-host-6", "user-data"}},
+		"one a node":         {image("u-$(node)", ""), []string{"u-master-1", "u-workers-1", "u-workers-2", "u-workers-3", "u-workers-4", "u-workers-5", "u-workers-6"}},
+		"addresses by an id": {func(p *v1alpha1.Provisioning) { p.Spec.Access.Interface = "eth0" }, []string{"host-5-network"}},
+	} {
+		p := edge(withWorkers, tc.change)
+		request, err := resources.MakeRequest(p, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	p := edge(image("$(host)-$(node)", ""), func(p *v1alpha1.Provisioning) {
+		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "w", Count: v1alpha1.NodeCount{Active: 1000}}}
+	})
+	for range 30 {
+		site.all = append(site.all, bare)
+	}
+	request, err := resources.MakeRequest(p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "leave $(host) or $(node) out") {
+		t.Errorf("error %v: want one that says what to do", err)
+	}
+}
