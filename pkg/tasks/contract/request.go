@@ -17,6 +17,9 @@ type Request struct {
 	// Installed are the BareMetalHosts, sorted, on which a node of this cluster is or may be installed: as long as the node is wanted, only their
 	// loss takes them from their place. It is no part of the digest.
 	Installed []string `json:"installed,omitempty"`
+	// Lost are the names of nodes that are replaced since their hosts are lost: the cluster forgets them unless they are Ready there. It is no
+	// part of the digest.
+	Lost []string `json:"lost,omitempty"`
 	// OSImage is what hosts are given that have no operating system yet; nil: only hosts that have one count.
 	OSImage *OSImage `json:"osImage,omitempty"`
 	// Access says by which address nodes are reached.

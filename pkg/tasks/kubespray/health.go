@@ -170,7 +170,14 @@ func judge(nodes []contract.Node, networkPlugin string, objects []object) []trou
 	if pods == 0 {
 		bad = append(bad, trouble{what: "there is no pod in kube-system"})
 	}
+	ours := func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
+	}
 	for _, o := range objects {
+		// What lies on a node that is lost, and not in the inventory any more, says nothing of the cluster.
+		if on := o.Spec.NodeName; on != "" && !ours(on) {
+			continue
+		}
 		if trouble, sick := sickPod(o, networkPlugin); sick {
 			bad = append(bad, trouble)
 		}

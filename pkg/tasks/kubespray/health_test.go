@@ -21,6 +21,7 @@ func TestJudge(t *testing.T) {
 		{"healthy", "flannel", []string{node, dns}, nil},
 		{"node missing", "flannel", []string{dns}, []string{"node a is not registered"}},
 		{"other nodes do not count", "flannel", []string{node, nodeJSON("b", "False", ""), dns}, nil},
+		{"pods of other nodes do not count", "flannel", []string{node, dns, podJSON("proxy", "b", "False", "")}, nil},
 		{"node not ready", "flannel", []string{nodeJSON("a", "Unknown", "NodeStatusUnknown"), dns}, []string{"node a is not Ready: NodeStatusUnknown: so it is"}},
 		{"node with a full disk", "flannel", []string{
 			`{"kind":"Node","metadata":{"name":"a"},"status":{"conditions":[{"type":"DiskPressure","status":"True","reason":"KubeletHasDiskPressure","message":"kubelet has disk pressure"},{"type":"Ready","status":"True"}]}}`, dns},

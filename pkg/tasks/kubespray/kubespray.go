@@ -81,11 +81,13 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonInternal, err)
 	}
+	forget(ctx, in, key, pins, ports)
 	recap, err := play(ctx, in, files, ports, told, counted)
 	if err != nil {
 		return Output{}, err
 	}
 	told.set(99, "Wait for nodes and system pods")
+	forget(ctx, in, key, pins, ports) // one that was Ready a moment ago may be known as lost by now
 	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
 		return Output{}, err
 	}

@@ -34,6 +34,8 @@ type world struct {
 	// kubectl answers "kubectl get" on the control plane; waited is told when a "kubectl wait" was called.
 	kubectl func() string
 	waited  func(command string)
+	// nodes answers commands on one node of the cluster.
+	nodes func(command string, stdout io.Writer) int
 	// trusts answers the command that makes a node trust the depot.
 	trusts func(command string, stderr io.Writer) int
 }
@@ -103,6 +105,8 @@ func (w *world) shell(command string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, w.kubectl())
 	case strings.Contains(command, " wait --for="):
 		w.waited(command)
+	case strings.Contains(command, " node ") && w.nodes != nil:
+		return w.nodes(command, stdout)
 	case strings.HasPrefix(command, "sh -c '") && w.trusts != nil:
 		return w.trusts(command, stderr)
 	case command != "true":

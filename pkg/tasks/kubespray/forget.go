@@ -1,0 +1,50 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// forget removes lost nodes from the cluster, so that their pods are made anew elsewhere and a new machine can have the name. One that is Ready is
+// alive, or is already the new machine, and stays. What cannot be removed keeps no run from going on: it is said in the log, and a person can.
+func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
+	if len(in.Request.Lost) == 0 {
+		return
+	}
+	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
+	if err != nil {
+		fmt.Fprintf(ports.Log, "Lost nodes are not removed: %v\n", err)
+		return
+	}
+	defer w.close()
+	for _, name := range in.Request.Lost {
+		if kubernetesName.MatchString(name) {
+			fmt.Fprintf(ports.Log, "Lost node %s: %s\n", name, w.forget(ctx, name))
+		}
+	}
+}
+
+// forget says what became of one node.
+func (w *watch) forget(ctx context.Context, name string) string {
+	const ready = `--output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
+	later := func(err error) string {
+		return fmt.Sprintf("not removed (%v); once it is clear: kubectl delete node %s", err, name)
+	}
+	state, err := w.ask(ctx, "get node "+name+" --ignore-not-found "+ready, 64<<10)
+	switch state := strings.TrimSpace(string(state)); {
+	case err != nil:
+		return later(err)
+	case state == "True":
+		return "it is Ready, so it stays"
+	case state == "":
+		return "the cluster does not have it"
+	}
+	if _, err := w.ask(ctx, "delete node "+name+" --ignore-not-found --wait=false", 64<<10); err != nil {
+		return later(err)
+	}
+	return "removed from the cluster"
+}

@@ -1,0 +1,57 @@
+package kubespray
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A lost node is removed from the cluster, one that is Ready is not, whatever the request says of it.
+func TestForget(t *testing.T) {
+	w := newWorld(t, 1)
+	w.in.Request.Lost = []string{"worker-7", "worker-8", "worker-9", "odd; reboot"}
+	var mu sync.Mutex
+	state := map[string]string{"worker-7": "Unknown", "worker-8": "True"}
+	var deleted []string
+	w.nodes = func(command string, stdout io.Writer) int {
+		mu.Lock()
+		defer mu.Unlock()
+		_, rest, _ := strings.Cut(command, " node ")
+		name, _, _ := strings.Cut(rest, " ")
+		if strings.Contains(command, " delete node ") {
+			deleted = append(deleted, name)
+			delete(state, name)
+			return 0
+		}
+		fmt.Fprint(stdout, state[name])
+		return 0
+	}
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"worker-7"}, deleted); diff != "" {
+		t.Errorf("removed nodes (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"worker-7: removed", "worker-8: it is Ready", "worker-9: the cluster does not have it"} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, w.log.String())
+		}
+	}
+}
+
+// An API server that does not answer is what the playbook may be there to mend.
+func TestForgetIsNoConditionOfTheRun(t *testing.T) {
+	w := newWorld(t, 0)
+	w.in.Request.Lost = []string{"worker-7"}
+	w.nodes = func(string, io.Writer) int { return 1 }
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(w.log.String(), "kubectl delete node worker-7") {
+		t.Errorf("the log does not say what is left to do:\n%s", w.log.String())
+	}
+}
