@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -223,11 +224,28 @@ func (c *carrier) send(ctx context.Context, f artifacts.File) (int64, error) {
 	} else if size > 0 {
 		c.meter.expect(size)
 	}
-	counted := &counter{in: Verified(body, want), meter: c.meter, key: "file " + f.Path}
+	content := Verified(body, want)
+	if want.Size < 0 {
+		if content, want.Size, err = held(content); err != nil {
+			return 0, err
+		}
+	}
+	counted := &counter{in: content, meter: c.meter, key: "file " + f.Path}
 	if err := c.to.PutFile(ctx, f.Path, want.Size, f.SHA256, counted); err != nil {
 		return 0, err
 	}
 	return counted.n, nil
+}
+
+// maxHeld bounds a file that comes without its size: the depot wants to know it before it takes bytes.
+const maxHeld = 16 << 20
+
+func held(content io.Reader) (io.Reader, int64, error) {
+	all, err := io.ReadAll(io.LimitReader(content, maxHeld+1))
+	if err == nil && len(all) > maxHeld {
+		err = fmt.Errorf("its server does not tell its size, and it has more than %s: add the size to the list", Bytes(maxHeld))
+	}
+	return bytes.NewReader(all), int64(len(all)), err
 }
 
 func (c *carrier) fail(err error) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -208,5 +210,31 @@ func TestFailures(t *testing.T) {
 	}
 	if _, there, err := to.FileState(t.Context(), "changed", false); there || err != nil {
 		t.Errorf("a file with another content is there: %v, %v", there, err)
+	}
+}
+
+// The depot wants to know how much comes; a server need not tell.
+func TestFileOfUnknownSize(t *testing.T) {
+	site := depottest.Start(t)
+	to := connect(t, site)
+	for _, size := range []int{0, 100_000, maxHeld + 1} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush() // from here on it is sent in chunks
+			_, _ = w.Write(make([]byte, size))
+		}))
+		path := fmt.Sprintf("size/%d", size)
+		_, err := ToDepot(t.Context(), artifacts.List{Files: []artifacts.File{{Path: path, URL: server.URL}}}, upstream(t), to, Options{})
+		server.Close()
+		if size > maxHeld {
+			if err == nil || !strings.Contains(err.Error(), "add the size to the list") {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		} else if got := read(t, to, path); len(got) != size {
+			t.Errorf("%d bytes: %d arrived", size, len(got))
+		}
 	}
 }

@@ -3,8 +3,6 @@ package depottest
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -38,10 +36,6 @@ func Start(t testing.TB) *Depot {
 	d := &Depot{Dir: dir}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.note(r)
-		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/files/") {
-			d.put(w, r)
-			return
-		}
 		real.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
@@ -101,36 +95,4 @@ func (d *Depot) Put(t testing.TB, path string, content []byte) string {
 func Sum(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
-}
-
-// put is the fake door.
-func (d *Depot) put(w http.ResponseWriter, r *http.Request) {
-	file := filepath.Join(d.Dir, "files", filepath.FromSlash(strings.TrimPrefix(r.URL.Path, "/files/")))
-	err := os.MkdirAll(filepath.Dir(file), 0o755)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	part, err := os.CreateTemp(filepath.Dir(file), "part-*")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	defer os.Remove(part.Name())
-	defer part.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(part, sum), r.Body); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	got, want := hex.EncodeToString(sum.Sum(nil)), r.Header.Get("X-Checksum-Sha256")
-	if want != "" && want != got {
-		http.Error(w, fmt.Sprintf("the content is sha256 %s, told was %s", got, want), http.StatusUnprocessableEntity)
-		return
-	}
-	if err := os.Rename(part.Name(), file); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.WriteHeader(http.StatusCreated)
 }

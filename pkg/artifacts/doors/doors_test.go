@@ -69,17 +69,17 @@ func TestPutFile(t *testing.T) {
 	if err := to.PutFile(t.Context(), "a/b", int64(len(text)), depottest.Sum([]byte(text)), strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.PutFile(t.Context(), "a/c", -1, "", strings.NewReader("")); err != nil {
+	if err := to.PutFile(t.Context(), "a/c", 0, "", strings.NewReader("")); err != nil {
 		t.Errorf("a file of nothing: %v", err)
 	}
 	if state, there, err := to.FileState(t.Context(), "a/b", true); err != nil || !there || state.SHA256 != depottest.Sum([]byte(text)) {
 		t.Errorf("FileState = %+v, %t, %v", state, there, err)
 	}
-	err = to.PutFile(t.Context(), "a/d", -1, depottest.Sum(nil), strings.NewReader(text))
+	err = to.PutFile(t.Context(), "a/d", int64(len(text)), depottest.Sum(nil), strings.NewReader(text))
 	if err == nil || !strings.Contains(err.Error(), "upload file a/d") {
 		t.Errorf("with another checksum: %v", err)
 	}
-	if err := to.PutFile(t.Context(), "../etc/passwd", -1, "", strings.NewReader(text)); err == nil {
+	if err := to.PutFile(t.Context(), "../etc/passwd", int64(len(text)), "", strings.NewReader(text)); err == nil {
 		t.Error("a path that climbs was taken")
 	}
 	if _, there, err := to.FileState(t.Context(), "a/d", false); err != nil || there {

@@ -70,7 +70,7 @@ func (d *Depot) GetFile(ctx context.Context, path string) (io.ReadCloser, int64,
 	return resp.Body, resp.ContentLength, nil
 }
 
-// PutFile stores a file whole or not at all. Its size is -1, and its SHA-256 is empty, if they are not known beforehand.
+// PutFile stores a file whole or not at all. Its SHA-256 is empty if it is not known beforehand.
 func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 string, body io.Reader) error {
 	if err := artifacts.CheckPath(path); err != nil {
 		return err
