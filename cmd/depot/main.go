@@ -25,6 +25,9 @@ type config struct {
 }
 
 func main() {
+	if code, ok := maintain(os.Args[1:]); ok {
+		os.Exit(code)
+	}
 	var c config
 	flag.StringVar(&c.root, "root", "", "directory of the store (required); files/ in it appears as /files/")
 	flag.StringVar(&c.tlsListen, "tls-listen", "", "address to serve HTTPS on, such as :5443: reads, and writes with a Kubernetes token")

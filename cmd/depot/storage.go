@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 )
 
@@ -29,6 +31,11 @@ func (s *storage) flags(set *flag.FlagSet) {
 	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an upload may rest before it is removed (0: for ever)")
 	set.Var((*size)(&s.limits.Quota), "quota", "most that images and uploads may take together (0: no limit)")
 	set.Var((*size)(&s.limits.MinFree), "min-free", "room on the disk that uploads have to leave")
+	s.where(set)
+}
+
+// where are the flags that say where the store is.
+func (s *storage) where(set *flag.FlagSet) {
 	set.StringVar(&s.s3.Bucket, "s3-bucket", "", "keep images and uploads in this bucket, which must exist; plain files stay below --root. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	set.StringVar(&s.s3.Endpoint, "s3-endpoint", "", "URL of the S3 server; empty: AWS")
 	set.StringVar(&s.s3.Region, "s3-region", "us-east-1", "region of the bucket")
@@ -42,6 +49,15 @@ func (s *storage) options() []depot.Option {
 		options = append(options, depot.WithS3(s.s3))
 	}
 	return options
+}
+
+// open opens the store alone, for work on it while no depot serves it.
+func (s *storage) open(ctx context.Context, root string) (*store.Store, error) {
+	if s.s3.Bucket == "" {
+		return store.OnDisk(ctx, filepath.Join(root, depot.RegistryDir))
+	}
+	s.s3.Plain = strings.HasPrefix(s.s3.Endpoint, "http://")
+	return bucket.Open(ctx, s.s3)
 }
 
 // size is a number of bytes as people write it.

@@ -24,8 +24,9 @@ import (
 // Folders below the root. Only files is meant for people: what they put there
 // appears under /files/ by the same path.
 const (
-	filesDir    = "files"
-	registryDir = "registry"
+	filesDir = "files"
+	// RegistryDir holds images and uploads, unless they are in a bucket.
+	RegistryDir = "registry"
 	digestsDir  = "digests"
 	// incomingDir holds files until they are whole.
 	incomingDir = "incoming"
@@ -114,7 +115,7 @@ func (d *Depot) openFolders(dir string) error {
 	if err := d.root.RemoveAll(incomingDir); err != nil { // of a process that was killed
 		return err
 	}
-	for _, sub := range []string{filesDir, registryDir, digestsDir, incomingDir} {
+	for _, sub := range []string{filesDir, RegistryDir, digestsDir, incomingDir} {
 		if err := d.root.MkdirAll(sub, 0o755); err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if o.s3 != nil {
 		d.store, err = bucket.Open(ctx, *o.s3)
 	} else {
-		d.store, err = store.OnDisk(ctx, filepath.Join(dir, registryDir))
+		d.store, err = store.OnDisk(ctx, filepath.Join(dir, RegistryDir))
 	}
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.Se
 // ready says whether both stores can be read, which a vanished mount or a
 // deleted root would prevent.
 func (d *Depot) ready(w http.ResponseWriter, _ *http.Request) {
-	for _, dir := range []string{filesDir, registryDir} {
+	for _, dir := range []string{filesDir, RegistryDir} {
 		info, err := d.root.Stat(dir)
 		if err == nil && !info.IsDir() {
 			err = errors.New("is not a directory")

@@ -53,7 +53,11 @@ func (s *Service) pending(ctx context.Context, ref artifact.Ref) (Pending, bool,
 }
 
 func (s *Service) pendingAt(ctx context.Context, path string) (Pending, bool, error) {
-	body, err := s.store.Driver.GetContent(ctx, path)
+	return readPending(ctx, s.store, path)
+}
+
+func readPending(ctx context.Context, s *store.Store, path string) (Pending, bool, error) {
+	body, err := s.Driver.GetContent(ctx, path)
 	if store.IsAbsent(err) {
 		return Pending{}, false, nil
 	}
@@ -91,7 +95,24 @@ func (s *Service) dropPending(ctx context.Context, p Pending) error {
 
 // eachPending visits the open uploads.
 func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) error {
-	paths, err := s.store.Driver.List(ctx, pendingDir)
+	return eachPending(ctx, s.store, visit)
+}
+
+// Received are the digests of uploads whose bytes are all there, and which a
+// crash has kept from being visible.
+func Received(ctx context.Context, s *store.Store) ([]digest.Digest, error) {
+	var found []digest.Digest
+	err := eachPending(ctx, s, func(p Pending) error {
+		if p.Digest != "" {
+			found = append(found, p.Digest)
+		}
+		return nil
+	})
+	return found, err
+}
+
+func eachPending(ctx context.Context, s *store.Store, visit func(Pending) error) error {
+	paths, err := s.Driver.List(ctx, pendingDir)
 	if err != nil && !store.IsAbsent(err) {
 		return err
 	}
@@ -99,7 +120,7 @@ func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) er
 		if strings.HasSuffix(at, ".tmp") {
 			continue // being written
 		}
-		p, ok, err := s.pendingAt(ctx, at)
+		p, ok, err := readPending(ctx, s, at)
 		if err != nil {
 			return err
 		}

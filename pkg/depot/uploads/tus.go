@@ -42,6 +42,15 @@ func TusID(ref artifact.Ref, id string) string { return key(ref) + "." + id }
 
 func cutTusID(tusID string) (key, id string, ok bool) { return strings.Cut(tusID, ".") }
 
+// Knows says whether an artifact has or came from the upload with this id.
+func (s *Service) Knows(ctx context.Context, ref artifact.Ref, id string) bool {
+	if p, open, err := s.pending(ctx, ref); err == nil && open {
+		return p.ID == id
+	}
+	stored, err := s.Stored(ctx, ref)
+	return err == nil && stored.Upload == id
+}
+
 // NewUpload opens an upload under the artifact's lock.
 func (t TusStore) NewUpload(ctx context.Context, info handler.FileInfo) (handler.Upload, error) {
 	rec, err := recordOf(ctx)

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/garbage"
+	"github.com/akraino-icn/bpa/pkg/depot/scrub"
+)
+
+// Exit statuses of the commands that work on a store.
+const (
+	exitDamage = 1
+	exitFailed = 2
+)
+
+// maintain runs a command other than serving, if the arguments name one.
+func maintain(args []string) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	commands := map[string]func(context.Context, []string, io.Writer) (int, error){"scrub": runScrub, "gc": runGC}
+	run, ok := commands[args[0]]
+	if !ok {
+		return 0, false
+	}
+	depot.RedirectLog(slog.New(slog.DiscardHandler)) // what is wrong is said as an error
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	code, err := run(ctx, args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "depot %s: %v\n", args[0], err)
+		return exitFailed, true
+	}
+	return code, true
+}
+
+// runScrub reads everything. It may run beside a depot that serves, except
+// with --set-aside.
+func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
+	var s storage
+	set := flag.NewFlagSet("scrub", flag.ExitOnError)
+	root := set.String("root", "", "directory of the store (required)")
+	aside := set.Bool("set-aside", false, "take damaged blobs and what needs them out of the store, so that the same can be uploaded again; no depot may serve it meanwhile")
+	s.where(set)
+	_ = set.Parse(args) // ends the process on an error
+	if *root == "" {
+		return 0, fmt.Errorf("--root is empty: name the directory of the store")
+	}
+	if *aside {
+		held, err := lock(*root)
+		if err != nil {
+			return 0, err
+		}
+		defer held.Close()
+	}
+	opened, err := s.open(ctx, *root)
+	if err != nil {
+		return 0, err
+	}
+	var damaged []scrub.Damage
+	summary, err := scrub.Run(ctx, opened, func(d scrub.Damage) {
+		damaged = append(damaged, d)
+		_, _ = fmt.Fprintln(out, "damaged:", d)
+	})
+	if err != nil {
+		return 0, err
+	}
+	changed := 0
+	read, unknown, err := depot.ScrubFiles(ctx, *root, func(path, why string) {
+		changed++
+		_, _ = fmt.Fprintf(out, "damaged: file %s: %s\n", path, why)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if *aside {
+		for _, d := range damaged {
+			if err := scrub.SetAside(ctx, opened, d); err != nil {
+				return 0, err
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(out, "read %d blobs (%d bytes), %d links, %d manifests and %d files; %d files have no checksum yet; %d damaged\n",
+		summary.Blobs, summary.Bytes, summary.Links, summary.Manifests, read, unknown, len(damaged)+changed)
+	if len(damaged)+changed > 0 {
+		return exitDamage, nil
+	}
+	return 0, nil
+}
+
+// runGC frees what nothing refers to.
+func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
+	var s storage
+	set := flag.NewFlagSet("gc", flag.ExitOnError)
+	root := set.String("root", "", "directory of the store (required); no depot may serve it meanwhile")
+	dry := set.Bool("dry-run", false, "only say what would be freed")
+	keepFile := set.String("keep", "", "file with the digests of the images that clusters use, one a line: with it, other images without a tag go as well")
+	s.where(set)
+	_ = set.Parse(args) // ends the process on an error
+	if *root == "" {
+		return 0, fmt.Errorf("--root is empty: name the directory of the store")
+	}
+	held, err := lock(*root)
+	if err != nil {
+		return 0, err
+	}
+	defer held.Close()
+	keep, err := keeper(*keepFile)
+	if err != nil {
+		return 0, err
+	}
+	opened, err := s.open(ctx, *root)
+	if err != nil {
+		return 0, err
+	}
+	freed, err := garbage.Collect(ctx, opened, keep, *dry)
+	verb := "freed"
+	if *dry {
+		verb = "would free"
+	}
+	_, _ = fmt.Fprintf(out, "%s %d manifests and %d blobs (%d bytes)\n", verb, freed.Manifests, freed.Blobs, freed.Bytes)
+	return 0, err
+}
+
+var isDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+
+// keeper reads a digest from each line. A reference may stand before it, as in
+// the imageID of a pod.
+func keeper(file string) (garbage.Keeper, error) {
+	if file == "" {
+		return garbage.All{}, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	listed := garbage.Listed{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		if lines.Text() == "" {
+			continue
+		}
+		found := isDigest.FindString(lines.Text())
+		if found == "" {
+			return nil, fmt.Errorf("%s line %d has no digest: %q", file, n, lines.Text())
+		}
+		listed[digest.Digest(found)] = true
+	}
+	return listed, lines.Err()
+}

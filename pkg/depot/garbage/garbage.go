@@ -1,0 +1,232 @@
+package garbage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/distribution/distribution/v3"
+	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // the forms of manifests
+	_ "github.com/distribution/distribution/v3/manifest/ocischema"
+	_ "github.com/distribution/distribution/v3/manifest/schema2"
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// Keeper says which manifests without a tag stay, because something that the
+// depot does not see uses them: pods name images by digest.
+type Keeper interface {
+	Keep(repository string, manifest digest.Digest) bool
+}
+
+// All keeps every manifest, and so frees only blobs that none refers to.
+type All struct{}
+
+// Keep is true.
+func (All) Keep(string, digest.Digest) bool { return true }
+
+// Listed keeps the manifests in a list, in any repository.
+type Listed map[digest.Digest]bool
+
+// Keep is true for what is listed.
+func (l Listed) Keep(_ string, d digest.Digest) bool { return l[d] }
+
+// Freed is what a collection has removed, or would.
+type Freed struct {
+	Manifests, Blobs int
+	Bytes            int64
+}
+
+// Collect frees what neither a tag nor keep refers to. A dry run only counts.
+func Collect(ctx context.Context, s *store.Store, keep Keeper, dry bool) (Freed, error) {
+	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}}
+	// An upload that waits to be published is a blob already.
+	waiting, err := uploads.Received(ctx, s)
+	if err != nil {
+		return c.freed, err
+	}
+	for _, d := range waiting {
+		c.used[d] = true
+	}
+	if err := c.mark(ctx); err != nil {
+		return c.freed, err
+	}
+	if err := c.sweep(ctx); err != nil {
+		return c.freed, err
+	}
+	return c.freed, c.unstage(ctx)
+}
+
+type collector struct {
+	store *store.Store
+	keep  Keeper
+	dry   bool
+	used  map[digest.Digest]bool
+	freed Freed
+}
+
+func (c *collector) mark(ctx context.Context) error {
+	all, ok := c.store.Registry.(distribution.RepositoryEnumerator)
+	if !ok {
+		return errors.New("the registry cannot list its repositories")
+	}
+	err := all.Enumerate(ctx, func(name string) error {
+		if err := c.repository(ctx, name); err != nil {
+			return fmt.Errorf("repository %s: %w", name, err)
+		}
+		return nil
+	})
+	if store.IsAbsent(err) {
+		return nil // nothing was ever pushed
+	}
+	return err
+}
+
+// repository marks what stays of a repository, and removes its other manifests.
+func (c *collector) repository(ctx context.Context, name string) error {
+	repo, err := c.store.Repository(ctx, name)
+	if err != nil {
+		return err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	tagged, err := c.tagged(ctx, name, repo)
+	if err != nil {
+		return err
+	}
+	all, err := c.revisions(ctx, name)
+	if err != nil {
+		return err
+	}
+	stay := map[digest.Digest]bool{}
+	for _, d := range all {
+		if tagged[d] || c.keep.Keep(name, d) {
+			if err := c.follow(ctx, manifests, d, stay); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range all {
+		if stay[d] {
+			continue
+		}
+		c.freed.Manifests++
+		if !c.dry {
+			if err := manifests.Delete(ctx, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *collector) tagged(ctx context.Context, name string, repo distribution.Repository) (map[digest.Digest]bool, error) {
+	tags, err := repo.Tags(ctx).All(ctx)
+	if err != nil && !store.IsAbsent(err) {
+		return nil, err
+	}
+	found := map[digest.Digest]bool{}
+	for _, tag := range tags {
+		desc, err := repo.Tags(ctx).Get(ctx, tag)
+		if store.IsAbsent(err) {
+			continue // removed half-way
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tag %s: %w: scrub the store first", tag, err)
+		}
+		found[desc.Digest] = true
+	}
+	return found, nil
+}
+
+func (c *collector) revisions(ctx context.Context, name string) ([]digest.Digest, error) {
+	paths, err := c.store.Driver.List(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256"))
+	if err != nil && !store.IsAbsent(err) {
+		return nil, err
+	}
+	var found []digest.Digest
+	for _, p := range paths {
+		_, err := c.store.Driver.Stat(ctx, path.Join(p, "link"))
+		if err == nil {
+			found = append(found, digest.NewDigestFromEncoded(digest.SHA256, path.Base(p)))
+		} else if !store.IsAbsent(err) {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// follow marks a manifest and all that it refers to. What is missing frees
+// nothing, and is the scrubber's to report.
+func (c *collector) follow(ctx context.Context, manifests distribution.ManifestService, d digest.Digest, stay map[digest.Digest]bool) error {
+	if stay[d] {
+		return nil
+	}
+	stay[d], c.used[d] = true, true
+	m, err := manifests.Get(ctx, d)
+	if err != nil {
+		return fmt.Errorf("manifest %s: %w: scrub the store first", d, err)
+	}
+	for _, part := range m.References() {
+		c.used[part.Digest] = true
+		there, err := manifests.Exists(ctx, part.Digest)
+		if err != nil {
+			return err
+		}
+		if there {
+			if err := c.follow(ctx, manifests, part.Digest, stay); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *collector) sweep(ctx context.Context) error {
+	var doomed []string
+	err := c.store.Driver.Walk(ctx, store.BlobsPath, func(f storagedriver.FileInfo) error {
+		if f.IsDir() || path.Base(f.Path()) != "data" {
+			return nil
+		}
+		place := path.Dir(f.Path())
+		if d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(place)); c.used[d] {
+			return nil
+		}
+		c.freed.Blobs++
+		c.freed.Bytes += f.Size()
+		doomed = append(doomed, place)
+		return nil
+	})
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, place := range doomed {
+		if c.dry {
+			break
+		}
+		if err := c.store.Driver.Delete(ctx, place); err != nil && !store.IsAbsent(err) {
+			return fmt.Errorf("remove %s: %w", place, err)
+		}
+	}
+	return nil
+}
+
+// unstage drops the staging area's links, which lead to what is published or gone.
+func (c *collector) unstage(ctx context.Context) error {
+	if c.dry {
+		return nil
+	}
+	err := c.store.Driver.Delete(ctx, strings.Join([]string{store.RepositoriesPath, artifact.Staging, "_layers"}, "/"))
+	if store.IsAbsent(err) {
+		return nil
+	}
+	return err
+}

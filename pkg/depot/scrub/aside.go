@@ -1,0 +1,98 @@
+package scrub
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// damagedDir is where damaged blobs are set aside.
+const damagedDir = "/depot/damaged"
+
+// SetAside moves a damaged blob out of the way and takes what needs it out of
+// sight: clients skip what a registry has already, so only then does a new
+// upload of the same content bring it back.
+func SetAside(ctx context.Context, s *store.Store, damage Damage) error {
+	d, err := digest.Parse(damage.What)
+	if err != nil {
+		return nil //nolint:nilerr // it is no blob, and there is nothing to move
+	}
+	for _, m := range damage.manifests {
+		if err := hide(ctx, s, m); err != nil {
+			return fmt.Errorf("take %s out of %s: %w", m.digest, m.repository, err)
+		}
+	}
+	err = s.Driver.Move(ctx, store.BlobPath(d), path.Join(damagedDir, d.Encoded()))
+	if store.IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// hide removes a manifest, the tags that lead to it, and the indexes that name it.
+func hide(ctx context.Context, s *store.Store, m manifest) error {
+	repo, err := s.Repository(ctx, m.repository)
+	if err != nil {
+		return err
+	}
+	tags, err := repo.Tags(ctx).All(ctx)
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, tag := range tags {
+		desc, err := repo.Tags(ctx).Get(ctx, tag)
+		if err == nil && desc.Digest == m.digest {
+			err = repo.Tags(ctx).Untag(ctx, tag)
+		}
+		if err != nil && !store.IsAbsent(err) {
+			return err
+		}
+	}
+	if err := s.DeleteManifest(ctx, m.repository, m.digest); err != nil {
+		return err
+	}
+	indexes, err := indexesOf(ctx, s, m)
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if err := hide(ctx, s, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexesOf are the repository's manifests that refer to another one.
+func indexesOf(ctx context.Context, s *store.Store, child manifest) ([]manifest, error) {
+	repo, err := s.Repository(ctx, child.repository)
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Driver.List(ctx, path.Join(store.RepositoriesPath, child.repository, "_manifests/revisions/sha256"))
+	if err != nil && !store.IsAbsent(err) {
+		return nil, err
+	}
+	var found []manifest
+	for _, at := range all {
+		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(at))
+		m, err := manifests.Get(ctx, d)
+		if err != nil {
+			continue // deleted, or damaged itself
+		}
+		for _, part := range m.References() {
+			if part.Digest == child.digest {
+				found = append(found, manifest{child.repository, d})
+			}
+		}
+	}
+	return found, nil
+}

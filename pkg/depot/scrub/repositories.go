@@ -1,0 +1,216 @@
+package scrub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/distribution/distribution/v3"
+	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // the forms of manifests
+	_ "github.com/distribution/distribution/v3/manifest/ocischema"
+	_ "github.com/distribution/distribution/v3/manifest/schema2"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// repositories checks the links of every repository and what its manifests need.
+func (r *scrubber) repositories(ctx context.Context) error {
+	names := map[string]bool{}
+	err := walk(ctx, r.store.Driver, store.RepositoriesPath, func(at string, _ int64) error {
+		repository, inside, ok := split(at)
+		if !ok {
+			return nil
+		}
+		if strings.HasPrefix(inside, "_uploads/") {
+			return nil // not content yet
+		}
+		names[repository] = true
+		if path.Base(at) == "link" {
+			return r.link(ctx, repository, inside, at)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sorted := make([]string, 0, len(names))
+	for name := range names {
+		sorted = append(sorted, name)
+	}
+	slices.Sort(sorted)
+	for _, name := range sorted {
+		if err := r.repository(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split cuts a path into a repository and what is inside of it.
+func split(at string) (repository, inside string, ok bool) {
+	rest, ok := strings.CutPrefix(at, store.RepositoriesPath+"/")
+	for _, part := range []string{"/_layers/", "/_manifests/", "/_uploads/"} {
+		if i := strings.Index(rest, part); i > 0 {
+			return rest[:i], rest[i+1:], ok
+		}
+	}
+	return "", "", false
+}
+
+// link checks that a link says what its place says. The link of a tag may lead
+// anywhere, and is checked with its manifest.
+func (r *scrubber) link(ctx context.Context, repository, inside, at string) error {
+	r.report.Links++
+	content, err := r.store.Driver.GetContent(ctx, at)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", at, err)
+	}
+	d, err := digest.Parse(string(content))
+	place := path.Base(path.Dir(at))
+	if err != nil || place != "current" && d.Encoded() != place {
+		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it leads to %q", content), Hurts: []string{nameOf(repository, tagOf(inside))}})
+	}
+	return nil
+}
+
+func tagOf(inside string) string {
+	rest, ok := strings.CutPrefix(inside, "_manifests/tags/")
+	if !ok {
+		return ""
+	}
+	tag, _, _ := strings.Cut(rest, "/")
+	return tag
+}
+
+// nameOf says in a person's words what a repository holds.
+func nameOf(repository, tag string) string {
+	if ref, ok := artifact.ParseRepository(repository); ok {
+		return "artifact " + ref.String()
+	}
+	if rest, ok := strings.CutPrefix(repository, artifact.Statuses+"/"); ok {
+		return "installation status " + rest
+	}
+	if tag == "" {
+		return "image " + repository
+	}
+	return "image " + repository + ":" + tag
+}
+
+// repository follows each manifest to what it needs.
+func (r *scrubber) repository(ctx context.Context, name string) error {
+	repo, err := r.store.Repository(ctx, name)
+	if err != nil {
+		return err
+	}
+	tags, err := r.tags(ctx, name, repo)
+	if err != nil {
+		return err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return err
+	}
+	revisions, err := r.store.Driver.List(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256"))
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, revision := range revisions {
+		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(revision))
+		if _, err := r.store.Driver.Stat(ctx, path.Join(revision, "link")); store.IsAbsent(err) {
+			continue // deleted
+		}
+		r.manifest(ctx, name, tags[d], manifests, d)
+	}
+	return nil
+}
+
+// tags maps manifests to the tags that lead to them, and reports tags that
+// lead nowhere.
+func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repository) (map[digest.Digest]string, error) {
+	found := map[digest.Digest]string{}
+	all, err := repo.Tags(ctx).All(ctx)
+	if err != nil && !store.IsAbsent(err) {
+		return nil, err
+	}
+	for _, tag := range all {
+		at := path.Join(store.RepositoriesPath, name, "_manifests/tags", tag, "current/link")
+		content, err := r.store.Driver.GetContent(ctx, at)
+		if store.IsAbsent(err) {
+			continue // removed half-way: nobody sees it
+		}
+		if err != nil {
+			return nil, err
+		}
+		d := digest.Digest(content)
+		found[d] = tag
+		if d.Validate() != nil {
+			continue // reported as a link
+		}
+		if _, err := r.store.Driver.Stat(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256", d.Encoded(), "link")); store.IsAbsent(err) {
+			r.links = append(r.links, Damage{What: at, Why: "it leads to manifest " + d.String() + ", which the repository does not have", Hurts: []string{nameOf(name, tag)}})
+		}
+	}
+	return found, nil
+}
+
+func (r *scrubber) manifest(ctx context.Context, name, tag string, manifests distribution.ManifestService, d digest.Digest) {
+	r.report.Manifests++
+	who := nameOf(name, tag)
+	if tag == "" && strings.HasPrefix(who, "image ") {
+		who += "@" + d.String()
+	}
+	r.need(ctx, d, who, manifest{name, d})
+	if _, bad := r.bad[d]; bad {
+		return // it cannot be trusted to say what it needs
+	}
+	m, err := manifests.Get(ctx, d)
+	if err != nil {
+		r.bad[d] = &Damage{What: d.String(), Why: "it is no manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
+		return
+	}
+	if isIndex(m) {
+		return // it may name platforms that nobody brought
+	}
+	for _, part := range m.References() {
+		if len(part.URLs) == 0 {
+			r.need(ctx, part.Digest, who, manifest{name, d})
+		}
+	}
+}
+
+func isIndex(m distribution.Manifest) bool {
+	_, body, err := m.Payload()
+	if err != nil {
+		return false
+	}
+	var index struct{ Manifests []json.RawMessage }
+	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
+}
+
+// need notes who is hurt by a damaged or missing blob.
+func (r *scrubber) need(ctx context.Context, d digest.Digest, who string, by manifest) {
+	damage, bad := r.bad[d]
+	if !bad {
+		_, err := r.store.Blob(ctx, d)
+		if err == nil {
+			return
+		}
+		why := "it is missing"
+		if !store.IsAbsent(err) {
+			why = "it cannot be found: " + err.Error()
+		}
+		damage = &Damage{What: d.String(), Why: why}
+		r.bad[d] = damage
+	}
+	if !slices.Contains(damage.Hurts, who) {
+		damage.Hurts = append(damage.Hurts, who)
+	}
+	if !slices.Contains(damage.manifests, by) {
+		damage.manifests = append(damage.manifests, by)
+	}
+}

@@ -1,0 +1,66 @@
+package depot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ScrubFiles reads the plain files below a depot's directory whose checksum is
+// known and says which have changed though nobody wrote to them. It returns how
+// many were read, and how many have no checksum to hold them against: those
+// were copied in and never asked for theirs.
+func ScrubFiles(ctx context.Context, dir string, report func(path, why string)) (read, unknown int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), filesDir, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(at), filesDir+"/")
+		held, ok := keptDigest(root, name)
+		info, statErr := root.Stat(at)
+		if statErr != nil {
+			return statErr
+		}
+		if !ok || held.stamp != stampOf(info) {
+			unknown++
+			return ctx.Err()
+		}
+		read++
+		f, err := root.Open(at)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum, err := hashStable(f, info)
+		switch {
+		case err != nil:
+			report(name, "it cannot be read: "+err.Error())
+		case sum != held.SHA256:
+			report(name, fmt.Sprintf("its content has changed, it now has sha256 %s, not %s", sum, held.SHA256))
+		}
+		return ctx.Err()
+	})
+	return read, unknown, err
+}
+
+func keptDigest(root *os.Root, name string) (kept, bool) {
+	data, err := root.ReadFile(sidecar(name))
+	if err != nil {
+		return kept{}, false
+	}
+	var k kept
+	return k, json.Unmarshal(data, &k) == nil
+}

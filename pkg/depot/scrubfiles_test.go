@@ -1,0 +1,43 @@
+package depot
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestScrubFindsAChangedFile(t *testing.T) {
+	dir := t.TempDir()
+	d, err := New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, name := range []string{"good", "flipped", "unknown"} {
+		if err := os.WriteFile(filepath.Join(dir, filesDir, name), []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums := &digests{files: d.files, cache: d.root, racy: -1}
+	for _, name := range []string{"good", "flipped"} {
+		info, err := d.files.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := sums.Of("good")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "flipped" {
+			sum = strings.Repeat("0", 64) // what a flipped bit on the disk looks like
+		}
+		sums.keep(name, kept{stampOf(info), sum})
+	}
+	var found []string
+	read, unknown, err := ScrubFiles(context.Background(), dir, func(path, why string) { found = append(found, path+": "+why) })
+	if err != nil || read != 2 || unknown != 1 || len(found) != 1 || !strings.HasPrefix(found[0], "flipped: its content has changed") {
+		t.Errorf("read %d, unknown %d, found %v, %v", read, unknown, found, err)
+	}
+}
