@@ -16,7 +16,7 @@ func (w *world) explain(wanted wish, gaveUp bool) *NoFit {
 	m := newMatching(w, rooms)
 	m.fill()
 	if m.left == 0 {
-		return w.explainSpread(m, wanted, gaveUp)
+		return w.explainSpread(wanted, gaveUp)
 	}
 	nodes, also := m.circuit()
 	e := w.tell(m, nodes)

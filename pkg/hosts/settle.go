@@ -122,10 +122,18 @@ func (w *world) settle() {
 }
 
 // findSpare finds the places that may stay empty. A set asks for its standby hosts when it is claimed first; once its active nodes are held, or
-// installed in part, the lack of standby hosts is a lack and no failure.
+// any of them was installed, the lack of standby hosts is a lack and no failure. A set of standby hosts alone goes by the rest of the cluster.
 func (w *world) findSpare() {
+	installed := map[string]bool{}
+	for _, host := range w.hosts {
+		if w.me.Holds(*host) && host.Installed {
+			installed[host.Set] = true
+		}
+	}
 	for i, b := range w.bins {
-		if b.set != nil && (len(b.settled) > 0 || len(w.activesOf(i)) >= b.set.Active) {
+		switch {
+		case b.set == nil:
+		case installed[b.set.Name], b.set.Active == 0 && len(installed) > 0, b.set.Active > 0 && len(w.activesOf(i)) >= b.set.Active:
 			b.spare = min(b.set.Standby, b.places)
 		}
 	}

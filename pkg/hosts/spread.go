@@ -3,8 +3,9 @@ package hosts
 // patience bounds how many matchings are made for an explanation.
 const patience = 100
 
-// explainSpread tells of a wish that could be met if nothing had to be spread. The matching is one without any spread.
-func (w *world) explainSpread(m *matching, wanted wish, gaveUp bool) *NoFit {
+// explainSpread tells of a wish that could be met if nothing had to be spread.
+func (w *world) explainSpread(wanted wish, gaveUp bool) *NoFit {
+	nobody := newMatching(w, make([]room, len(w.bins)))
 	if gaveUp {
 		nodes := make([]int, len(w.bins))
 		for i, b := range w.bins {
@@ -12,13 +13,13 @@ func (w *world) explainSpread(m *matching, wanted wish, gaveUp bool) *NoFit {
 				nodes[i] = wanted.places[i]
 			}
 		}
-		e := w.tell(m, nodes)
+		e := w.tell(nobody, nodes)
 		e.GaveUp = true
 		return e
 	}
 	w.spent = 0
 	core := w.coreOf(wanted)
-	e := w.tell(m, core.places)
+	e := w.tell(nobody, core.places)
 	for _, b := range w.ranked() {
 		if w.bins[b].domains != nil && core.even[b].skew > 0 && core.even[b] != w.openEven(core, b) && core.places[b] > 0 {
 			e.Spread = append(e.Spread, w.uneven(b, core, wanted))

@@ -155,7 +155,7 @@ func (w *world) why(owner string, b *bin, h int) string {
 	case what == nothing && owner != "":
 		return "needed for " + owner
 	case what == nothing:
-		return "free, but not where it would help"
+		return "fitting, but not where it would help"
 	default:
 		return w.words(what, b, w.hosts[h])
 	}
