@@ -46,7 +46,7 @@ func start(t *testing.T, root string, env ...string) *process {
 
 func startWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(append(os.Environ(), asDepot+"=1"), env...)
