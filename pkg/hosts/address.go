@@ -20,7 +20,8 @@ const (
 //
 //  1. the network card with the given MAC address, which a slot is pinned to;
 //  2. the network or link of the host's network data that access.Interface names: without it there is no address;
-//  3. an address in access.Subnets[0], of the boot card, of another card, or of the network data; without one there is none, unless a card is pinned;
+//  3. an address in access.Subnets[0], of the boot card, of another card, or of the network data; without one, and with one elsewhere by rule 2, there
+//     is none, unless a card is pinned;
 //  4. the boot card;
 //  5. the network data, if they give but one address of a family;
 //  6. the only card that has addresses.
@@ -36,10 +37,12 @@ func (h *Host) Addresses(mac string, access contract.Access) (first, second neti
 	if len(access.Subnets) > 0 {
 		if i := slices.IndexFunc(addresses, inside(access.Subnets[0])); i >= 0 {
 			first = addresses[i]
+		} else if mac == "" {
+			return netip.Addr{}, netip.Addr{}, noAddressAtAll + " in " + access.Subnets[0]
 		}
 	}
 	if len(access.Subnets) > 1 {
-		if second = h.within(access.Subnets[1], addresses); second.IsValid() {
+		if second = h.within(access.Subnets[1], addresses); second.IsValid() && second.Is4() != first.Is4() {
 			return first, second, ""
 		}
 		if mac == "" {
@@ -47,9 +50,9 @@ func (h *Host) Addresses(mac string, access contract.Access) (first, second neti
 		}
 	}
 	if i := slices.IndexFunc(addresses, func(a netip.Addr) bool { return a.Is4() != first.Is4() }); i >= 0 {
-		second = addresses[i]
+		return first, addresses[i], ""
 	}
-	return first, second, ""
+	return first, netip.Addr{}, ""
 }
 
 // Address is the first of the Addresses.
@@ -163,7 +166,7 @@ func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 	why = noAddressAtAll
 	for i := range h.NICs {
 		switch ips := h.NICs[i].IPs; {
-		case len(ips) == 0:
+		case !slices.ContainsFunc(ips, func(a netip.Addr) bool { return !slices.Contains(addresses, a) }): // none, or those of a bond again
 		case addresses != nil:
 			return nil, tooMany
 		default:

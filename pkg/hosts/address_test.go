@@ -2,7 +2,10 @@ package hosts
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,6 +94,8 @@ func TestAddresses(t *testing.T) {
 		{"network by its id", onData(three, "oam/eth0=10.4.0.1", "data/eth1=10.5.0.1"), "", oam, "10.4.0.1"},
 		{"network by its link", onData(three, "n1/oam=10.4.0.1", "n2/oam=fd04::1", "data/eth1=10.5.0.1"), "", oam, "10.4.0.1 fd04::1"},
 		{"network, but a card is pinned", onData(three, "oam/eth0=10.4.0.1"), "02:00:00:00:01:03", oam, "10.3.0.1"},
+		{"network in the subnet", onData(three, "oam/eth0=10.2.9.1"), "", access{Interface: "oam", Subnets: near.Subnets}, "10.2.9.1"},
+		{"network in another subnet", onData(three, "oam/eth0=10.4.0.1"), "", access{Interface: "oam", Subnets: near.Subnets}, "without an IP address in 10.2.0.0/16"},
 		{"no such network", onData(three, "data/eth1=10.5.0.1"), "", oam, "without an IP address on oam in its network data"},
 		{"no network data", three, "", oam, "without an IP address on oam in its network data"},
 		{"network with two addresses", onData(three, "oam/eth0=10.4.0.1", "oam/eth0=10.4.0.2"), "", oam, severalOnData},
@@ -269,5 +274,65 @@ func TestMarkTwins(t *testing.T) {
 				t.Error("the hosts were changed")
 			}
 		})
+	}
+}
+
+// TestAddressesAreTheHostsOwn: in random worlds an address is one that the host has, of the family and in the subnet that was asked for, and there
+// is one whenever nothing was asked and the host has but one.
+func TestAddressesAreTheHostsOwn(t *testing.T) {
+	found := 0
+	for seed := range uint64(20000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		any := func() netip.Addr {
+			return netip.MustParseAddr([]string{"10.1.0.", "10.2.0.", "fd02::", "fd03::"}[r.IntN(4)] + strconv.Itoa(1+r.IntN(3)))
+		}
+		h, own := Host{NetworkUnread: r.IntN(5) == 0}, map[netip.Addr]bool{}
+		for i := range r.IntN(4) {
+			nic := NIC{MAC: fmt.Sprintf("02:00:00:00:00:0%d", i), Boot: r.IntN(3) == 0}
+			for range r.IntN(3) {
+				nic.IPs = append(nic.IPs, any())
+				own[nic.IPs[len(nic.IPs)-1]] = true
+			}
+			h.NICs, h.MACs = append(h.NICs, nic), append(h.MACs, nic.MAC)
+		}
+		for range r.IntN(3) {
+			n := NetworkAddress{Network: "n" + strconv.Itoa(r.IntN(2)), Link: "l", MAC: "02:00:00:00:00:09", IP: any()}
+			h.NetworkData = append(h.NetworkData, n)
+			own[n.IP] = true
+		}
+		var access contract.Access
+		switch r.IntN(5) {
+		case 0:
+			access.Subnets = []string{"10.2.0.0/16"}
+		case 3:
+			access = contract.Access{Subnets: []string{"fd02::/64"}, Interface: "n1"}
+		case 1:
+			access.Subnets = []string{"fd02::/64", "10.1.0.0/16"}
+		case 2:
+			access.Interface = "n1"
+		}
+		mac := []string{"", "", "02:00:00:00:00:00", "02:00:00:00:00:09"}[r.IntN(4)]
+		first, second, why := h.Addresses(mac, access)
+		if (why == "") != first.IsValid() || !first.IsValid() && second.IsValid() {
+			t.Fatalf("seed %d: %s, %s, %q", seed, first, second, why)
+		}
+		if why != "" {
+			if mac == "" && len(own) == 1 && access.Subnets == nil && access.Interface == "" && !h.NetworkUnread {
+				t.Fatalf("seed %d: %q, but it has one: %v", seed, why, own)
+			}
+			continue
+		}
+		found++
+		if !own[first] || second.IsValid() && (!own[second] || second.Is4() == first.Is4()) {
+			t.Fatalf("seed %d: %s and %s of %v", seed, first, second, own)
+		}
+		for i, subnet := range access.Subnets {
+			if a := []netip.Addr{first, second}[i]; mac == "" && !inside(subnet)(a) {
+				t.Fatalf("seed %d: %s is not in %s", seed, a, subnet)
+			}
+		}
+	}
+	if found < 5000 || found > 19000 {
+		t.Errorf("%d of 20000 hosts have an address: the worlds say too little", found)
 	}
 }
