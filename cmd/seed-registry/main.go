@@ -30,10 +30,6 @@ type options struct {
 
 func main() {
 	var o options
-	var step string
-	if len(os.Args) > 1 {
-		step, os.Args = os.Args[1], append(os.Args[:1], os.Args[2:]...)
-	}
 	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
 	flag.StringVar(&o.namespace, "namespace", "", "its namespace")
 	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
@@ -45,7 +41,11 @@ func main() {
 	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
 	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
 	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
-	flag.Parse()
+	step, args := "", os.Args[1:]
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		step, args = args[0], args[1:]
+	}
+	_ = flag.CommandLine.Parse(args) // which exits by itself
 
 	steps := map[string]func(context.Context, options, contract.Request) (map[string]string, error){"list": list, "seed": seed}
 	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
