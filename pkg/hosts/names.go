@@ -35,6 +35,9 @@ func (w *world) namer() namer {
 	for _, slot := range w.request.Slots {
 		n.taken[slot.Name] = true
 	}
+	for _, node := range w.request.Lost {
+		n.taken[node] = true
+	}
 	for _, host := range w.hosts {
 		if w.me.Holds(*host) {
 			n.taken[host.Node] = true

@@ -12,7 +12,7 @@ const (
 	settled
 	retired
 	lacking // shortfall says of what
-	noIP // Host.unreachable says why
+	noIP    // Host.unreachable says why
 )
 
 // barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes

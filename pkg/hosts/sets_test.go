@@ -164,6 +164,15 @@ func TestBareHosts(t *testing.T) {
 	}
 }
 
+func TestLostNodesKeepTheirNames(t *testing.T) {
+	request := askSets(nodeSet("w", 2, 0))
+	request.Lost = []string{"w-1"}
+	found, err := Assign(request, []Host{host(1, 1, 1), host(2, 1, 1, running("w", 2))})
+	if want := "w-2=2 w-3=1"; err != nil || written(found) != want {
+		t.Errorf("%s, %v; want %s", written(found), err, want)
+	}
+}
+
 func TestMissingStandbyIsTold(t *testing.T) {
 	request := askSets(nodeSet("w", 1, 2), nodeSet("v", 0, 0))
 	found, err := Assign(request, []Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1)})
