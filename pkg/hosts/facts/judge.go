@@ -25,12 +25,12 @@ const mostWords = 200
 func judge(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Trouble = h.Unusable
-	switch has := func(name string) bool { _, ok := host.Annotations[name]; return ok }; {
+	switch {
 	case h.Unusable != "":
 		if message := Clean(host.Status.ErrorMessage, mostWords); failing(host) && !h.Lost && message != "" {
 			h.Trouble += ": " + message
 		}
-	case has(metal3.PausedAnnotation):
+	case annotated(host, metal3.PausedAnnotation):
 		h.Unusable = "paused" // by a person or while Metal3 moves house; its holder need not care
 	case installing(host):
 		h.Bare = true
@@ -50,21 +50,24 @@ func judge(h *hosts.Host, host *metal3.BareMetalHost) {
 // ailment is what is wrong with a host, whatever its state, in words that complete "host-1 is ..." and "2 hosts: 1 ...", and whether that is
 // for good.
 func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
-	reason, quarantine := host.Annotations[contract.AnnotationQuarantine]
-	has := func(name string) bool { _, ok := host.Annotations[name]; return ok }
 	switch {
 	case !host.DeletionTimestamp.IsZero():
 		return "being deleted", true
-	case quarantine:
-		return "in quarantine" + inBrackets(Clean(reason, mostWords/2)), true
+	case annotated(host, contract.AnnotationQuarantine):
+		return "in quarantine" + inBrackets(Clean(host.Annotations[contract.AnnotationQuarantine], mostWords/2)), true
 	case failing(host):
 		return "in error state" + inBrackets(string(host.Status.ErrorType)), false
-	case has(AnnotationUnhealthy) || has(AnnotationUnhealthyOld):
+	case annotated(host, AnnotationUnhealthy) || annotated(host, AnnotationUnhealthyOld):
 		return "marked unhealthy", false
-	case has(metal3.DetachedAnnotation) || host.Status.OperationalStatus == metal3.OperationalStatusDetached:
+	case annotated(host, metal3.DetachedAnnotation) || host.Status.OperationalStatus == metal3.OperationalStatusDetached:
 		return "detached", false
 	}
 	return "", false
+}
+
+func annotated(host *metal3.BareMetalHost, name string) bool {
+	_, has := host.Annotations[name]
+	return has
 }
 
 func failing(host *metal3.BareMetalHost) bool {
