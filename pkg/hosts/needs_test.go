@@ -153,3 +153,11 @@ func BenchmarkMeets(b *testing.B) {
 		meets(&n, &h)
 	}
 }
+
+// BenchmarkMeetsNumbers is what most questions are: threads and memory.
+func BenchmarkMeetsNumbers(b *testing.B) {
+	n, h := contract.Needs{CPU: 8, Memory: 16 << 30}, server()
+	for b.Loop() {
+		meets(&n, &h)
+	}
+}
