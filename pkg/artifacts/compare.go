@@ -25,7 +25,7 @@ type Missing struct {
 	List
 	// Why says of each that is there with another content what differs, by Ref or Path.
 	Why map[string]string
-	// Of is how many artifacts were wanted.
+	// Of is how many artifacts were wanted and looked for.
 	Of int
 }
 
@@ -34,7 +34,10 @@ func (m Missing) Nothing() bool { return m.Size() == 0 }
 
 // Compare says what is missing. A tag's digest counts only if the list names one: what a site has put under a name is what it wants there.
 func Compare(l List, have Have) Missing {
-	m := Missing{Of: l.Size(), Why: map[string]string{}}
+	m := Missing{Of: len(l.Images) + len(l.Files), Why: map[string]string{}}
+	if have.Packages != nil {
+		m.Of += len(l.Packages)
+	}
 	for _, i := range l.Images {
 		place, err := i.Place()
 		got, there := have.Images[place]

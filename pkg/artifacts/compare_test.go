@@ -64,10 +64,14 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Compare(tc.list, tc.have)
+			of := tc.list.Size()
+			if tc.have.Packages == nil {
+				of -= len(tc.list.Packages)
+			}
 			if tc.why == nil {
 				tc.why = map[string]string{}
 			}
-			if diff := cmp.Diff(Missing{List: tc.want, Why: tc.why, Of: tc.list.Size()}, got); diff != "" {
+			if diff := cmp.Diff(Missing{List: tc.want, Why: tc.why, Of: of}, got); diff != "" {
 				t.Errorf("Compare (-want +got):\n%s", diff)
 			}
 		})
@@ -119,5 +123,19 @@ func TestFullCanBeUsed(t *testing.T) {
 	}
 	if diff := cmp.Diff(list, got); diff != "" {
 		t.Errorf("the list in the text (-want +got):\n%s", diff)
+	}
+}
+
+func TestParsePackages(t *testing.T) {
+	got, err := ParsePackages(strings.NewReader("Package: socat\nVersion: 1.7.4\nDescription: many\n Package: none\n\nPackage: curl\nVersion: 7.88\n\n" +
+		"Version: 8.1\nPackage: curl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"socat": {"1.7.4"}, "curl": {"7.88", "8.1"}}, got); diff != "" {
+		t.Errorf("ParsePackages (-want +got):\n%s", diff)
+	}
+	if got, err := ParsePackages(strings.NewReader("")); got == nil || err != nil {
+		t.Errorf("of an empty source: %v, %v; want one without packages", got, err)
 	}
 }

@@ -59,6 +59,30 @@ func TestLook(t *testing.T) {
 	}
 }
 
+func TestLookAtPackages(t *testing.T) {
+	site := depottest.Start(t)
+	to, err := doors.Connect(t.Context(), site.URL, doors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := artifacts.List{Packages: []artifacts.Package{{Name: "socat"}, {Name: "curl"}}}
+	for _, tc := range []struct {
+		index string // none: no package source
+		want  []artifacts.Package
+	}{{"", nil}, {"Package: socat\nVersion: 1\n", []artifacts.Package{{Name: "curl"}}}} {
+		if tc.index != "" {
+			site.Put(t, artifacts.PackageIndex, []byte(tc.index))
+		}
+		have, err := to.Look(t.Context(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, artifacts.Compare(list, have).Packages); diff != "" {
+			t.Errorf("with %q (-want +got):\n%s", tc.index, diff)
+		}
+	}
+}
+
 func TestPutFile(t *testing.T) {
 	site := depottest.Start(t)
 	to, err := doors.Connect(t.Context(), site.URL, doors.Options{})

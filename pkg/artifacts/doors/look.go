@@ -51,10 +51,36 @@ func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, 
 			return nil
 		})
 	}
+	if len(list.Packages) > 0 {
+		g.Go(func() (err error) {
+			packages, err := d.packages(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			have.Packages = packages
+			return err
+		})
+	}
 	if err := g.Wait(); err != nil {
 		return artifacts.Have{}, fmt.Errorf("ask the depot %s what it has: %w", d.base, err)
 	}
 	return have, nil
+}
+
+// packages reads the index of the depot's package source; nil if there is none.
+func (d *Depot) packages(ctx context.Context) (map[string][]string, error) {
+	if _, there, err := d.FileState(ctx, artifacts.PackageIndex, false); err != nil || !there {
+		return nil, err
+	}
+	body, _, err := d.GetFile(ctx, artifacts.PackageIndex)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	found, err := artifacts.ParsePackages(body)
+	if err != nil {
+		return nil, fmt.Errorf("file %s: %w", artifacts.PackageIndex, err)
+	}
+	return found, nil
 }
 
 // ImageDigest is the digest of the manifest or index at a place, empty if there is none.

@@ -74,7 +74,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
 	}
 	if missing.Nothing() {
-		return there(in, ports, start), nil
+		return there(missing.Of, ports, start), nil
 	}
 	fmt.Fprint(ports.Log, missing.Full(in.Depot))
 	if !in.Connected {
@@ -91,8 +91,8 @@ func compare(ctx context.Context, list artifacts.List, depot *doors.Depot) (arti
 	return artifacts.Compare(list, have), nil
 }
 
-func there(in Input, ports Ports, start time.Time) Output {
-	o := Output{Summary: fmt.Sprintf("all %d artifacts are in the depot", in.List.Size())}
+func there(count int, ports Ports, start time.Time) Output {
+	o := Output{Summary: fmt.Sprintf("all %d artifacts are in the depot", count)}
 	fmt.Fprintf(ports.Log, "%s (looked at by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
 	return o
 }
@@ -120,5 +120,5 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missi
 		return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
 	return Output{Summary: fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
-		done.Images, done.Files, carry.Bytes(done.Sent), in.List.Size())}, nil
+		done.Images, done.Files, carry.Bytes(done.Sent), left.Of)}, nil
 }
