@@ -41,6 +41,7 @@ var (
 	errUnknown  = errors.New("there is nothing of that name to write to")
 	errPath     = errors.New("the path has empty, relative or encoded parts that could be read in more than one way")
 	errNoMethod = errors.New("method not allowed")
+	errForm     = errors.New("the registry takes no forms")
 )
 
 // namespaceName is what Kubernetes takes as a namespace.
@@ -63,6 +64,9 @@ func needs(r *http.Request) ([]Access, error) {
 	}
 	switch parts[0] {
 	case "v2":
+		if isForm(r) {
+			return nil, errForm
+		}
 		return imageNeeds(verb, parts[1:], r)
 	case "v1":
 		return artifactNeeds(verb, parts[1:]), nil
@@ -122,13 +126,19 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 	return nil, errUnknown
 }
 
+// isForm: the registry would read parameters from a form as well, such as where to mount a blob from, and keep all of it in memory.
+func isForm(r *http.Request) bool {
+	kind := strings.ToLower(r.Header.Get("Content-Type"))
+	return strings.Contains(kind, "form-urlencoded") || strings.Contains(kind, "multipart/")
+}
+
 // uploadNeeds: a blob that is mounted from another repository is read there.
 func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	if verb == Get {
 		return []Access{{Get, Images, "", repository}}
 	}
 	all := []Access{{Create, Images, "", repository}}
-	for _, from := range r.URL.Query()["from"] {
+	if from := r.URL.Query().Get("from"); from != "" {
 		all = append(all, Access{Get, Images, "", from})
 	}
 	return all

@@ -33,18 +33,21 @@ func answer(w http.ResponseWriter, status int, kind string, body any) {
 
 // codes are the distribution specification's; those of its list that come nearest.
 var codes = map[int]string{
-	http.StatusBadRequest:         "NAME_INVALID",
-	http.StatusUnauthorized:       "UNAUTHORIZED",
-	http.StatusForbidden:          "DENIED",
-	http.StatusNotFound:           "NAME_UNKNOWN",
-	http.StatusMethodNotAllowed:   "UNSUPPORTED",
-	http.StatusServiceUnavailable: "UNAVAILABLE",
+	http.StatusBadRequest:           "NAME_INVALID",
+	http.StatusUnauthorized:         "UNAUTHORIZED",
+	http.StatusForbidden:            "DENIED",
+	http.StatusNotFound:             "NAME_UNKNOWN",
+	http.StatusMethodNotAllowed:     "UNSUPPORTED",
+	http.StatusUnsupportedMediaType: "UNSUPPORTED",
+	http.StatusServiceUnavailable:   "UNAVAILABLE",
 }
 
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, errPath):
 		return http.StatusBadRequest
+	case errors.Is(err, errForm):
+		return http.StatusUnsupportedMediaType
 	case errors.Is(err, errNoMethod):
 		return http.StatusMethodNotAllowed
 	}

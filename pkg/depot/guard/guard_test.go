@@ -134,6 +134,16 @@ func TestDoorWithTokens(t *testing.T) {
 	}
 }
 
+// A form could name a repository to mount a blob from that the path does not.
+func TestRegistryTakesNoForms(t *testing.T) {
+	for _, kind := range []string{"application/x-www-form-urlencoded", "Application/X-WWW-Form-urlencoded; charset=utf-8", "multipart/form-data; boundary=b", "multipart/mixed; boundary=b"} {
+		got := ask(door(newFake()), "POST", "/v2/app/blobs/uploads/", "Content-Type", kind, "Authorization", "Bearer tok-robot")
+		if got.Code != http.StatusUnsupportedMediaType {
+			t.Errorf("%s: %d %s", kind, got.Code, got.Body)
+		}
+	}
+}
+
 func TestMethodIsNotOverridden(t *testing.T) {
 	if got := ask(door(newFake()), "GET", "/files/b", "X-HTTP-Method-Override", "DELETE"); got.Code != 200 {
 		t.Errorf("%d %s", got.Code, got.Body)
