@@ -4,8 +4,11 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +45,30 @@ func TestEveryKilledComponentComesBackAndPodsRunOn(t *testing.T) {
 	}
 	allReady(t)
 	samePods(t, before)
+}
+
+// TestDepotTakesPushesFromTheMachineOnly asks at each door of the depot for the start of an upload.
+func TestDepotTakesPushesFromTheMachineOnly(t *testing.T) {
+	ca, err := os.ReadFile(state.DepotCA())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	for url, want := range map[string]int{
+		"http://" + layout.Depot: http.StatusForbidden, "https://" + layout.DepotTLS: http.StatusUnauthorized, "http://" + layout.DepotLocal: http.StatusAccepted,
+	} {
+		response, err := client.Post(url+"/v2/e2e/blobs/uploads/", "application/octet-stream", nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %s, want %d", url, response.Status, want)
+		}
+	}
 }
 
 func TestTheSupervisorsDeathIsCleanAndUpHealsIt(t *testing.T) {
