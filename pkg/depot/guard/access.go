@@ -41,7 +41,7 @@ var (
 	errUnknown  = errors.New("there is nothing of that name to write to")
 	errPath     = errors.New("the path has empty, relative or encoded parts that could be read in more than one way")
 	errNoMethod = errors.New("method not allowed")
-	errForm     = errors.New("the registry takes no forms")
+	errForm     = errors.New("the registry takes no forms: send Content-Type: application/octet-stream")
 )
 
 // namespaceName is what Kubernetes takes as a namespace.
