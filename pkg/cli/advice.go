@@ -54,7 +54,7 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 	case p.Status.ObservedGeneration == 0:
 		return []string{"The controller has not looked at it yet. If that lasts, see whether it runs:", "  kubectl get pods -n bpa-system" + s.flags}
 	case p.Status.Run == nil:
-		return []string{"It waits. The conditions say for what; the hosts that there are:", "  " + s.kubectl("get baremetalhosts", "")}
+		return []string{"It waits. The conditions say for what; which hosts there are, and why each does or not:", "  " + s.kubectl("bpa hosts", "--for "+p.Name)}
 	}
 	follow := "Follow it:"
 	if f := p.Status.Failure; f != nil && f.NextAttempt != nil {

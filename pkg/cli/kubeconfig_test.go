@@ -84,7 +84,7 @@ func TestNoKubeconfigYetSaysWhy(t *testing.T) {
 	p.Status.MarkHostsClaimed(corev1.ConditionFalse, "HostsNotAvailable", "5 hosts: 5 claimed")
 	w := newTerminal(t, p)
 	w.expect(w.run(t.Context(), "kubeconfig", "edge-1"), codeNotYet,
-		"no kubeconfig yet", "Ready is False (HostsNotAvailable): 5 hosts: 5 claimed", "kubectl get baremetalhosts -n site-a")
+		"no kubeconfig yet", "Ready is False (HostsNotAvailable): 5 hosts: 5 claimed", "kubectl bpa hosts -n site-a --for edge-1")
 
 	p = provisioning("edge-1")
 	isReady(p)

@@ -127,8 +127,12 @@ func nodeTable(p *v1alpha1.Provisioning) string {
 		return ""
 	}
 	rows := [][]string{{"NODE", "ROLES", "HOST", "ADDRESS", "STATE"}}
+	if slices.ContainsFunc(p.Status.Nodes, func(n v1alpha1.NodeStatus) bool { return n.Problem != "" }) {
+		rows[0] = append(rows[0], "PROBLEM")
+	}
 	for _, n := range p.Status.Nodes {
-		rows = append(rows, []string{n.Name, strings.Join(n.Roles, ","), n.Host, n.Address, string(n.State)})
+		row := []string{n.Name, strings.Join(n.Roles, ","), n.Host, n.Address, string(n.State), clean(n.Problem)}
+		rows = append(rows, row[:len(rows[0])])
 	}
 	return columns(rows)
 }

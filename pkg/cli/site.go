@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -53,7 +54,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), metal3.AddToScheme(scheme))
 }
 
 // repeated returns the connection flags that were given.

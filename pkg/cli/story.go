@@ -71,9 +71,9 @@ func (s *story) fresh(topic, what string) bool {
 
 // condition tells of a condition that became true or false. What is Unknown
 // has not happened yet, Ready is told by the end, and that nobody asked for
-// plugins is no news.
+// plugins or has a word against the hosts is no news.
 func (s *story) condition(cond apis.Condition) (string, bool) {
-	if cond.Type == apis.ConditionReady || cond.Reason == v1alpha1.ReasonNoPlugins {
+	if cond.Type == apis.ConditionReady || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
 		return "", false
 	}
 	state := string(cond.Status) + cond.Reason
@@ -145,8 +145,8 @@ func present(p *v1alpha1.Provisioning) (percent int, text string) {
 	if step := clean(progress.Step); step != "" {
 		text += ": " + step
 	}
-	if n := len(p.Status.Nodes); n > 0 {
-		text = fmt.Sprintf("%s   %d/%d nodes", text, readyNodes(p), n)
+	if ready, n := countNodes(p); n > 0 {
+		text = fmt.Sprintf("%s   %d/%d nodes", text, ready, n)
 	}
 	return min(max(int(progress.Percent), 0), 100), text
 }
@@ -172,13 +172,18 @@ func waiting(p *v1alpha1.Provisioning) string {
 	return text
 }
 
-func readyNodes(p *v1alpha1.Provisioning) (n int) {
+// countNodes leaves out standby hosts, on which nothing is installed, and what is lost.
+func countNodes(p *v1alpha1.Provisioning) (ready, all int) {
 	for _, node := range p.Status.Nodes {
-		if node.State == v1alpha1.NodeReady {
-			n++
+		switch node.State {
+		case v1alpha1.NodeStandby, v1alpha1.NodeLost:
+			continue
+		case v1alpha1.NodeReady:
+			ready++
 		}
+		all++
 	}
-	return n
+	return ready, all
 }
 
 // noRun stands for the time of a run that has not started.
@@ -211,7 +216,7 @@ func clock(d time.Duration) string {
 
 // conditionOrder is the order in which things happen.
 var conditionOrder = []apis.ConditionType{
-	v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
+	v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
 	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady,
 }
 

@@ -128,8 +128,9 @@ func (s *session) conclude(site *site, p *v1alpha1.Provisioning) error {
 }
 
 func (s *session) summary(p *v1alpha1.Provisioning) string {
-	text := fmt.Sprintf("%d nodes", len(p.Status.Nodes))
-	if len(p.Status.Nodes) == 1 {
+	_, n := countNodes(p)
+	text := fmt.Sprintf("%d nodes", n)
+	if n == 1 {
 		text = "1 node"
 	}
 	if took := elapsed(p, s.now()); took != noRun {

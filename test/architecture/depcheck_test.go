@@ -48,7 +48,7 @@ var rooms = []room{
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/tasks/contract/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/artifacts/", "pkg/bundle/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/hosts/", "pkg/reconciler/provisioning/resources/", "pkg/artifacts/", "pkg/bundle/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},

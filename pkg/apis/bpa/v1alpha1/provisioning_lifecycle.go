@@ -43,6 +43,8 @@ const (
 	ReasonWaiting = "Waiting"
 	// ReasonNoPlugins says that spec.KUDPlugins is empty.
 	ReasonNoPlugins = "NoPlugins"
+	// ReasonNoProblems says that nothing is said against any host.
+	ReasonNoProblems = "NoProblems"
 	// ReasonPluginsNotSupported says that this version does not install plugins.
 	ReasonPluginsNotSupported = "PluginsNotSupported"
 )

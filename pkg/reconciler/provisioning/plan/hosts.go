@@ -14,10 +14,9 @@ import (
 
 // Reasons of the conditions about hosts.
 const (
-	reasonClaimed    = "Claimed"
-	reasonImaging    = "ProvisioningHosts"
-	reasonNoProblems = "NoProblems"
-	reasonProblems   = "HostProblems"
+	reasonClaimed  = "Claimed"
+	reasonImaging  = "ProvisioningHosts"
+	reasonProblems = "HostProblems"
 )
 
 // reportNodes tells of the nodes whose hosts are held, and of those that are lost; what an earlier life wrote about others does not count.
@@ -132,7 +131,7 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 	case len(s.Site) == 0 || s.have() == 0:
 		return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "no host is held yet"
 	}
-	return corev1.ConditionTrue, reasonNoProblems, plural(len(c.status.Nodes), "host") + " without a problem"
+	return corev1.ConditionTrue, v1alpha1.ReasonNoProblems, plural(len(c.status.Nodes), "host") + " without a problem"
 }
 
 // spare are the held hosts in trouble that are of no node any more, sorted: a lost one is kept until a person has looked at it.

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+type hostsOptions struct {
+	provisioning string
+	file         string
+	output       string
+}
+
+func newHosts(s *session) *cobra.Command {
+	var o hostsOptions
+	cmd := &cobra.Command{
+		Use:   "hosts",
+		Short: "List the site's hosts: what they have, who holds them, and what is wrong with them",
+		Long: `List the site's hosts: what they have, who holds them, and what is wrong with
+them.
+
+With --for or -f a Provisioning is tried out: for each host, which nodes it could
+be or why not, and the hosts that would be chosen now. Nothing is claimed. If no
+assignment exists, it is explained, and the exit code is 3.`,
+		Example: "  kubectl bpa hosts -n site-a\n  kubectl bpa hosts --for edge-1\n  kubectl bpa hosts -f edge-1.yaml -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError(fmt.Errorf("hosts takes no name, not %s: use --for to try out a Provisioning", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.provisioning != "" && o.file != "":
+				return usageError(errors.New("--for and --filename exclude each other: each names a Provisioning to try out"))
+			case o.output != "" && o.output != "json":
+				return usageError(fmt.Errorf("--output is %q: only json is known", o.output))
+			}
+			return s.hosts(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.provisioning, "for", "", "name of a Provisioning to try out")
+	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning to try out; - is stdin")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "json for all that is known, in JSON")
+	return cmd
+}
+
+func (s *session) hosts(ctx context.Context, o hostsOptions) error {
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	asked, err := s.asked(ctx, site, o)
+	if err != nil {
+		return err
+	}
+	view, err := site.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	if asked != nil {
+		if view.Trial, err = try(asked, view.facts); err != nil {
+			return err
+		}
+	}
+	if o.output == "json" {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(view)
+	} else {
+		_, err = fmt.Fprint(s.Out, site.hostPage(view))
+	}
+	if err == nil && view.Trial != nil && view.Trial.NoFit != "" {
+		return exitf(codeNotYet, "no assignment exists for %s: %s", asked.Name, clean(view.Trial.NoFit))
+	}
+	return err
+}
+
+// asked is the Provisioning to try out; nil: none.
+func (s *session) asked(ctx context.Context, site *site, o hostsOptions) (*v1alpha1.Provisioning, error) {
+	switch {
+	case o.provisioning != "":
+		return site.get(ctx, o.provisioning)
+	case o.file != "":
+		return s.read(ctx, site, o.file)
+	}
+	return nil, nil
+}
+
+// largestManifest bounds what is read of a file, in bytes.
+const largestManifest = 4 << 20
+
+// read takes a Provisioning from a file and does what the webhook would do.
+func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.Provisioning, error) {
+	in := s.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, largestManifest))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	p := &v1alpha1.Provisioning{}
+	if err := yaml.UnmarshalStrict(text, p); err != nil {
+		return nil, fmt.Errorf("%s is no Provisioning: %w", name, err)
+	}
+	if p.Kind != "Provisioning" {
+		return nil, fmt.Errorf("%s holds the kind %q: put a single Provisioning there", name, p.Kind)
+	}
+	if p.Namespace != "" && p.Namespace != site.namespace {
+		return nil, fmt.Errorf("%s is for namespace %s: add -n %s", name, p.Namespace, p.Namespace)
+	}
+	p.Namespace = site.namespace
+	p.SetDefaults(ctx)
+	if err := p.Validate(ctx); err != nil {
+		return nil, fmt.Errorf("%s would be refused: %w", name, err)
+	}
+	return p, nil
+}
+
+// hosts reads the namespace's hosts, with their hardware, and which of their holders exist.
+func (s *site) hosts(ctx context.Context) (*hostView, error) {
+	var list metal3.BareMetalHostList
+	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+		if isKindMissing(err) {
+			return nil, errors.New("this cluster does not know the kind BareMetalHost: Metal3 is not installed here, or another cluster is meant (see --context and --kubeconfig)")
+		}
+		return nil, s.explain(err)
+	}
+	var hardware metal3.HardwareDataList
+	if err := s.client.List(ctx, &hardware, client.InNamespace(s.namespace)); err != nil && !isKindMissing(err) { // younger than BareMetalHost
+		return nil, s.explain(err)
+	}
+	all, err := s.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]*metal3.HardwareData{}
+	for i := range hardware.Items {
+		data[hardware.Items[i].Name] = &hardware.Items[i]
+	}
+	exists := func(name string) bool {
+		return slices.ContainsFunc(all, func(p v1alpha1.Provisioning) bool { return p.Name == name })
+	}
+	view := &hostView{}
+	slices.SortFunc(list.Items, func(a, b metal3.BareMetalHost) int { return strings.Compare(a.Name, b.Name) })
+	for i := range list.Items {
+		view.add(&list.Items[i], data[list.Items[i].Name], exists)
+	}
+	return view, nil
+}

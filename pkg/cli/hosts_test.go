@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// bareMetal is a usable host of so many CPUs.
+func bareMetal(n, cpus int, changes ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
+	h := &metal3.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: "site-a", UID: "u"},
+		Status: metal3.BareMetalHostStatus{
+			Provisioning: metal3.ProvisionStatus{State: metal3.StateExternallyProvisioned},
+			PoweredOn:    true, OperationalStatus: metal3.OperationalStatusOK,
+			HardwareDetails: &metal3.HardwareDetails{
+				SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Dell Inc."},
+				CPU:          metal3.CPU{Count: cpus, Arch: "x86_64"}, RAMMebibytes: 64 << 10,
+				NIC: []metal3.NIC{{Name: "eth0", MAC: fmt.Sprintf("02:00:00:00:00:%02x", n), IP: fmt.Sprintf("10.0.0.%d", n)}},
+			},
+		},
+	}
+	h.Spec.ExternallyProvisioned = true
+	for _, change := range changes {
+		change(h)
+	}
+	return h
+}
+
+func heldBy(provisioning, node string) func(*metal3.BareMetalHost) {
+	return func(h *metal3.BareMetalHost) {
+		h.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning", Namespace: "site-a", Name: provisioning,
+		}
+		h.Labels = map[string]string{contract.LabelCluster: provisioning, contract.LabelNode: node, "role.bpa.akraino.org/worker": "true", "rack": "r1"}
+	}
+}
+
+func sickHost(h *metal3.BareMetalHost) {
+	h.Status.OperationalStatus, h.Status.ErrorType, h.Status.ErrorMessage = metal3.OperationalStatusError, metal3.PowerManagementError, "BMC is away\x1b"
+}
+
+// wanting asks for master-1 with 8 CPUs, one worker by its MAC address, and a set of two large workers.
+func wanting(name string) *v1alpha1.Provisioning {
+	p := provisioning(name)
+	p.TypeMeta = metav1.TypeMeta{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning"}
+	mac := v1alpha1.MAC("02:00:00:00:00:02")
+	p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}
+	p.Spec.Workers = []map[string]v1alpha1.Worker{{"worker-1": {MACAddress: &mac}}}
+	p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "large", Count: v1alpha1.NodeCount{Active: 1}, HostRequirements: v1alpha1.HostRequirements{CPU: 32}}}
+	return p
+}
+
+func TestHosts(t *testing.T) {
+	w := newTerminal(t, provisioning("edge-2"), bareMetal(1, 8), bareMetal(2, 16, heldBy("edge-2", "worker-1")),
+		bareMetal(3, 32, heldBy("edge-9", "worker-2"), sickHost), bareMetal(4, 64, func(h *metal3.BareMetalHost) {
+			h.Spec.ExternallyProvisioned, h.Status = false, metal3.BareMetalHostStatus{Provisioning: metal3.ProvisionStatus{State: metal3.StateInspecting}}
+		}))
+	code := w.run(t.Context(), "hosts")
+	w.expect(code, codeDone)
+	golden(t, "testdata/hosts/list.txt", w.text())
+	if strings.Contains(w.text(), "\x1b") {
+		t.Error("an escape sequence of the BMC's message reaches the terminal")
+	}
+}
+
+func TestHostsForAProvisioning(t *testing.T) {
+	all := []*metal3.BareMetalHost{bareMetal(1, 8), bareMetal(2, 16), bareMetal(3, 32), bareMetal(4, 4), bareMetal(5, 64, sickHost)}
+	w := newTerminal(t, wanting("edge-1"), all[0], all[1], all[2], all[3], all[4])
+	w.expect(w.run(t.Context(), "hosts", "--for", "edge-1"), codeDone)
+	golden(t, "testdata/hosts/fits.txt", w.text())
+
+	w = newTerminal(t, wanting("edge-1"), all[0], all[1], all[3], all[4])
+	w.expect(w.run(t.Context(), "hosts", "--for", "edge-1"), codeNotYet, "no assignment exists for edge-1")
+	golden(t, "testdata/hosts/nofit.txt", w.text())
+}
+
+func TestHostsAsJSONForAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "edge-1.yaml")
+	manifest := "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {name: edge-1}\nspec:\n  masters: [{master-1: {cpu: 8}}]\n"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(manifest)
+	w := newTerminal(t, bareMetal(1, 8), bareMetal(2, 4))
+	w.expect(w.run(t.Context(), "hosts", "-f", file, "-o", "json"), codeDone)
+	var view struct {
+		Hosts []struct {
+			Name string
+			CPUs int
+		}
+		Trial struct {
+			Assignment []struct{ Node, Host string }
+			Hosts      []struct {
+				Host string
+				Why  map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(w.text()), &view); err != nil {
+		t.Fatalf("%v in:\n%s", err, w.text())
+	}
+	if len(view.Hosts) != 2 || view.Hosts[0].CPUs != 8 || len(view.Trial.Assignment) != 1 || view.Trial.Assignment[0].Host != "host-1" ||
+		view.Trial.Hosts[1].Why["master-1"] != "below 8 CPUs" {
+		t.Errorf("view %+v", view)
+	}
+	for text, want := range map[string]string{
+		manifest + "  colour: red\n":                                 "unknown field",
+		strings.Replace(manifest, "cpu: 8", "cpu: -8", 1):            "would be refused",
+		strings.Replace(manifest, "Provisioning", "Deployment", 1):   `the kind "Deployment"`,
+		strings.Replace(manifest, "{name", "{namespace: x, name", 1): "add -n x",
+	} {
+		write(text)
+		w := newTerminal(t, bareMetal(1, 8))
+		w.expect(w.run(t.Context(), "hosts", "-f", file), codeFailed, want)
+	}
+}
+
+func TestHostsOfNone(t *testing.T) {
+	w := newTerminal(t)
+	w.expect(w.run(t.Context(), "hosts"), codeDone, "There is no BareMetalHost in namespace site-a")
+}
+
+// TestUndoing: the command takes away what a claim puts on a host, and nothing else.
+func TestUndoing(t *testing.T) {
+	imaged := func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{contract.AnnotationOSImage: "http://site/os.raw", "other": "stays"}
+	}
+	for want, host := range map[string]*metal3.BareMetalHost{
+		`{"metadata":{"labels":{"bpa.akraino.org/cluster":null,"bpa.akraino.org/node":null,"role.bpa.akraino.org/worker":null}},"spec":{"consumerRef":null}}`: bareMetal(1, 8, heldBy("edge-9", "a")),
+		`{"metadata":{"annotations":{"bpa.akraino.org/os-image":null,"bpa.akraino.org/os-image-before":null}},"spec":{"consumerRef":null,"image":null}}`:      bareMetal(1, 8, imaged),
+	} {
+		if got := undoing(host); got != want {
+			t.Errorf("undoing = %s\nwant %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// hostView is what the command tells, as JSON and as a page.
+type hostView struct {
+	Hosts []hostRow `json:"hosts"`
+	Trial *trial    `json:"trial,omitempty"`
+
+	facts []hosts.Host
+	// orphans are hosts by their holder, a Provisioning that does not exist.
+	orphans map[string][]*metal3.BareMetalHost
+}
+
+// hostRow is one host. Memory is in bytes; what is not known is left out.
+type hostRow struct {
+	Name         string `json:"name"`
+	State        string `json:"state,omitempty"` // Metal3's provisioning state
+	CPUs         int    `json:"cpus,omitempty"`
+	Memory       int64  `json:"memory,omitempty"`
+	SRIOV        bool   `json:"sriov"`
+	QAT          bool   `json:"qat"`
+	Architecture string `json:"architecture,omitempty"`
+	Vendor       string `json:"vendor,omitempty"`
+	Holder       string `json:"holder,omitempty"`
+	HolderGone   bool   `json:"holderGone,omitempty"` // it is a Provisioning that does not exist
+	Node         string `json:"node,omitempty"`
+	NodeSet      string `json:"nodeSet,omitempty"`
+	Standby      bool   `json:"standby,omitempty"`
+	Problem      string `json:"problem,omitempty"`
+}
+
+func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(provisioning string) bool) {
+	h := hostfacts.Of(host, data)
+	row := hostRow{
+		Name: h.Name, State: string(host.Status.Provisioning.State), CPUs: h.CPU, Memory: h.Memory, SRIOV: h.SRIOV, QAT: h.QAT,
+		Architecture: h.Architecture, Vendor: h.Vendor, Node: h.Node, NodeSet: h.Set, Standby: h.Standby,
+		Problem: cmp.Or(h.Trouble, h.Unusable),
+	}
+	if h.Holder != nil {
+		row.Holder = h.Holder.String()
+		owner := hosts.Owner{Namespace: host.Namespace, Name: h.Holder.Name}
+		if row.HolderGone = owner.Holds(h) && !exists(owner.Name); row.HolderGone {
+			if v.orphans == nil {
+				v.orphans = map[string][]*metal3.BareMetalHost{}
+			}
+			v.orphans[owner.Name] = append(v.orphans[owner.Name], host)
+		}
+	}
+	v.Hosts, v.facts = append(v.Hosts, row), append(v.facts, h)
+}
+
+// hostPage is the view for people.
+func (s *site) hostPage(v *hostView) string {
+	if len(v.Hosts) == 0 {
+		return fmt.Sprintf("There is no BareMetalHost in namespace %s.\n", s.namespace)
+	}
+	rows := [][]string{{"NAME", "STATE", "CPUS", "MEMORY", "SRIOV", "QAT", "ARCH", "VENDOR", "HOLDER", "NODE", "PROBLEM"}}
+	for _, h := range v.Hosts {
+		cpus, memory := "", ""
+		if h.CPUs > 0 {
+			cpus, memory = fmt.Sprint(h.CPUs), hosts.Memory(h.Memory)
+		}
+		holder, node := h.Holder, h.Node
+		if h.HolderGone {
+			holder += " (does not exist)"
+		}
+		if h.Standby {
+			node += " (standby)"
+		}
+		rows = append(rows, []string{
+			h.Name, dash(h.State), dash(cpus), dash(memory), yes(h.SRIOV), yes(h.QAT), dash(h.Architecture), dash(clean(h.Vendor)),
+			dash(clean(holder)), dash(clean(node)), clean(h.Problem),
+		})
+	}
+	parts := []string{columns(rows)}
+	if v.Trial != nil {
+		parts = append(parts, v.Trial.page())
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.orphans)) {
+		parts = append(parts, s.releaseOrphans(name, v.orphans[name]))
+	}
+	return strings.Join(parts, "\n")
+}
+
+func dash(text string) string { return cmp.Or(text, "-") }
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "-"
+}
+
+// releaseOrphans says how a person gives back the hosts of a Provisioning that does not exist. The hosts get the command that undoes the claim:
+// nobody but a person knows whether a cluster still runs on them.
+func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Held by Provisioning %s, which does not exist: %d of these hosts. Applied again, it finds them. If nothing runs there any more,\n"+
+		"release them:\n", holder, len(orphans))
+	for _, host := range orphans {
+		fmt.Fprintf(&text, "  %s\n", s.kubectl("patch baremetalhost "+host.Name, "--type=merge -p '"+undoing(host)+"'"))
+	}
+	return text.String()
+}
+
+// undoing is the merge patch that takes a claim from a host, and with it the operating system that BPA had it given.
+func undoing(host *metal3.BareMetalHost) string {
+	labels, annotations, spec := map[string]any{}, map[string]any{}, map[string]any{"consumerRef": nil}
+	for label := range host.Labels {
+		switch {
+		case label == contract.LabelCluster, label == contract.LabelNode, label == contract.LabelSet, label == contract.LabelStandby,
+			strings.HasPrefix(label, contract.LabelRolePrefix):
+			labels[label] = nil
+		}
+	}
+	if _, ours := host.Annotations[contract.AnnotationOSImage]; ours {
+		annotations[contract.AnnotationOSImage], annotations[contract.AnnotationOSImageBefore] = nil, nil
+		spec["image"] = nil
+	}
+	metadata := map[string]any{}
+	for name, values := range map[string]map[string]any{"labels": labels, "annotations": annotations} {
+		if len(values) > 0 {
+			metadata[name] = values
+		}
+	}
+	patch := map[string]any{"spec": spec}
+	if len(metadata) > 0 {
+		patch["metadata"] = metadata
+	}
+	raw, _ := json.Marshal(patch) // cannot fail: names only
+	return string(raw)
+}
