@@ -19,6 +19,8 @@ type Placed struct {
 	Standby bool
 	MAC     string // that the slot is pinned to
 	Host    string
+	// Lacks is what an installed host does not meet of what is asked for now, such as "below 16Gi": it stays all the same.
+	Lacks string
 }
 
 // Hosts are the names of the assigned hosts, sorted.
@@ -67,9 +69,12 @@ func Assign(request contract.Request, all []Host) (Assignment, error) {
 // read turns a matching into nodes with names.
 func (w *world) read(m *matching) Assignment {
 	bySlot := make([]Placed, len(w.request.Slots))
-	bySet := map[string][]member{}
+	bySet, lacks := map[string][]member{}, map[string]string{}
 	for i, b := range w.bins {
 		hosts := append(m.in(i), b.settled...)
+		for _, h := range b.settled {
+			lacks[w.hosts[h].Name] = shortfall(b.needs, w.hosts[h])
+		}
 		if b.set != nil {
 			bySet[b.set.Name] = w.members(i, hosts)
 			continue
@@ -79,6 +84,15 @@ func (w *world) read(m *matching) Assignment {
 			bySlot[slot] = Placed{Node: s.Name, Roles: s.Roles, MAC: s.MAC, Host: w.hosts[h].Name}
 		}
 	}
+	found := w.name(bySlot, bySet)
+	for i := range found {
+		found[i].Lacks = lacks[found[i].Host]
+	}
+	return found
+}
+
+// name puts the nodes of the sets after those of the slots.
+func (w *world) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	found, names := Assignment(bySlot), w.namer()
 	for _, s := range w.request.Sets {
 		first := len(found)
@@ -104,13 +118,12 @@ func (w *world) seat(b *bin, hosts []int) map[int]int {
 		return cmp.Or(cmp.Compare(w.settledIn[y], w.settledIn[x]), w.rather(x, y)) // who is settled is in before all others
 	})
 	for _, h := range hosts {
-		if s := slices.IndexFunc(b.slots, func(s int) bool { return w.request.Slots[s].Name == w.hosts[h].Node }); s >= 0 && w.me.Holds(*w.hosts[h]) {
-			if _, taken := seats[b.slots[s]]; !taken {
-				seats[b.slots[s]] = h
-				continue
-			}
+		s := w.presentSlot(b, h)
+		if _, taken := seats[s]; s == none || taken {
+			rest = append(rest, h)
+			continue
 		}
-		rest = append(rest, h)
+		seats[s] = h
 	}
 	for _, s := range b.slots {
 		if _, taken := seats[s]; !taken && len(rest) > 0 {
@@ -118,4 +131,16 @@ func (w *world) seat(b *bin, hosts []int) map[int]int {
 		}
 	}
 	return seats
+}
+
+// presentSlot is the slot of a bin that a host is held for, or none.
+func (w *world) presentSlot(b *bin, h int) int {
+	if host := w.hosts[h]; w.me.Holds(*host) {
+		for _, s := range b.slots {
+			if w.request.Slots[s].Name == host.Node {
+				return s
+			}
+		}
+	}
+	return none
 }

@@ -4,7 +4,7 @@ import "sort"
 
 // solve finds the best matching. Where it cannot be had in full, what is asked for softly gives way: first how evenly a soft set is spread, then
 // the spare standby hosts. For the sake of a soft spread no host that we hold is moved. With several soft sets the first of the
-// spec is spread as evenly as possible, then the next, which need not be the most even in all.
+// spec is spread as evenly as possible, then the next, which need not be the most even in all; and effort ends.
 func (w *world) solve() (result, wish) {
 	wanted := w.wishAll()
 	r := w.attempt(wanted)
@@ -27,8 +27,8 @@ func (w *world) solve() (result, wish) {
 	}
 	for _, b := range w.ranked() {
 		if s := w.bins[b].spread(); s != nil && s.Soft {
-			tighten(&wanted, wanted.even[b].strays, keeps, func(try *wish, n int) { try.even[b].strays = n })
-			tighten(&wanted, len(w.hosts), keeps, func(try *wish, n int) { try.even[b].skew = full.even[b].skew + n })
+			w.tighten(&wanted, wanted.even[b].strays, keeps, func(try *wish, n int) { try.even[b].strays = n })
+			w.tighten(&wanted, len(w.hosts), keeps, func(try *wish, n int) { try.even[b].skew = full.even[b].skew + n })
 		}
 	}
 	return w.attempt(wanted), wanted
@@ -67,20 +67,23 @@ func (w *world) dropSpare(wanted *wish) result {
 	}
 	for i, b := range w.bins {
 		keep := min(held[i], b.spare)
-		tighten(wanted, keep, w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
+		w.tighten(wanted, keep, w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
 	}
 	for i := range w.bins {
-		tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - less })
+		w.tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - less })
 	}
 	return w.attempt(*wanted)
 }
 
+// effort bounds how many matchings are made while a wish is tightened: what is not tight then stays as it is.
+const effort = 400
+
 // tighten sets the least number from 0 to most that is still good; most is known to be.
-func tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
+func (w *world) tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
 	n := sort.Search(most, func(n int) bool {
 		try := wanted.copy()
 		change(&try, n)
-		return good(try)
+		return w.spent < effort && good(try)
 	})
 	change(wanted, n)
 }
