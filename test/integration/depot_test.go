@@ -80,6 +80,14 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	t.Run("the API server is gone and comes back", d.apiServerGone)
 }
 
+// TestDepotsManifestsAreTaken: by a real API server, in the namespace that admits restricted pods only.
+func TestDepotsManifestsAreTaken(t *testing.T) {
+	out := must(t, "", "apply", "--dry-run=server", "-f", "../../config/200-depot.yaml", "-f", "../../config/400-depot-service.yaml", "-f", "../../config/depot.yaml")
+	if strings.Contains(out, "Warning") || !strings.Contains(out, "deployment.apps/bpa-depot") {
+		t.Error(out)
+	}
+}
+
 // tokenFor asks as a person does.
 func tokenFor(t *testing.T, account string, flags ...string) string {
 	t.Helper()
