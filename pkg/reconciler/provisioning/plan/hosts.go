@@ -179,7 +179,8 @@ func (c conditions) remedy() string {
 		"provisioning %s %s=\"$(date +%%s)\" --overwrite`", workers[0].Node.Name, s.Namespace, s.Name, contract.AnnotationRetry)
 }
 
-// remains is what a person has to clear away in the cluster after lost nodes were replaced by others of another name.
+// remains is what a person may have to clear away in the cluster after lost nodes were replaced by others of another name: the run makes the cluster
+// forget them, but not one that still answers.
 func remains(s Seen) string {
 	r := s.Newest()
 	if r == nil || r.State != Succeeded {
@@ -195,7 +196,8 @@ func remains(s Seen) string {
 	if len(gone) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; replaced %s, which the cluster still lists: `kubectl delete node %s` there", strings.Join(gone, ", "), strings.Join(gone, " "))
+	return fmt.Sprintf("; replaced %s: one that still runs is still a node of the cluster, until `kubectl delete node %s` there",
+		strings.Join(gone, ", "), strings.Join(gone, " "))
 }
 
 // tellLosses writes "worker-2: host-7 is gone: there is no such BareMetalHost".
