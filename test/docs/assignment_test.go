@@ -46,7 +46,7 @@ func TestAssignments(t *testing.T) {
 
 func compare(t *testing.T, wants, site, outcome fence) {
 	p := read(t, wants)
-	request, err := resources.MakeRequest(p, "")
+	request, err := resources.MakeRequest(p, resources.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}

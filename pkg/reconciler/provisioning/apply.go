@@ -54,7 +54,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return &notYet{"waiting for the end of what an earlier run left: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
 			"(a pod on a machine that is gone for good: with --force)", leaving}
 	}
-	csr, err := r.ensureObjects(ctx, p, seen)
+	csr, err := r.ensureObjects(ctx, p, seen, next)
 	if err != nil {
 		return err
 	}

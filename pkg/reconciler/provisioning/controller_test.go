@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
 func TestParseSettings(t *testing.T) {
@@ -24,7 +25,7 @@ func TestParseSettings(t *testing.T) {
 		"nothing": {nil, DefaultSettings(), false},
 		"all": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000/", "max-attempts": "2", "run-history": "9", "unknown": "x"},
-			Settings{DepotURL: "http://10.60.0.1:5000", Limits: plan.Limits{Attempts: 2, History: 9}}, false,
+			Settings{Depot: resources.Depot{URL: "http://10.60.0.1:5000"}, Limits: plan.Limits{Attempts: 2, History: 9}}, false,
 		},
 		"no number":   {map[string]string{"max-attempts": "many"}, DefaultSettings(), true},
 		"no attempts": {map[string]string{"max-attempts": "0"}, DefaultSettings(), true},
@@ -60,16 +61,25 @@ func TestWaker(t *testing.T) {
 	add("site", "undefaulted", "", false)
 	add("site", "ready", "key", true)
 	add("elsewhere", "waiting", "key", false)
+	lacking := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "third", Name: "ready-but-lacking"}}
+	lacking.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+	lacking.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
+	lacking.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+	lacking.Status.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "w-1: host-1 is in quarantine")
+	if err := indexer.Add(lacking); err != nil {
+		t.Fatal(err)
+	}
 
 	for name, test := range map[string]struct {
 		change func(waker)
 		want   []string
 	}{
-		"a host nobody holds":           {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
-		"a host that a ready one held":  {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
-		"a key":                         {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
-		"the key that is there unasked": {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
-		"any other Secret":              {func(w waker) { w.secretChanged("site", "password") }, nil},
+		"a host nobody holds":                         {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
+		"a host where a lost one is not replaced yet": {func(w waker) { w.hostChanged("third", "host-9", "") }, []string{"third/ready-but-lacking"}},
+		"a host that a ready one held":                {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
+		"a key":                                       {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
+		"the key that is there unasked":               {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
+		"any other Secret":                            {func(w waker) { w.secretChanged("site", "password") }, nil},
 	} {
 		var got []string
 		test.change(waker{lister: listers.NewProvisioningLister(indexer), enqueue: func(k key) { got = append(got, k.String()) }})

@@ -50,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 }
 
 func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) (contract.Request, error) {
-	request, err := resources.MakeRequest(p, settings.DepotURL)
+	request, err := resources.MakeRequest(p, settings.Depot)
 	if err != nil {
 		return request, err
 	}

@@ -8,6 +8,7 @@ import (
 	"knative.dev/pkg/configmap"
 
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
 // SettingsName is the ConfigMap with the site's settings, in the controller's namespace.
@@ -15,9 +16,9 @@ const SettingsName = "config-bpa"
 
 // Settings are the site's.
 type Settings struct {
-	// DepotURL is the depot for Provisionings that name none; empty: the Internet.
-	DepotURL string
-	Limits   plan.Limits
+	// Depot is that of Provisionings that name none.
+	Depot  resources.Depot
+	Limits plan.Limits
 }
 
 // DefaultSettings hold where the ConfigMap says nothing.
@@ -29,14 +30,16 @@ func DefaultSettings() Settings {
 func ParseSettings(cm *corev1.ConfigMap) (Settings, error) {
 	s := DefaultSettings()
 	err := configmap.Parse(cm.Data,
-		configmap.AsString("depot-url", &s.DepotURL),
+		configmap.AsString("depot-url", &s.Depot.URL),
+		configmap.AsString("depot-ca", &s.Depot.CA),
+		configmap.AsBool("depot-connected", &s.Depot.Connected),
 		configmap.AsInt32("max-attempts", &s.Limits.Attempts),
 		configmap.AsInt("run-history", &s.Limits.History),
 	)
 	if err != nil {
 		return DefaultSettings(), fmt.Errorf("ConfigMap %s: %w", cm.Name, err)
 	}
-	s.DepotURL = strings.TrimRight(s.DepotURL, "/")
+	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
 	if s.Limits.Attempts < 1 || s.Limits.History < 1 {
 		return DefaultSettings(), fmt.Errorf("ConfigMap %s: max-attempts and run-history must be at least 1", cm.Name)
 	}

@@ -231,7 +231,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 		"addresses by an id": {func(p *v1alpha1.Provisioning) { p.Spec.Access.Interface = "eth0" }, []string{"host-5-network"}},
 	} {
 		p := edge(withWorkers, tc.change)
-		request, err := resources.MakeRequest(p, "")
+		request, err := resources.MakeRequest(p, resources.Depot{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 	for range 30 {
 		site.all = append(site.all, bare)
 	}
-	request, err := resources.MakeRequest(p, "")
+	request, err := resources.MakeRequest(p, resources.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func deleting(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Tim
 
 // run is an attempt of p as the controller makes it.
 func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)) *tekton.PipelineRun {
-	request, err := resources.MakeRequest(p, "")
+	request, err := resources.MakeRequest(p, resources.Depot{})
 	if err != nil {
 		panic(err)
 	}

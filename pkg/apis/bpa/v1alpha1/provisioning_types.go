@@ -282,9 +282,15 @@ type SSHSpec struct {
 
 // DepotSpec says where the nodes get binaries and images.
 type DepotSpec struct {
-	// URL of the site's store, such as http://10.60.0.1:5000, as the nodes reach it. Empty means the controller's own setting
-	// (key depot-url of ConfigMap config-bpa), and if that is empty too, kubespray's own Internet addresses.
+	// URL of the site's store, such as https://10.60.0.1:5443, as the nodes reach it. Empty means the controller's own settings (keys depot-url,
+	// depot-ca and depot-connected of ConfigMap config-bpa), and if there is none there either, kubespray's own Internet addresses.
 	URL string `json:"url,omitempty"`
+	// CABundle is the certificate, in PEM, of who signs the store's certificate. The nodes are made to trust it. Needed with a URL whose certificate
+	// the nodes' operating system does not know; the depot's own is at its /ca.crt.
+	CABundle string `json:"caBundle,omitempty"`
+	// Connected lets BPA fetch from the Internet what the store lacks, before any host is claimed. Otherwise what is missing is listed
+	// in the condition ArtifactsAvailable, and nothing but the store is asked. Default: the controller's setting depot-connected.
+	Connected *bool `json:"connected,omitempty"`
 }
 
 // TimeoutsSpec bounds the operations on the cluster.

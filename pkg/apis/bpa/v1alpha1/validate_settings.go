@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"net/url"
 	"regexp"
 	"slices"
@@ -54,8 +56,39 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	return errs
 }
 
-// validate keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
-func (d *DepotSpec) validate() *apis.FieldError {
+func (d *DepotSpec) validate() *apis.FieldError { return d.validateURL().Also(d.validateCA()) }
+
+// validateCA wants certificates and nothing else: what is written here goes to every node, and a private key must not.
+func (d *DepotSpec) validateCA() *apis.FieldError {
+	const advice = "write what the depot gives out at /ca.crt"
+	rest := []byte(strings.TrimSpace(d.CABundle))
+	switch {
+	case len(rest) == 0:
+		return nil
+	case d.URL == "":
+		return problem("caBundle", "write spec.depot.url as well, or take both from the site's settings", "a CA without the address of its depot")
+	case strings.HasPrefix(d.URL, "http:"):
+		return problem("caBundle", "use the depot's https address, or leave caBundle out", "%q has no certificate to check", d.URL)
+	case len(rest) > maxCABundle:
+		return problem("caBundle", advice, "%d bytes are more than %d", len(rest), maxCABundle)
+	}
+	for len(rest) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return problem("caBundle", advice, "it holds something else than certificates in PEM")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return problem("caBundle", advice, "a certificate in it cannot be read: %v", err)
+		}
+	}
+	return nil
+}
+
+// maxCABundle is room for some ten certificates. The bundle travels in a command line to each node.
+const maxCABundle = 20 << 10
+
+// validateURL keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
+func (d *DepotSpec) validateURL() *apis.FieldError {
 	if d.URL == "" {
 		return nil
 	}

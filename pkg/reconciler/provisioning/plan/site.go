@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
@@ -38,6 +39,16 @@ type Loss struct {
 
 // Key names a loss in the annotation of the run that makes it good.
 func (l Loss) Key() string { return l.Node.Name + "=" + l.Node.Host }
+
+// LostNodes are the names of the nodes whose losses the step makes good.
+func (s Step) LostNodes() []string {
+	var names []string
+	for _, key := range s.Replaces {
+		name, _, _ := strings.Cut(key, "=")
+		names = append(names, name)
+	}
+	return names
+}
 
 // controlPlane reports whether the node is one, also.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }

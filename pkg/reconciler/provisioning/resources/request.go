@@ -11,16 +11,35 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// MakeRequest says in the tasks' words what a Provisioning asks for. The depot is the spec's own, else the site's. A spec that passed the
-// webhook gives no error.
-func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, error) {
+// Depot is where the nodes' binaries and images come from.
+type Depot struct {
+	URL       string // without a trailing slash; empty: the Internet
+	CA        string // PEM of who signs its certificate; empty: nodes know it
+	Connected bool   // what it lacks may be fetched from the Internet
+}
+
+// depotOf is the spec's own depot, else the site's. The site's CA is that of the site's depot and of no other.
+func depotOf(spec v1alpha1.DepotSpec, site Depot) Depot {
+	d := site
+	if spec.URL != "" && spec.URL != site.URL {
+		d.URL, d.CA = spec.URL, ""
+	}
+	if spec.CABundle != "" {
+		d.CA = spec.CABundle
+	}
+	if spec.Connected != nil {
+		d.Connected = *spec.Connected
+	}
+	return d
+}
+
+// MakeRequest says in the tasks' words what a Provisioning asks for. A spec that passed the webhook gives no error.
+func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error) {
 	slots, err := p.Spec.Slots()
 	if err != nil {
 		return contract.Request{}, err
 	}
-	if p.Spec.Depot.URL != "" {
-		depotURL = p.Spec.Depot.URL
-	}
+	depot := depotOf(p.Spec.Depot, site)
 	request := contract.Request{
 		Provisioning:      p.Name,
 		Namespace:         p.Namespace,
@@ -32,7 +51,9 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 		ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
 		SSHUser:           p.Spec.SSH.User,
 		SSHPort:           int(p.Spec.SSH.Port),
-		DepotURL:          depotURL,
+		DepotURL:          depot.URL,
+		DepotCA:           depot.CA,
+		Connected:         depot.Connected,
 		OSImage:           makeOSImage(p.Spec.OSImage),
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 	}
@@ -55,7 +76,9 @@ func MakeRequest(p *v1alpha1.Provisioning, depotURL string) (contract.Request, e
 // the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
 // installed, and the image for hosts that are to come.
 func Digest(r contract.Request) (string, error) {
-	r.UID, r.SSHUser, r.SSHPort, r.DepotURL, r.OSImage = "", "", 0, "", nil
+	r.UID, r.SSHUser, r.SSHPort, r.OSImage = "", "", 0, nil
+	r.DepotURL, r.DepotCA, r.Connected = "", "", false
+	r.Installed, r.Lost = nil, nil
 	installed := []contract.Set(nil)
 	for _, set := range r.Sets {
 		if set.Standby = 0; set.Active > 0 {

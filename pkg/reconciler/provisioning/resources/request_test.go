@@ -28,7 +28,7 @@ func written(t *testing.T, text string) *v1alpha1.Provisioning {
 
 func requestOf(t *testing.T, p *v1alpha1.Provisioning) contract.Request {
 	t.Helper()
-	request, err := MakeRequest(p, "")
+	request, err := MakeRequest(p, Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestMakeRequestOfABadSpec(t *testing.T) {
 		"masters: [{m: {disks: [{minSize: big}]}}]":              `node m: minSize "big"`,
 		"nodeSets: [{name: s, count: {active: 1}, memory: lot}]": `node set s: memory "lot"`,
 	} {
-		if _, err := MakeRequest(written(t, spec(text)), ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := MakeRequest(written(t, spec(text)), Depot{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}

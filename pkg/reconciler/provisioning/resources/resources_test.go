@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
@@ -64,7 +66,7 @@ func TestMakeRequestSlots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := MakeRequest(provisioning(func(p *v1alpha1.Provisioning) {
 				p.Spec.Masters, p.Spec.Workers = test.masters, test.workers
-			}), "")
+			}), Depot{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +88,7 @@ func TestMakeRequest(t *testing.T) {
 		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
 		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
 	}
-	got, err := MakeRequest(p, "http://site:5000")
+	got, err := MakeRequest(p, Depot{URL: "http://site:5000"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +96,19 @@ func TestMakeRequest(t *testing.T) {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	p.Spec.Depot.URL = "http://own:5000"
-	if got, _ := MakeRequest(p, "http://site:5000"); got.DepotURL != "http://own:5000" {
+	if got, _ := MakeRequest(p, Depot{URL: "http://site:5000"}); got.DepotURL != "http://own:5000" {
 		t.Errorf("depot %s: want the spec's own", got.DepotURL)
 	}
+	p.Spec.Depot.Connected = ptr.To(false)
+	if got, _ := MakeRequest(p, Depot{URL: "https://site:5443", CA: "the site's", Connected: true}); got.DepotCA != "" || got.Connected {
+		t.Errorf("the depot of the spec has CA %q and connected %t of the site's", got.DepotCA, got.Connected)
+	}
+	p.Spec.Depot.URL = ""
+	if got, _ := MakeRequest(p, Depot{URL: "https://site:5443", CA: "the site's", Connected: true}); got.DepotCA != "the site's" || got.DepotURL == "" || got.Connected {
+		t.Errorf("depot %s, CA %q, connected %t: want the site's, closed", got.DepotURL, got.DepotCA, got.Connected)
+	}
 	p.Spec.Masters = masters{{"m1": {HostRequirements: needs{Memory: "much"}}}}
-	if _, err := MakeRequest(p, ""); err == nil || !strings.Contains(err.Error(), "m1") {
+	if _, err := MakeRequest(p, Depot{}); err == nil || !strings.Contains(err.Error(), "m1") {
 		t.Errorf("error %v: want one that names m1", err)
 	}
 }
@@ -107,7 +117,7 @@ func TestMakeRequest(t *testing.T) {
 func TestDigests(t *testing.T) {
 	digests := func(p *v1alpha1.Provisioning, depot string) (string, string) {
 		t.Helper()
-		request, err := MakeRequest(p, depot)
+		request, err := MakeRequest(p, Depot{URL: depot})
 		if err != nil {
 			t.Fatal(err)
 		}

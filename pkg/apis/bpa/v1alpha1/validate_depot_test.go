@@ -1,0 +1,65 @@
+package v1alpha1
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+)
+
+func certificatePEM(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
+}
+
+func TestDepotCA(t *testing.T) {
+	certificate, key := certificatePEM(t)
+	const url = "https://10.60.0.1:5443"
+	for name, d := range map[string]DepotSpec{
+		"one":               {URL: url, CABundle: certificate},
+		"two, a blank line": {URL: url, CABundle: certificate + "\n" + certificate + "\n\n"},
+		"with a remark":     {URL: url, CABundle: "# the depot's\n" + certificate},
+		"the system's":      {URL: url},
+	} {
+		if err := d.validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		d    DepotSpec
+		want string
+	}{
+		"without a URL":    {DepotSpec{CABundle: certificate}, "without the address"},
+		"plain HTTP":       {DepotSpec{URL: "http://10.60.0.1:5000", CABundle: certificate}, "has no certificate to check"},
+		"with a key":       {DepotSpec{URL: url, CABundle: certificate + key}, "something else than certificates"},
+		"a path":           {DepotSpec{URL: url, CABundle: "/etc/ssl/ca.pem"}, "something else than certificates"},
+		"broken":           {DepotSpec{URL: url, CABundle: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"}, "cannot be read"},
+		"a whole store":    {DepotSpec{URL: url, CABundle: strings.Repeat(certificate, 60)}, "bytes are more than"},
+		"text at the end":  {DepotSpec{URL: url, CABundle: certificate + "and more"}, "something else than certificates"},
+		"a template in it": {DepotSpec{URL: url, CABundle: "{{ lookup('file', '/etc/shadow') }}"}, "something else than certificates"},
+	} {
+		err := tc.d.validate()
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "caBundle") {
+			t.Errorf("%s: %v; want %q", name, err, tc.want)
+		}
+	}
+}
