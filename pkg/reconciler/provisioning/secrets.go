@@ -23,11 +23,9 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	if err != nil {
 		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
-	chosen := request.Access.Interface != "" || len(request.Access.Subnets) > 0
 	var unread []string
 	for _, h := range all {
-		known := slices.ContainsFunc(h.NICs, func(n hosts.NIC) bool { return len(n.IPs) > 0 })
-		if h.NetworkUnread && (chosen || !known) {
+		if h.WantsNetworkData("", request.Access) { // a pin can only make it unnecessary
 			unread = append(unread, h.Name)
 		}
 	}
