@@ -61,7 +61,7 @@ func (w *world) words(o obstacle, b *bin, host *Host) string {
 	case bare:
 		return "without an operating system (the request brings no OS image)"
 	case settled:
-		return "installed as another node"
+		return "installed already"
 	case retired:
 		return "about to leave the set"
 	case lacking:

@@ -42,7 +42,7 @@ func (d *domains) room(places, least int, e even) room {
 // even enough is among them.
 func (d *domains) leasts(places int, e even) []int {
 	var found []int
-	for least := d.lowest(places, e); d.supplies(least); least++ {
+	for least := d.lowest(places, e); least <= d.poorest(); least++ {
 		r := d.room(places, least, e)
 		if r.flex < 0 || r.flex == 0 && len(found) > 0 { // nothing that the last one does not allow
 			break
@@ -76,14 +76,4 @@ func (d *domains) lowest(places int, e even) int {
 			return least
 		}
 	}
-}
-
-// supplies reports whether every domain can have so many.
-func (d *domains) supplies(least int) bool {
-	for i, had := range d.had {
-		if had+d.supply[i] < least {
-			return false
-		}
-	}
-	return true
 }

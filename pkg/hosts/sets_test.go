@@ -205,6 +205,10 @@ func TestNoFitExplainsSets(t *testing.T) {
 		{"a rack is poor", []contract.Set{nodeSet("w", 6, 0, over(rack, 1))}, join(small(1, 5, in("r1")), small(6, 1, in("r2")), small(7, 2, in("r3"))),
 			"w (6 nodes): 8 hosts: 8 fit; rack: r2 has 1 fitting host, r3 has 2 fitting hosts, r1 has 5 fitting hosts; " +
 				"maxSkew 1 allows at most 5 nodes of w (maxSkew 2 would do)"},
+		{"what runs counts, however uneven", []contract.Set{nodeSet("w", 5, 0, over(rack, 1))},
+			[]Host{host(1, 1, 1, in("r1"), running("w", 1)), host(2, 1, 1, in("r1"), running("w", 2)), host(3, 1, 1, in("r1"), running("w", 3)), host(4, 1, 1, in("r1")), host(5, 1, 1, in("r2"))},
+			"w (2 nodes): 5 hosts: 3 installed already, 2 fit; rack: r2 has 1 fitting host, r1 has 4 fitting hosts; " +
+				"maxSkew 1 allows at most 4 nodes of w (maxSkew 3 would do)"},
 		{"no label", []contract.Set{nodeSet("w", 1, 0, over(rack, 1))}, small(1, 2),
 			"w (1 node): 2 hosts: 2 fit; rack: no fitting host has this label; maxSkew 1 allows at most 0 nodes of w (without the spread they would have hosts)"},
 		{"no image", []contract.Set{nodeSet("w", 1, 0)}, small(1, 2, isBare),

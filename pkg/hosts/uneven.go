@@ -48,12 +48,24 @@ func (w *world) uneven(bin int, wanted wish, inFull wish) Uneven {
 	for i, name := range b.domains.names {
 		u.Domains = append(u.Domains, Domain{name, b.domains.supply[i] + b.domains.had[i]})
 	}
-	slices.SortStableFunc(u.Domains, func(x, y Domain) int { return cmp.Or(cmp.Compare(x.Hosts, y.Hosts), strings.Compare(x.Name, y.Name)) })
-	for _, d := range u.Domains {
-		u.Most += min(d.Hosts, u.Domains[0].Hosts+u.MaxSkew)
+	least := b.domains.poorest()
+	for i, d := range u.Domains {
+		u.Most += max(b.domains.had[i], min(d.Hosts, least+u.MaxSkew))
 	}
+	slices.SortStableFunc(u.Domains, func(x, y Domain) int { return cmp.Or(cmp.Compare(x.Hosts, y.Hosts), strings.Compare(x.Name, y.Name)) })
 	u.Enough = w.enough(bin, inFull)
 	return u
+}
+
+// poorest is how many hosts the poorest domain offers.
+func (d *domains) poorest() int {
+	least := 0
+	for i, had := range d.had {
+		if n := had + d.supply[i]; i == 0 || n < least {
+			least = n
+		}
+	}
+	return least
 }
 
 // enough is the lowest skew of a bin with which the whole wish can be met, or 0.
