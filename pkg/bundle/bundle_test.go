@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -360,17 +361,18 @@ func write(out io.Writer, content []byte) error {
 	return err
 }
 
-// Everything that is in a depot goes into a bundle and comes out of it.
+// Everything that is in a depot goes into a bundle and comes out of it, what was uploaded at /v1 too.
 func TestExportOfEverything(t *testing.T) {
 	w := newWorld(t)
 	from := connect(t, w.site)
+	upload(t, w.site.URL+"/v1/baremetalcluster/owner/cluster/os_images/Debian.img/content", "an operating system")
 	everything, err := from.Everything(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.list = everything
 	b := open(t, w.pack(t, 0))
-	if len(b.List().Images) != 3 || len(b.List().Files) != 2 {
+	if len(b.List().Images) != 3 || len(b.List().Files) != 3 {
 		t.Errorf("the bundle has %+v", b.List())
 	}
 	other := depottest.Start(t)
@@ -383,6 +385,30 @@ func TestExportOfEverything(t *testing.T) {
 	}
 	if diff := cmp.Diff(everything, got); diff != "" {
 		t.Errorf("what is in the other depot (-want +got):\n%s", diff)
+	}
+	body, _, err := connect(t, other).GetFile(t.Context(), "os_images/owner/cluster/Debian.img")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if text, err := io.ReadAll(body); err != nil || string(text) != "an operating system" {
+		t.Errorf("the uploaded image is %q, %v", text, err)
+	}
+}
+
+func upload(t *testing.T, url, content string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatalf("PUT %s: %s", url, resp.Status)
 	}
 }
 

@@ -3,6 +3,7 @@ package doors
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,10 +18,13 @@ import (
 // Somewhere is the registry in the names of images of which only their place in a depot is known.
 const Somewhere = "depot.local"
 
+// ownRepositories begin the names of repositories in which the depot keeps what was uploaded at /v1. They are written through that door only.
+const ownRepositories = "bpa-depot/"
+
 // maxListed bounds how many artifacts a depot may say it has.
 const maxListed = 100_000
 
-// Everything lists what is in the depot: every tag, and every file with its checksum.
+// Everything lists what is in the depot: every tag, every file with its checksum, and as files what was uploaded at /v1.
 func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
 	var all artifacts.List
 	repositories, err := remote.Catalog(ctx, d.registry, d.options...)
@@ -28,6 +32,9 @@ func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
 		return all, d.explain(fmt.Errorf("list the repositories of %s: %w", d.base, err))
 	}
 	for _, repository := range repositories {
+		if strings.HasPrefix(repository, ownRepositories) {
+			continue
+		}
 		tags, err := d.puller.List(ctx, d.registry.Repo(repository))
 		if isNotFound(err) {
 			continue // a repository that nothing is in any more
@@ -45,10 +52,49 @@ func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
 			}
 		}
 	}
+	if err := d.uploads(ctx, &all); err != nil {
+		return all, fmt.Errorf("list the uploads of %s: %w", d.base, err)
+	}
 	if err := d.folder(ctx, "", &all); err != nil {
 		return all, err
 	}
 	return artifacts.Merge(all)
+}
+
+// uploads lists what came in at /v1, by the paths under which /files has it too.
+func (d *Depot) uploads(ctx context.Context, all *artifacts.List) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+uploadsDoor, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := d.check(resp, http.StatusOK); err != nil {
+		return err
+	}
+	var told struct {
+		Images []struct {
+			Owner    string `json:"owner"`
+			Cluster  string `json:"cluster_name"`
+			Kind     string `json:"kind"`
+			Name     string `json:"image_name"`
+			Size     int64  `json:"image_length"`
+			SHA256   string `json:"sha256"`
+			Complete bool   `json:"upload_complete"`
+		} `json:"images"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 8*artifacts.MaxList)).Decode(&told); err != nil {
+		return err
+	}
+	for _, i := range told.Images {
+		if i.Complete {
+			all.Files = append(all.Files, artifacts.File{Path: path.Join(i.Kind, i.Owner, i.Cluster, i.Name), SHA256: i.SHA256, Size: i.Size})
+		}
+	}
+	return nil
 }
 
 // folder lists a folder of files: one name a line, folders with a slash at the end.

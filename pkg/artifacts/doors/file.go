@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
@@ -98,8 +100,20 @@ type sized struct {
 	size int64
 }
 
+// uploadsDoor is where ICN's records are.
+const uploadsDoor = "/v1/baremetalcluster"
+
+// door is where a file is read from, and written to: of kind/owner/cluster/name that is /v1, which has a record for it.
+func door(method, path string) string {
+	parts := strings.Split(path, "/")
+	if method == http.MethodPut && len(parts) == 4 && slices.Contains([]string{"binary_images", "container_images", "os_images"}, parts[0]) {
+		return strings.Join([]string{uploadsDoor, url.PathEscape(parts[1]), url.PathEscape(parts[2]), parts[0], url.PathEscape(parts[3]), "content"}, "/")
+	}
+	return "/files/" + (&url.URL{Path: path}).EscapedPath()
+}
+
 func (d *Depot) file(ctx context.Context, method, path string, header http.Header, body *sized) (*http.Response, error) {
-	target := d.base.String() + "/files/" + (&url.URL{Path: path}).EscapedPath()
+	target := d.base.String() + door(method, path)
 	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
 		return nil, err
