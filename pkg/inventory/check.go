@@ -18,6 +18,7 @@ type checked struct {
 	request        contract.Request
 	nodes          []contract.Node
 	addresses      map[string]netip.Addr // by node name
+	second         map[string]netip.Addr // IPv6, by node name, of those that have it besides IPv4
 	pods, services netip.Prefix
 }
 
@@ -42,7 +43,7 @@ var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansib
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
 func check(request contract.Request, nodes []contract.Node) (checked, error) {
-	c := checked{request: request, nodes: nodes, addresses: map[string]netip.Addr{}}
+	c := checked{request: request, nodes: nodes, addresses: map[string]netip.Addr{}, second: map[string]netip.Addr{}}
 	for _, f := range []struct {
 		name, value string
 		pattern     *regexp.Regexp
@@ -113,6 +114,9 @@ func (c *checked) checkNodes() error {
 		if other, dup := owners[ip]; dup {
 			return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
 		}
+		if err := c.checkSecond(node, owners); err != nil {
+			return err
+		}
 		c.addresses[node.Name], owners[ip] = ip, node.Name
 		if slices.Contains(node.Roles, contract.RoleControlPlane) {
 			masters++
@@ -146,6 +150,22 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 		}
 	}
 	return ip.Unmap(), err
+}
+
+// checkSecond looks at a node's second address, if it has one.
+func (c *checked) checkSecond(node contract.Node, owners map[netip.Addr]string) error {
+	if node.Address6 == "" {
+		return nil
+	}
+	ip, err := netip.ParseAddr(node.Address6)
+	if err != nil || !ip.Is6() || ip.Is4In6() || ip.Zone() != "" || !ip.IsGlobalUnicast() {
+		return fmt.Errorf("node %q: its second address %q is no IPv6 address that other machines can reach", node.Name, node.Address6)
+	}
+	if other, dup := owners[ip]; dup {
+		return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
+	}
+	c.second[node.Name], owners[ip] = ip, node.Name
+	return nil
 }
 
 func (c *checked) checkVars() error {

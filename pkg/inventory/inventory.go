@@ -53,7 +53,11 @@ func hostsINI(c checked, masters, etcd, notes []string) []byte {
 	b.WriteString("[all]\n")
 	for _, node := range c.nodes {
 		ip := c.addresses[node.Name]
-		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s\n", node.Name, ip, ip, ip)
+		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s", node.Name, ip, ip, ip)
+		if second, ok := c.second[node.Name]; ok { // kubespray looks at it only if it sets up both families
+			fmt.Fprintf(&b, " ip6=%s access_ip6=%s", second, second)
+		}
+		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\n[all:vars]\nansible_user=%s\nansible_port=%d\n", c.request.SSHUser, c.request.SSHPort)
 	section(&b, "kube_control_plane", masters)

@@ -51,6 +51,7 @@ func TestRenderGolden(t *testing.T) {
 			master("m-1", "10.60.0.1"), master("m-2", "10.60.0.2"), master("m-3", "10.60.0.3"), both("m-4", "10.60.0.4"),
 		}},
 		{"ipv6-addresses", request(), []contract.Node{master("m-1", "fd00::0001"), worker("w-1", "FD00::2")}},
+		{"two-families", request(), []contract.Node{master("m-1", "10.60.0.1"), {Name: "w-1", Roles: []string{contract.RoleWorker}, Address: "10.60.0.2", Address6: "FD00::2"}}},
 		{"from-the-internet", request(func(r *contract.Request) { r.DepotURL = "" }), []contract.Node{both("m-1", "10.60.0.1")}},
 		{"https-depot-and-other-user", request(func(r *contract.Request) {
 			r.DepotURL, r.SSHUser, r.SSHPort = "https://depot.site.example/", "ubuntu", 2222
@@ -150,6 +151,9 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "in the service subnet, mapped", nodes: []contract.Node{both("a", "::ffff:10.233.0.7")}, want: `node "a"`},
 		{name: "same name", nodes: []contract.Node{both("a", "10.60.0.1"), both("a", "10.60.0.2")}, want: "twice"},
 		{name: "same address", nodes: []contract.Node{both("a", "10.60.0.1"), both("b", "::ffff:10.60.0.1")}, want: "a and b have the same address"},
+		{name: "second address of IPv4", nodes: []contract.Node{second(both("a", "10.60.0.1"), "10.60.0.2")}, want: "second address"},
+		{name: "second address with a line", nodes: []contract.Node{second(both("a", "10.60.0.1"), "fd00::1%x\n")}, want: "second address"},
+		{name: "same second address", nodes: []contract.Node{second(both("a", "10.60.0.1"), "fd00::1"), second(both("b", "10.60.0.2"), "fd00::01")}, want: "a and b have the same address"},
 		{name: "no role", nodes: []contract.Node{{Name: "a", Address: "10.60.0.1"}}, want: "no role"},
 		{name: "odd role", nodes: []contract.Node{{Name: "a", Address: "10.60.0.1", Roles: []string{"etcd]\n"}}}, want: "role"},
 	} {
@@ -167,6 +171,11 @@ func TestRenderRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func second(n contract.Node, address string) contract.Node {
+	n.Address6 = address
+	return n
 }
 
 func vars(name string) func(*contract.Request) {
