@@ -55,17 +55,25 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{Digest: rendered.Digest()}, nil
 }
 
-// render makes sure that the nodes are those of this request and not of an earlier one.
+// render makes sure that the nodes are those of this request and not of an earlier one. Standby nodes are left out of both.
 func render(in Input) (inventory.Inventory, error) {
+	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
 	var wanted, got []string
 	for _, slot := range in.Request.Slots {
 		wanted = append(wanted, slot.Name)
 	}
-	for _, node := range in.Nodes {
-		got = append(got, node.Name)
+	for _, set := range in.Request.Sets {
+		wanted = append(wanted, slices.Repeat([]string{set.Name + "-*"}, set.Active)...)
+	}
+	for _, node := range nodes {
+		name := node.Name
+		if node.Set != "" {
+			name = node.Set + "-*" // which numbers, the claim decides
+		}
+		got = append(got, name)
 	}
 	if !slices.Equal(wanted, got) {
 		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are held for %v", wanted, got)
 	}
-	return inventory.Render(in.Request, in.Nodes)
+	return inventory.Render(in.Request, nodes)
 }

@@ -71,6 +71,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Standby nodes are held, and kubespray does not hear of them; which number a node of a set has is not the request's to say.
+func TestStandbyIsLeftOut(t *testing.T) {
+	in := input()
+	in.Request.Sets = []contract.Set{{Name: "w", Active: 2, Standby: 1}}
+	worker := func(name, address string, standby bool) contract.Node {
+		return contract.Node{Name: name, Roles: []string{contract.RoleWorker}, Host: "host-of-" + name, Address: address, Set: "w", Standby: standby}
+	}
+	in.Nodes = append(in.Nodes, worker("w-1", "10.0.0.3", false), worker("w-4", "10.0.0.4", false), worker("w-3", "", true))
+	store := &memory{data: map[string]string{}}
+	if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
+		t.Fatal(err)
+	}
+	if ini := store.data[contract.KeyHostsINI]; !strings.Contains(ini, "w-4 ansible_host=10.0.0.4") || strings.Contains(ini, "w-3") {
+		t.Errorf("want w-4 and no w-3 in:\n%s", ini)
+	}
+	in.Nodes[3].Standby = true
+	if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "hosts are held for [m-1 m-2 w-*]") {
+		t.Errorf("with one worker too few: %v", err)
+	}
+}
+
 func TestRunFails(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
@@ -27,10 +28,11 @@ func Request(dir, namespace, provisioning string) (contract.Request, error) {
 	return r, nil
 }
 
-// Nodes reads the nodes that select-hosts has found hosts for.
+// Nodes reads the nodes that select-hosts has found hosts for and that are to be installed: those on standby are not for the tasks after it.
 func Nodes(dir string) ([]contract.Node, error) {
 	var nodes []contract.Node
-	return nodes, read(dir, contract.KeyNodes, &nodes)
+	err := read(dir, contract.KeyNodes, &nodes)
+	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
 func read(dir, name string, into any) error {

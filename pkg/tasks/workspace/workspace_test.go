@@ -24,14 +24,14 @@ func write(t *testing.T, name, text string) string {
 func TestRequest(t *testing.T) {
 	dir := write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","slots":[{"name":"m-1","cpu":8}]}`)
 	got, err := Request(dir, "site", "edge-1")
-	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Slots: []contract.Slot{{Name: "m-1", CPU: 8}}}
+	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, request (-want +got):\n%s", err, diff)
 	}
 }
 
 func TestNodes(t *testing.T) {
-	got, err := Nodes(write(t, contract.KeyNodes, `[{"name":"m-1","host":"host-1","address":"10.0.0.1"}]`))
+	got, err := Nodes(write(t, contract.KeyNodes, `[{"name":"m-1","host":"host-1","address":"10.0.0.1"},{"name":"w-2","host":"host-2","set":"w","standby":true}]`))
 	if diff := cmp.Diff([]contract.Node{{Name: "m-1", Host: "host-1", Address: "10.0.0.1"}}, got); err != nil || diff != "" {
 		t.Errorf("%v, nodes (-want +got):\n%s", err, diff)
 	}
