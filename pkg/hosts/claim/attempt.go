@@ -50,11 +50,11 @@ func (c *claimant) attempt(ctx context.Context, exact bool) (*Claim, error) {
 			return nil, fmt.Errorf("claim host %s: %w", p.Host, err)
 		}
 	}
-	lost, err := c.check(ctx, d)
+	kept, err := c.check(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{Nodes: d.nodes, Hosts: d.world.facts, Lost: lost, claimant: c, assigned: d.assigned}, nil
+	return &Claim{Nodes: d.nodes, Hosts: d.world.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
 }
 
 // decide reads the world and assigns. What does not work out in a world that may be old is decided again in the real one.
@@ -67,12 +67,18 @@ func (c *claimant) decide(ctx context.Context, exact bool) (decision, error) {
 	return c.assign(ctx, true)
 }
 
+// assign decides in one world. Whose address depends on network data has them read once it is chosen; without an address it then is not chosen again.
 func (c *claimant) assign(ctx context.Context, exact bool) (d decision, err error) {
 	if d.world, err = c.read(ctx, exact); err != nil {
 		return d, err
 	}
-	if d.assigned, err = hosts.Assign(c.request, d.world.facts); err != nil {
-		return d, err
+	for again := true; again; {
+		if d.assigned, err = hosts.Assign(c.request, d.world.facts); err != nil {
+			return d, err
+		}
+		if again, err = c.readNetworks(ctx, d.world, d.assigned); err != nil {
+			return d, err
+		}
 	}
 	d.nodes, err = hosts.Nodes(c.request, d.world.facts, d.assigned)
 	return d, err

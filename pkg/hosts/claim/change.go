@@ -47,7 +47,7 @@ func same(host, changed *metal3.BareMetalHost) bool {
 		reflect.DeepEqual(host.Spec, changed.Spec)
 }
 
-// retire leaves a lost host ours and takes it out of the cluster's nodes.
+// retire leaves a host ours and takes it out of the cluster's nodes.
 func retire(host *metal3.BareMetalHost) {
 	cluster := host.Labels[contract.LabelCluster]
 	dropLabels(host)

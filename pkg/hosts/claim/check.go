@@ -14,8 +14,8 @@ import (
 )
 
 // check looks at our hosts at one moment after the last write, since the world may have been old and there are clients that write consumerRef without
-// looking. All must be ours then. What is ours beyond that is released; what is lost stays, without a node.
-func (c *claimant) check(ctx context.Context, d decision) (lost []string, err error) {
+// looking. All must be ours then. What is ours beyond that is released, if nothing can be left on it.
+func (c *claimant) check(ctx context.Context, d decision) (kept []string, err error) {
 	ours, err := c.ours(ctx)
 	if err != nil {
 		return nil, err
@@ -61,21 +61,22 @@ func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, 
 	return ours, nil
 }
 
-// letGo releases hosts that are ours in excess. A lost one that is not new stays ours: nobody knows what still runs on it. It loses its node, which
-// another host is now, so that it does not come back as that node.
-func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMetalHost) (lost []string, err error) {
+// letGo releases hosts that are ours in excess. One that is lost, or on which the cluster is or may be installed, stays ours, unless it is new: nobody
+// knows what still runs on it. It loses its node, which another host is now, so that it does not come back as that node.
+func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMetalHost) (kept []string, err error) {
 	release := maps.Clone(excess)
 	for name, host := range excess {
-		if _, isNew := c.taken[name]; isNew || !essence(host, c.request).Lost {
+		_, isNew := c.taken[name]
+		if isNew || !essence(host, c.request).Lost && !slices.Contains(c.request.Installed, name) {
 			continue
 		}
 		delete(release, name)
-		lost = append(lost, name)
+		kept = append(kept, name)
 		if _, err := change(ctx, c.client, c.me, name, host, retire); err != nil {
-			return nil, fmt.Errorf("mark host %s as lost: %w", name, err)
+			return nil, fmt.Errorf("take the node from host %s, which stays held: %w", name, err)
 		}
 	}
-	slices.Sort(lost)
+	slices.Sort(kept)
 	_, err = giveBack(ctx, c.client, c.me, release)
-	return lost, err
+	return kept, err
 }

@@ -29,8 +29,9 @@ const (
 type Claim struct {
 	Nodes []contract.Node // those of the slots in the order of the request, then those of the sets
 	Hosts []hosts.Host    // every host of the namespace as it was when the claim was made, for a log
-	// Lost are hosts that are ours and that no node is on any more: they stay ours, without a node, until a person frees or deletes them.
-	Lost []string
+	// Kept are hosts that are ours and no node any more: lost ones, and those on which the cluster may be installed. They stay ours until a person
+	// frees or deletes them, or ends a lost one's quarantine.
+	Kept []string
 
 	claimant *claimant
 	assigned hosts.Assignment
@@ -44,7 +45,7 @@ func World(cache client.Reader) Option {
 	return func(c *claimant) { c.cache = cache }
 }
 
-// Make claims a host for every node of the request, and releases what its Provisioning holds beyond that, but for lost hosts. Hosts without an
+// Make claims a host for every node of the request, and releases what its Provisioning holds beyond that (but see Kept). Hosts without an
 // operating system are asked to get the request's image in the same write. Made twice it changes nothing. When it fails, what it took is given
 // back: the error is a *hosts.NoFit, a *hosts.AddressError, a *MissingSecrets, ErrContested or the API server's. The client must read from the API
 // server.
@@ -81,6 +82,11 @@ func Make(ctx context.Context, c client.Client, request contract.Request, option
 // Undo gives back the hosts that were not ours before the claim was made.
 func (c *Claim) Undo(ctx context.Context) error {
 	return c.claimant.undo(ctx, nil)
+}
+
+// MissingStandby tells, by the name of the set, how many standby hosts no host could be found for.
+func (c *Claim) MissingStandby() map[string]int {
+	return c.assigned.MissingStandby(c.claimant.request)
 }
 
 // pause waits about d, so that claimants who met once do not meet again.

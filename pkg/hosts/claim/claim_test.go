@@ -44,8 +44,10 @@ func host(n int) *metal3.BareMetalHost {
 // site is an API server with so many hosts; meddle changes what it does.
 func site(n int, meddle interceptor.Funcs) client.WithWatch {
 	scheme := runtime.NewScheme()
-	if err := metal3.AddToScheme(scheme); err != nil {
-		panic(err)
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&metal3.BareMetalHost{}).WithInterceptorFuncs(meddle)
 	for i := range n {

@@ -1,0 +1,330 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// wantsSet is a request of edge-1 for a set of workers.
+func wantsSet(active, standby int) contract.Request {
+	r := wants()
+	r.Sets = []contract.Set{{Name: "w", Roles: []string{contract.RoleWorker}, Active: active, Standby: standby}}
+	return r
+}
+
+func get(t *testing.T, c client.Client, name string) *metal3.BareMetalHost {
+	t.Helper()
+	h := &metal3.BareMetalHost{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// edit changes a host as a person would.
+func edit(t *testing.T, c client.Client, name string, change func(*metal3.BareMetalHost)) {
+	t.Helper()
+	h := get(t, c, name)
+	change(h)
+	if err := c.Update(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectLabels(t *testing.T, c client.Client, host string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, get(t, c, host).Labels); diff != "" {
+		t.Errorf("labels of %s (-want +got):\n%s", host, diff)
+	}
+}
+
+func setLabels(node string, standby bool) map[string]string {
+	labels := map[string]string{"rack": "r1", contract.LabelCluster: "edge-1", contract.LabelNode: node, contract.LabelSet: "w", contract.LabelRolePrefix + "worker": "true"}
+	if standby {
+		labels[contract.LabelStandby] = "true"
+	}
+	return labels
+}
+
+func TestLabelsOfSets(t *testing.T) {
+	c := site(2, interceptor.Funcs{})
+	claim, err := Make(ctx, c, wantsSet(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	active, standby := claim.Nodes[0], claim.Nodes[1]
+	if active.Standby || !standby.Standby || standby.Set != "w" {
+		t.Errorf("nodes %+v; want an active one and a standby of set w", claim.Nodes)
+	}
+	expectLabels(t, c, active.Host, setLabels(active.Name, false))
+	expectLabels(t, c, standby.Host, setLabels(standby.Name, true))
+	if _, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}); err != nil {
+		t.Fatal(err)
+	}
+	expectLabels(t, c, standby.Host, map[string]string{"rack": "r1"})
+}
+
+// A lost worker of an installed cluster: the standby takes its place and is no standby any more; the lost host stays ours and is no node.
+func TestLostHostStaysOurs(t *testing.T) {
+	c := site(2, interceptor.Funcs{})
+	first, err := Make(ctx, c, wantsSet(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, standby := first.Nodes[0], first.Nodes[1]
+	edit(t, c, lost.Host, func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{contract.AnnotationQuarantine: "burnt"}
+	})
+	request := wantsSet(1, 1)
+	request.Installed = []string{lost.Host}
+	second, err := Make(ctx, c, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{lost.Host}, second.Kept); diff != "" || len(second.Nodes) != 1 || second.Nodes[0].Host != standby.Host {
+		t.Errorf("nodes %+v, kept (-want +got):\n%s", second.Nodes, diff)
+	}
+	expectLabels(t, c, standby.Host, setLabels(standby.Name, false))
+	expectLabels(t, c, lost.Host, map[string]string{"rack": "r1", contract.LabelCluster: "edge-1"})
+	if got := holders(t, c); len(got) != 2 {
+		t.Errorf("holders %v; the lost host must stay ours", got)
+	}
+	again, err := Make(ctx, c, request)
+	if err != nil || len(again.Kept) != 1 || again.Nodes[0].Name != standby.Name {
+		t.Errorf("a second claim: %v, %+v; want the same", err, again)
+	}
+
+	// A person ends the quarantine: he has seen to the host, and it becomes the missing standby.
+	edit(t, c, lost.Host, func(h *metal3.BareMetalHost) { h.Annotations = nil })
+	request.Installed = nil
+	third, err := Make(ctx, c, request)
+	if err != nil || len(third.Kept) != 0 || len(third.Nodes) != 2 {
+		t.Fatalf("after the quarantine: %v, %+v", err, third)
+	}
+	if third.Nodes[0].Host != standby.Host || !third.Nodes[1].Standby {
+		t.Errorf("after the quarantine the nodes are %+v", third.Nodes)
+	}
+}
+
+func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
+	c := site(3, interceptor.Funcs{})
+	if _, err := Make(ctx, c, wants("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	request := wants("a")
+	request.Installed = []string{"host-2"}
+	claim, err := Make(ctx, c, request)
+	if err != nil || !cmp.Equal([]string{"host-2"}, claim.Kept) {
+		t.Errorf("Make: %v, kept %v; want host-2 kept", err, claim.Kept)
+	}
+	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/"})
+}
+
+// A claim is decided on a cache that knows nothing of what happened since; the writes and one look back find out.
+func TestMakeOnAnOldWorld(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		hosts  int
+		before func(t *testing.T, c client.Client) // the cache's world
+		since  func(t *testing.T, c client.Client)
+		want   map[string]string // nil: NoFit
+	}{
+		{"taken since", 2, nil, func(t *testing.T, c client.Client) { expectNoError(t, seize(c, "host-1", "machine-1")) },
+			map[string]string{"host-1": "machine-1/", "host-2": "edge-1/a"}},
+		{"all taken since", 1, nil, func(t *testing.T, c client.Client) { expectNoError(t, seize(c, "host-1", "machine-1")) }, nil},
+		{"free since", 1, func(t *testing.T, c client.Client) { expectNoError(t, seize(c, "host-1", "machine-1")) },
+			func(t *testing.T, c client.Client) {
+				edit(t, c, "host-1", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef = nil })
+			},
+			map[string]string{"host-1": "edge-1/a"}},
+		{"ours, and lost since", 2, claimsA, func(t *testing.T, c client.Client) {
+			expectNoError(t, seize(c, "host-1", "machine-1"))
+		}, map[string]string{"host-1": "machine-1/a", "host-2": "edge-1/a"}},
+		{"ours, and still", 2, claimsA, func(*testing.T, client.Client) {}, map[string]string{"host-1": "edge-1/a"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := site(tc.hosts, interceptor.Funcs{})
+				if tc.before != nil {
+					tc.before(t, c)
+				}
+				cache := snapshot(t, c)
+				tc.since(t, c)
+				_, err := Make(t.Context(), c, wants("a"), World(cache))
+				var nofit *hosts.NoFit
+				if (tc.want == nil) != errors.As(err, &nofit) || tc.want != nil && err != nil {
+					t.Fatalf("Make: %v", err)
+				}
+				if tc.want != nil {
+					expectHolders(t, c, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func claimsA(t *testing.T, c client.Client) {
+	t.Helper()
+	_, err := Make(ctx, c, wants("a"))
+	expectNoError(t, err)
+}
+
+func expectNoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// snapshot is a cache that stands still.
+func snapshot(t *testing.T, c client.Client) client.Reader {
+	t.Helper()
+	var list metal3.BareMetalHostList
+	expectNoError(t, c.List(ctx, &list))
+	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, into client.ObjectList, opts ...client.ListOption) error {
+			if all, ok := into.(*metal3.BareMetalHostList); ok {
+				list.DeepCopyInto(all)
+			}
+			return nil
+		},
+	})
+}
+
+// People and Metal3 write to hosts at any time. Only what the request looks at makes a claim decide again.
+func TestMakeBearsLabels(t *testing.T) {
+	for label, lists := range map[string]int32{"theirs": 3, "rack": 4} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var count atomic.Int32
+				meddle := onPatch(2, func(c client.WithWatch, name string) error {
+					h := &metal3.BareMetalHost{}
+					if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
+						return err
+					}
+					h.Labels[label] = "r2"
+					return c.Update(ctx, h)
+				})
+				meddle.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					count.Add(1)
+					return c.List(ctx, list, opts...)
+				}
+				c := site(3, meddle)
+				request := wants("a", "b")
+				request.Slots[1].Labels = []contract.LabelTerm{{Key: "rack", Operator: "Exists"}}
+				if _, err := Make(t.Context(), c, request); err != nil {
+					t.Fatal(err)
+				}
+				if got := count.Load(); got != lists {
+					t.Errorf("%d lists; want %d", got, lists)
+				}
+			})
+		})
+	}
+}
+
+// bareSite has hosts that Metal3 calls available, and the Secrets named.
+func bareSite(t *testing.T, n int, meddle interceptor.Funcs, secrets ...string) client.WithWatch {
+	t.Helper()
+	c := site(n, meddle)
+	for i := range n {
+		h := get(t, c, fmt.Sprintf("host-%d", i+1))
+		h.Status.Provisioning.State = metal3.StateAvailable
+		expectNoError(t, c.Status().Update(ctx, h))
+	}
+	for _, name := range secrets {
+		expectNoError(t, c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}))
+	}
+	return c
+}
+
+func wantsImage(names ...string) contract.Request {
+	r := wants(names...)
+	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2", UserData: "$(node)-user"}
+	return r
+}
+
+func TestBareHostsGetTheImageWithTheClaim(t *testing.T) {
+	var patches atomic.Int32
+	c := bareSite(t, 2, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			patches.Add(1)
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	}, "a-user", "b-user")
+	for range 2 { // the second finds all done
+		if _, err := Make(ctx, c, wantsImage("a", "b")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if patches.Load() != 2 {
+		t.Errorf("%d patches; want one per host", patches.Load())
+	}
+	h := get(t, c, "host-1")
+	if h.Spec.Image == nil || h.Spec.Image.URL != "http://depot/jammy.qcow2" || h.Spec.UserData.Name != "a-user" || !h.Spec.Online || h.Spec.ConsumerRef == nil {
+		t.Errorf("host-1 is %+v", h.Spec)
+	}
+	if released, err := Release(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1"}); err != nil || len(released) != 1 {
+		t.Fatal(released, err)
+	}
+	if diff := cmp.Diff(metal3.BareMetalHostSpec{}, get(t, c, "host-1").Spec); diff != "" || patches.Load() != 3 {
+		t.Errorf("%d patches, spec after release (-before +after):\n%s", patches.Load(), diff)
+	}
+}
+
+func TestHostsWithAnOSKeepIt(t *testing.T) {
+	c := site(1, interceptor.Funcs{}) // externally provisioned
+	if _, err := Make(ctx, c, wantsImage("a")); err != nil {
+		t.Fatal(err)
+	}
+	if h := get(t, c, "host-1"); h.Spec.Image != nil || h.Annotations[contract.AnnotationOSImage] != "" {
+		t.Errorf("host-1 has one and gets another: %+v", h.Spec)
+	}
+}
+
+func TestMissingSecretsTouchNothing(t *testing.T) {
+	c := bareSite(t, 3, interceptor.Funcs{}, "b-user")
+	_, err := Make(ctx, c, wantsImage("a", "b", "c"))
+	var missing *MissingSecrets
+	if !errors.As(err, &missing) || !strings.HasSuffix(err.Error(), "create a-user, c-user") {
+		t.Errorf("Make: %v; want both missing Secrets named", err)
+	}
+	expectHolders(t, c, map[string]string{})
+}
+
+// SIP's fault 6: one host without its network Secret blocked a request that others could serve.
+func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
+	c := site(2, interceptor.Funcs{})
+	for n, name := range []string{"host-1", "host-2"} {
+		edit(t, c, name, func(h *metal3.BareMetalHost) {
+			h.Spec.NetworkData = &corev1.SecretReference{Name: fmt.Sprintf("net-%d", n+1)}
+		})
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "net-2", Namespace: namespace}, Data: map[string][]byte{"networkData": []byte(
+		`{"links":[{"id":"l","type":"phy","ethernet_mac_address":"02:00:00:00:00:02"}],"networks":[{"id":"oam","type":"ipv4","link":"l","ip_address":"10.9.0.2","netmask":"255.255.255.0"}]}`)}}
+	expectNoError(t, c.Create(ctx, secret))
+	request := wants("a")
+	request.Access.Interface = "oam"
+	claim, err := Make(ctx, c, request)
+	if err != nil || claim.Nodes[0].Host != "host-2" || claim.Nodes[0].Address != "10.9.0.2" {
+		t.Fatalf("Make: %v, %+v; want host-2 at its address from the network data", err, claim)
+	}
+	if err := claim.Refresh(ctx); err != nil || claim.Nodes[0].Address != "10.9.0.2" {
+		t.Errorf("Refresh: %v, %+v", err, claim.Nodes)
+	}
+}

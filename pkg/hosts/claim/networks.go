@@ -1,0 +1,57 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/hosts/networkdata"
+)
+
+// readNetworks reads the network data of those chosen hosts whose address depends on them, and tells whether there were any. Data that are not there or
+// make no sense give no address: such a host stands in nobody's way.
+func (c *claimant) readNetworks(ctx context.Context, w world, assigned hosts.Assignment) (some bool, err error) {
+	byName := map[string]*hosts.Host{}
+	for i := range w.facts {
+		byName[w.facts[i].Name] = &w.facts[i]
+	}
+	for _, p := range assigned {
+		host := byName[p.Host]
+		if !host.NetworkUnread || !host.WantsNetworkData(p.MAC, c.request.Access) {
+			continue
+		}
+		secret := &corev1.Secret{}
+		name := facts.NetworkDataSecret(w.objects[p.Host])
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: c.request.Namespace, Name: name}, secret)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("read the network data of host %s in Secret %s: %w", p.Host, name, err)
+		}
+		if host.NetworkData, err = networkdata.OfSecret(secret.Data); err != nil {
+			host.NetworkData = nil
+		}
+		host.NetworkUnread, some = false, true
+	}
+	return some, nil
+}
+
+// Refresh reads the addresses of the nodes again, which a host that is given an operating system may get only with it.
+func (c *Claim) Refresh(ctx context.Context) error {
+	w, err := c.claimant.read(ctx, true)
+	if err != nil {
+		return err
+	}
+	if _, err := c.claimant.readNetworks(ctx, w, c.assigned); err != nil {
+		return err
+	}
+	nodes, err := hosts.Nodes(c.claimant.request, w.facts, c.assigned)
+	if err != nil {
+		return err
+	}
+	c.Nodes, c.Hosts = nodes, w.facts
+	return nil
+}
