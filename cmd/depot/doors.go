@@ -117,7 +117,7 @@ func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, e
 func howToWrite(c config) string {
 	text := "Write"
 	if c.tlsListen != "" {
-		text += " over TLS at " + c.tlsListen + " with a token"
+		text += " over TLS (--tls-listen=" + c.tlsListen + ") with a token"
 	}
 	if c.localListen != "" {
 		if c.tlsListen != "" {
