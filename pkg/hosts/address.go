@@ -18,12 +18,12 @@ const (
 // Addresses are those by which a host is reached: the first one, and the one of the other family if it has both, else the zero Addr. If there is
 // no first one, why says so in words that complete "host-1 is ...". The first rule that gives an address decides:
 //
-//  1. the network card with the given MAC address, which a slot is pinned to;
+//  1. the network card with the given MAC address, which a slot is pinned to, if it has one;
 //  2. the network or link of the host's network data that access.Interface names: without it there is no address;
 //  3. an address in access.Subnets[0], of the boot card, of another card, or of the network data; without one, and with one elsewhere by rule 2, there
 //     is none, unless a card is pinned;
 //  4. the boot card;
-//  5. the network data, if they give but one address of a family;
+//  5. the network data: of the pinned card, or if they give but one address of a family;
 //  6. the only card that has addresses.
 //
 // IPv4 comes before IPv6, unless access.Subnets says otherwise. The second address is in access.Subnets[1], and must be, if that is given and no card
@@ -99,25 +99,30 @@ func (h *Host) choose(mac string, access contract.Access) (addresses []netip.Add
 	if boot := h.onBootCard(); len(boot) > 0 {
 		return boot, ""
 	}
+	if pinned := h.onData(mac); len(pinned) > 0 {
+		return pinned, ""
+	}
 	if h.NetworkUnread || len(h.NetworkData) > 0 {
 		return h.onNetwork("")
 	}
 	return h.onOnlyCard()
 }
 
-// onCard are the addresses of a card, as Metal3 saw them, else as the network data set them.
+// onCard are the addresses of a card, as Metal3 saw them.
 func (h *Host) onCard(mac string) []netip.Addr {
-	if mac == "" {
-		return nil
-	}
 	for i := range h.NICs {
-		if h.NICs[i].MAC == mac && len(h.NICs[i].IPs) > 0 {
+		if mac != "" && h.NICs[i].MAC == mac {
 			return h.NICs[i].IPs
 		}
 	}
+	return nil
+}
+
+// onData are the addresses that the network data give a card.
+func (h *Host) onData(mac string) []netip.Addr {
 	var found []netip.Addr
 	for _, n := range h.NetworkData {
-		if n.MAC == mac {
+		if mac != "" && n.MAC == mac {
 			found = append(found, n.IP)
 		}
 	}
