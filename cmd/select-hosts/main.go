@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -51,23 +52,25 @@ func main() {
 	})
 }
 
-// callLimit bounds one call to the API server.
+// callLimit bounds one call to the API server, and has a watch begin anew.
 const callLimit = 30 * time.Second
 
 // hostClient reads and writes hosts at the API server of this pod, or at that of $KUBECONFIG, without a cache.
-func hostClient() (client.Client, error) {
+func hostClient() (client.WithWatch, error) {
 	config, err := apiServer()
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout = callLimit
-	config.QPS, config.Burst = 50, 100 // the default, 5 a second, takes long for a large cluster
+	config.QPS, config.Burst = 200, 400 // the default, 5 a second, takes long for a large cluster; the API server defends itself
 	config.UserAgent = "bpa-" + contract.TaskSelectHosts
 	scheme := runtime.NewScheme()
-	if err := metal3.AddToScheme(scheme); err != nil {
-		return nil, err
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
 	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
 func apiServer() (*rest.Config, error) {

@@ -6,37 +6,84 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
-// tell prints which host has become which node.
-func tell(log io.Writer, slots []contract.Slot, claimed *claim.Claim) {
+// tell prints which host has become which node, and what else is held.
+func tell(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	byName := map[string]hosts.Host{}
 	for _, host := range claimed.Hosts {
 		byName[host.Name] = host
 	}
-	fmt.Fprintf(log, "Hosts held for it: %d\n\n", len(claimed.Nodes))
-	t := table(log, "NODE", "ROLES", "NEEDS", "HOST", "CPUS", "MEMORY", "ADDRESS")
-	for i, node := range claimed.Nodes {
+	fmt.Fprintf(log, "Hosts held for it: %d\n\n", len(claimed.Nodes)+len(claimed.Kept))
+	heads := []string{"NODE", "ROLES", "NEEDS", "HOST", "CPUS", "MEMORY", "ADDRESS"}
+	if len(request.Sets) > 0 {
+		heads = append(heads, "DOMAIN", "STATE")
+	}
+	t := table(log, heads...)
+	for _, node := range claimed.Nodes {
 		host := byName[node.Host]
-		row(t, node.Name, strings.Join(node.Roles, ","), needs(slots[i]), node.Host, fmt.Sprint(host.CPU), hosts.Memory(host.Memory), node.Address)
+		cells := []string{node.Name, strings.Join(node.Roles, ","), needs(request, node), node.Host, fmt.Sprint(host.CPU), hosts.Memory(host.Memory), cmp.Or(node.Address, "-")}
+		if len(request.Sets) > 0 {
+			cells = append(cells, domain(request, node, host), state(node))
+		}
+		row(t, cells...)
 	}
 	t.Flush()
-}
-
-func needs(slot contract.Slot) string {
-	parts := []string{}
-	for _, part := range []string{slot.MAC, hosts.Needs(slot)} {
-		if part != "" {
-			parts = append(parts, part)
+	for _, set := range request.Sets {
+		if n := claimed.MissingStandby()[set.Name]; n > 0 {
+			fmt.Fprintf(log, "\nStandby hosts that set %s lacks, since no host fits: %d\n", set.Name, n)
 		}
 	}
+	for _, name := range claimed.Kept {
+		fmt.Fprintf(log, "\nHost %s stays held and is no node any more (%s). To free it, see that nothing runs on it and end its quarantine, or remove its spec.consumerRef.\n",
+			name, cmp.Or(byName[name].Unusable, "the cluster may be installed on it"))
+	}
+}
+
+func needs(request contract.Request, node contract.Node) string {
+	parts := []string{}
+	for _, slot := range request.Slots {
+		if slot.Name == node.Name {
+			parts = append(parts, slot.MAC, hosts.Needs(slot))
+		}
+	}
+	if set := setOf(request, node); set != nil {
+		parts = append(parts, hosts.Needs(contract.Slot{Needs: set.Needs}))
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	return cmp.Or(strings.Join(parts, ", "), "any")
+}
+
+func setOf(request contract.Request, node contract.Node) *contract.Set {
+	for i := range request.Sets {
+		if request.Sets[i].Name == node.Set {
+			return &request.Sets[i]
+		}
+	}
+	return nil
+}
+
+// domain is where a node of a set that is spread is, such as its rack.
+func domain(request contract.Request, node contract.Node, host hosts.Host) string {
+	if set := setOf(request, node); set != nil && set.Spread != nil {
+		return cmp.Or(host.Labels[set.Spread.TopologyKey], "none")
+	}
+	return "-"
+}
+
+func state(node contract.Node) string {
+	if node.Standby {
+		return "standby"
+	}
+	return "active"
 }
 
 // Bounds of the explanation: a site can have very many hosts.
@@ -53,12 +100,34 @@ func explain(log io.Writer, err error) {
 	}
 	for i, unmet := range nofit.Unmet {
 		if i == explained {
-			fmt.Fprintf(log, "\n%d more nodes have no host either.\n", len(nofit.Unmet)-explained)
-			return
+			fmt.Fprintf(log, "\n%d more kinds of nodes cannot have a host at the same time.\n", len(nofit.Unmet)-explained)
+			break
 		}
-		fmt.Fprintf(log, "\nNo host for %s (%s):\n\n", unmet.Slot, cmp.Or(unmet.Needs, unmet.Why))
+		fmt.Fprintf(log, "\nNo host for %s (%s):\n\n", nodesOf(unmet), cmp.Or(unmet.Needs, unmet.Why))
 		explainSlot(log, nofit.Hosts, unmet)
 	}
+	for _, uneven := range nofit.Spread {
+		fmt.Fprintf(log, "\nThe spread of set %s stands against it: maxSkew %d allows at most %d nodes.\n\n", uneven.Set, uneven.MaxSkew, uneven.Most)
+		t := table(log, strings.ToUpper(uneven.TopologyKey), "HOSTS THAT FIT")
+		for _, d := range uneven.Domains {
+			row(t, d.Name, fmt.Sprint(d.Hosts))
+		}
+		t.Flush()
+	}
+	if len(nofit.Fitting) > 0 {
+		fmt.Fprintf(log, "\nHosts that could be one of them: %s\n", outcome.Cut(strings.Join(nofit.Fitting, ", "), contract.MaxText))
+	}
+	if len(nofit.Also) > 0 {
+		fmt.Fprintf(log, "\nWithout a host too: %s\n", outcome.Cut(strings.Join(nofit.Also, ", "), contract.MaxText))
+	}
+}
+
+// nodesOf names a slot, or the nodes of a set that are meant.
+func nodesOf(unmet hosts.Unmet) string {
+	if unmet.Of <= 1 {
+		return unmet.Slot
+	}
+	return fmt.Sprintf("%d of %d nodes of %s", unmet.Nodes, unmet.Of, unmet.Slot)
 }
 
 func explainSlot(log io.Writer, all []hosts.Host, unmet hosts.Unmet) {

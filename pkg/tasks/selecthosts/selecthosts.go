@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
@@ -35,7 +36,7 @@ func (o Output) Results() map[string]string {
 
 // Ports are what the task works with.
 type Ports struct {
-	Hosts     client.Client // reads from the API server, not from a cache
+	Hosts     client.WithWatch // reads from the API server, not from a cache
 	Inventory Inventory
 	Log       io.Writer
 }
@@ -45,22 +46,44 @@ type Inventory interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run claims the hosts, all or none, and stores the nodes. Run twice it changes nothing.
+// Run claims the hosts, all or none, waits until each has an operating system, and stores the nodes. Run twice it changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
-	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, len(in.Request.Slots))
+	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, wanted(in.Request))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
 	if err != nil {
 		explain(ports.Log, err)
 		return Output{}, because(err)
 	}
-	if err := store(ctx, ports.Inventory, claimed.Nodes); err != nil {
+	if err := complete(ctx, in.Request, claimed, ports); err != nil {
 		if failed := claimed.Undo(ctx); failed != nil {
 			err = fmt.Errorf("%w; then %w", err, failed)
 		}
 		return Output{}, because(err)
 	}
-	tell(ports.Log, in.Request.Slots, claimed)
+	tell(ports.Log, in.Request, claimed)
 	return output(claimed.Nodes), nil
+}
+
+// wanted is how many nodes a request asks for.
+func wanted(request contract.Request) int {
+	n := len(request.Slots)
+	for _, set := range request.Sets {
+		n += set.Active + set.Standby
+	}
+	return n
+}
+
+// complete makes of hosts that are held nodes that can be installed. What fails here has the hosts given back, and what was put on them taken off.
+func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
+	if request.OSImage != nil {
+		if err := imaging.Await(ctx, ports.Hosts, request, claimed.Nodes, ports.Log); err != nil {
+			return err
+		}
+		if err := claimed.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return store(ctx, ports.Inventory, claimed.Nodes)
 }
 
 func store(ctx context.Context, inventory Inventory, nodes []contract.Node) error {
@@ -83,11 +106,17 @@ func output(nodes []contract.Node) Output {
 func because(err error) error {
 	var nofit *hosts.NoFit
 	var address *hosts.AddressError
+	var imaged *imaging.Failed
+	var secrets *claim.MissingSecrets
 	switch {
 	case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
 		return outcome.Because(contract.ReasonHostsNotAvailable, err)
 	case errors.As(err, &address):
 		return &outcome.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}
+	case errors.As(err, &imaged):
+		return &outcome.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
+	case errors.As(err, &secrets):
+		return outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	return outcome.Because(apierror.Reason(err), err)
 }

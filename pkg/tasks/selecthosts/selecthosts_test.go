@@ -64,7 +64,7 @@ func sameAddress(h *metal3.BareMetalHost) {
 	h.Status.HardwareDetails.NIC[0].IP = "10.0.0.1"
 }
 
-func site(meddle interceptor.Funcs, all ...client.Object) client.Client {
+func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {
 		panic(err)
@@ -75,7 +75,7 @@ func site(meddle interceptor.Funcs, all ...client.Object) client.Client {
 func request() contract.Request {
 	return contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "p1", Slots: []contract.Slot{
 		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, MAC: "02:00:00:00:00:02"},
-		{Name: "worker-1", Roles: []string{contract.RoleWorker}, CPU: 8, Memory: 16 << 30},
+		{Name: "worker-1", Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 8, Memory: 16 << 30}},
 	}}
 }
 
@@ -151,7 +151,7 @@ func TestRunFails(t *testing.T) {
 			Reason: contract.ReasonHostsNotAvailable, Message: "worker-1 (8 CPUs, 16Gi): 2 hosts: 1 in error state, 1 needed for other nodes",
 		}},
 		{"one address on two hosts", interceptor.Funcs{}, []client.Object{host(1), host(2, sameAddress)}, nil, contract.Failure{
-			Reason: contract.ReasonAddressMissing, Host: "worker-1", Message: "host host-1, chosen for worker-1, has the address 10.0.0.1",
+			Reason: contract.ReasonHostsNotAvailable, Message: "host host-2 with the MAC address 02:00:00:00:00:02 is sharing its address with host-1",
 		}},
 		{"the API server is away", listing(apierrors.NewServiceUnavailable("starting")), nil, nil, contract.Failure{
 			Reason: contract.ReasonAPIUnavailable, Message: "list the HardwareData of namespace site",
@@ -197,14 +197,115 @@ No host for master-1 (host host-2 with the MAC address 02:00:00:00:00:02 is held
   HOST    CPUS  MEMORY  ADDRESS   WHY NOT
   host-2  8     16Gi    10.0.0.2  held by Metal3Machine m-1
 
-No host for worker-1 (16 CPUs, 16Gi):
-
-  HOST    CPUS  MEMORY  ADDRESS   WHY NOT
-  host-1  8     16Gi    10.0.0.1  below 16 CPUs
-  host-2  8     16Gi    10.0.0.2  held by Metal3Machine m-1
-  host-3  8     16Gi    10.0.0.3  in error state
+Without a host too: worker-1
 `
 	if diff := cmp.Diff(want, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+func set(active, standby int, spread *contract.Spread) contract.Request {
+	return contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "p1", Sets: []contract.Set{{
+		Name: "w", Roles: []string{contract.RoleWorker}, Active: active, Standby: standby, Needs: contract.Needs{CPU: 8}, Spread: spread,
+	}}}
+}
+
+func inRack(name string) func(*metal3.BareMetalHost) {
+	return func(h *metal3.BareMetalHost) { h.Labels = map[string]string{"rack": name} }
+}
+
+func TestLogOfSets(t *testing.T) {
+	log, racks := &bytes.Buffer{}, &contract.Spread{TopologyKey: "rack", MaxSkew: 1}
+	c := site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r2")), host(3, inRack("r1")))
+	out, err := Run(ctx, Input{set(2, 1, racks)}, Ports{c, &memory{data: map[string]string{}}, log})
+	if err != nil || out.Count != 3 {
+		t.Fatal(out, err)
+	}
+	want := `Nodes that site/edge-1 asks for: 3
+Hosts held for it: 3
+
+  NODE  ROLES   NEEDS   HOST    CPUS  MEMORY  ADDRESS   DOMAIN  STATE
+  w-1   worker  8 CPUs  host-1  8     16Gi    10.0.0.1  r1      active
+  w-2   worker  8 CPUs  host-2  8     16Gi    10.0.0.2  r2      active
+  w-3   worker  8 CPUs  host-3  8     16Gi    10.0.0.3  r1      standby
+`
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+
+	log.Reset()
+	r := set(4, 0, racks)
+	r.Provisioning = "edge-2"
+	c = site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r1")), host(3, inRack("r1")), host(4, inRack("r2")), host(5))
+	if _, err := Run(ctx, Input{r}, Ports{c, &memory{}, log}); err == nil {
+		t.Fatal("four nodes got hosts")
+	}
+	for _, part := range []string{"The spread of set w stands against it: maxSkew 1 allows at most 3 nodes.", "  RACK  HOSTS THAT FIT\n  r2    1\n  r1    3\n"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log does not show %q:\n%s", part, log)
+		}
+	}
+}
+
+// A lost host stays held and the log says what to do.
+func TestLogOfKeptHosts(t *testing.T) {
+	c, log := site(interceptor.Funcs{}, host(1), host(2)), &bytes.Buffer{}
+	ports := Ports{c, &memory{data: map[string]string{}}, log}
+	if _, err := Run(ctx, Input{set(1, 1, nil)}, ports); err != nil {
+		t.Fatal(err)
+	}
+	h := &metal3.BareMetalHost{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "site", Name: "host-1"}, h); err != nil {
+		t.Fatal(err)
+	}
+	h.Annotations = map[string]string{contract.AnnotationQuarantine: "burnt"}
+	if err := c.Update(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	r := set(1, 1, nil)
+	r.Installed = []string{"host-1"}
+	if _, err := Run(ctx, Input{r}, ports); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"Standby hosts that set w lacks, since no host fits: 1", "Host host-1 stays held and is no node any more (in quarantine (burnt))"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log does not show %q:\n%s", part, log)
+		}
+	}
+}
+
+func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
+
+// What Metal3 cannot do fails the task with the host's name, and everything is given back as it was.
+func TestRunFailsIfMetal3Does(t *testing.T) {
+	c := site(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			err := c.Patch(ctx, obj, p, opts...)
+			if h := obj.(*metal3.BareMetalHost); err == nil && h.Spec.Image != nil && h.Name == "host-2" { // as Metal3 would, later
+				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
+				return c.Update(ctx, h)
+			}
+			return err
+		},
+	}, host(1, available), host(2, available))
+	r := request()
+	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2"}
+	_, err := Run(ctx, Input{r}, Ports{c, &memory{}, &bytes.Buffer{}})
+	if err == nil {
+		t.Fatal("Run did not fail")
+	}
+	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "master-1",
+		Message: "host host-2, claimed for master-1, does not get its operating system: provisioning error: checksum mismatch"}
+	if diff := cmp.Diff(want, outcome.FailureOf(err)); diff != "" {
+		t.Errorf("failure (-want +got):\n%s", diff)
+	}
+	var list metal3.BareMetalHostList
+	if err := c.List(ctx, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range list.Items {
+		if h.Spec.Image != nil || h.Spec.ConsumerRef != nil {
+			t.Errorf("%s is left with %+v", h.Name, h.Spec)
+		}
 	}
 }
