@@ -78,13 +78,18 @@ func (w *world) dropSpare(wanted *wish) result {
 // effort bounds how many matchings are made while a wish is tightened: what is not tight then stays as it is.
 const effort = 400
 
-// tighten sets the least number from 0 to most that is still good; most is known to be.
+// tighten sets the least number from 0 to most that is still good; most is known to be. It is expected to be small.
 func (w *world) tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
-	n := sort.Search(most, func(n int) bool {
+	fits := func(n int) bool {
 		try := wanted.copy()
 		change(&try, n)
 		return w.spent < effort && good(try)
-	})
+	}
+	bad, end := -1, 0
+	for end < most && !fits(end) {
+		bad, end = end, min(2*end+1, most)
+	}
+	n := bad + 1 + sort.Search(end-bad-1, func(i int) bool { return fits(bad + 1 + i) })
 	change(wanted, n)
 }
 
