@@ -25,57 +25,50 @@ type door struct {
 	handler  http.Handler
 }
 
-// openDoors listens at every address that was asked for. The local door comes first: who starts the depot mostly means to use that one.
-func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logger) (doors []door, err error) {
-	defer func() {
+// openDoors listens at every address that was asked for.
+func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logger) ([]door, error) {
+	if err := c.checkDoors(); err != nil {
+		return nil, err
+	}
+	encrypt, store, err := withAuthority(c, store, log)
+	if err != nil {
+		return nil, err
+	}
+	guarded, err := withTokens(c, store, log)
+	if err != nil {
+		return nil, err
+	}
+	var doors []door
+	for _, d := range []struct {
+		name, address string
+		handler       http.Handler
+		listen        func() (net.Listener, error)
+	}{
+		{"local", c.localListen, guard.Local(store), func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
+		{"plain", c.listen, guard.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, c.connections) }},
+		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, c.connections)) }},
+	} {
+		if d.address == "" {
+			continue
+		}
+		listener, err := d.listen()
 		if err != nil {
 			closeDoors(doors)
+			return nil, fmt.Errorf("listen on %s: %w", d.address, err)
 		}
-	}()
-	if c.listen == "" && c.tlsListen == "" && c.localListen == "" {
-		return nil, errors.New("no door is open: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine, no token)")
-	}
-	if c.listen != "" && !c.anonymousRead {
-		return nil, errors.New("--listen serves anonymous reads only: with --anonymous-read=false use --tls-listen alone")
-	}
-	add := func(name string, listener net.Listener, handler http.Handler) {
-		doors = append(doors, door{name, listener, handler})
-	}
-	var authority *tlscert.Authority
-	if c.tlsListen != "" {
-		if authority, err = tlscert.Open(filepath.Join(c.root, tlsDir), append(hostOf(c.tlsListen), c.hosts...), tlscert.WithLogger(log)); err != nil {
-			return nil, err
-		}
-		log.Info("who trusts this authority trusts the depot; it is at /ca.crt", "sha256", authority.Fingerprint())
-		store = withAuthority(store, authority)
-	}
-	if c.localListen != "" {
-		listener, err := listenLocal(ctx, c.localListen)
-		if err != nil {
-			return doors, fmt.Errorf("listen on %s: %w", c.localListen, err)
-		}
-		add("local", listener, guard.Local(store))
-	}
-	if c.listen != "" {
-		listener, err := listenTCP(ctx, c.listen, c.connections)
-		if err != nil {
-			return doors, fmt.Errorf("listen on %s: %w", c.listen, err)
-		}
-		add("plain", listener, guard.ReadOnly(store, howToWrite(c)))
-	}
-	if c.tlsListen != "" {
-		guarded, err := withTokens(c, store, log)
-		if err != nil {
-			return doors, err
-		}
-		listener, err := listenTCP(ctx, c.tlsListen, c.connections)
-		if err != nil {
-			return doors, fmt.Errorf("listen on %s: %w", c.tlsListen, err)
-		}
-		// HTTP/1.1 alone: the depot's traffic is few large streams, which HTTP/2 makes slower.
-		add("tls", tls.NewListener(listener, authority.Config()), guarded)
+		doors = append(doors, door{d.name, listener, d.handler})
 	}
 	return doors, nil
+}
+
+func (c config) checkDoors() error {
+	if c.listen == "" && c.tlsListen == "" && c.localListen == "" {
+		return errors.New("no door is open: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine, no token)")
+	}
+	if c.listen != "" && !c.anonymousRead {
+		return errors.New("--listen serves anonymous reads only: with --anonymous-read=false use --tls-listen alone")
+	}
+	return nil
 }
 
 func closeDoors(doors []door) {
@@ -84,15 +77,33 @@ func closeDoors(doors []door) {
 	}
 }
 
-func withAuthority(store http.Handler, authority *tlscert.Authority) http.Handler {
+// withAuthority makes the depot's identity if there is a TLS door: it encrypts that one, and is handed out at all of them.
+func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func(net.Listener, error) (net.Listener, error), all http.Handler, err error) {
+	if c.tlsListen == "" {
+		return nil, store, nil
+	}
+	authority, err := tlscert.Open(filepath.Join(c.root, tlsDir), append(hostOf(c.tlsListen), c.hosts...), tlscert.WithLogger(log))
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Info("who trusts this authority trusts the depot; it is at /ca.crt", "sha256", authority.Fingerprint())
 	mux := http.NewServeMux()
 	mux.Handle("GET /ca.crt", authority)
 	mux.Handle("/", store)
-	return mux
+	return func(plain net.Listener, err error) (net.Listener, error) {
+		if err != nil {
+			return nil, err
+		}
+		// HTTP/1.1 alone: the depot's traffic is few large streams, which HTTP/2 makes slower.
+		return tls.NewListener(plain, authority.Config()), nil
+	}, mux, nil
 }
 
-// withTokens guards the store; without a Kubernetes to ask, the door is for reading.
+// withTokens guards the store for the TLS door; without a Kubernetes to ask, that one is for reading.
 func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, error) {
+	if c.tlsListen == "" {
+		return nil, nil
+	}
 	command := "kubectl create token ACCOUNT -n NAMESPACE"
 	if c.audience != "" {
 		command += " --audience=" + c.audience
