@@ -5,8 +5,8 @@
 // Invariant: nothing outside the root directory is ever read or written, and
 // memory use does not depend on the size of what is stored.
 //
-// In this version every request is served without TLS and without asking who
-// sends it, pushes included: listen only on an address that the site trusts.
+// It asks nobody who they are, and lets everybody write: package guard decides
+// what gets here, and package tlscert makes the identity for TLS.
 //
 // It must not import Kubernetes or Knative packages: the depot is built and
 // started before there is a cluster.
