@@ -24,16 +24,26 @@ type At struct {
 // partSize is how much of an upload is held in memory on its way to S3.
 const partSize = 8 << 20
 
+// A finished upload is copied within S3 to its place, in parts of this size and
+// so many at once.
+const (
+	copySize = 64 << 20
+	copies   = 16
+)
+
 // Open keeps everything in a bucket, which must exist.
 func Open(ctx context.Context, at At) (*store.Store, error) {
 	if at.Bucket == "" {
 		return nil, errors.New("the S3 bucket is empty: name one that exists")
 	}
-	driver, err := s3.FromParameters(ctx, map[string]any{
-		"accesskey": at.AccessKey, "secretkey": at.SecretKey,
-		"regionendpoint": at.Endpoint, "region": at.Region, "bucket": at.Bucket,
-		"rootdirectory": "/" + at.Prefix, "secure": !at.Plain, "forcepathstyle": at.Endpoint != "",
-		"chunksize": partSize,
+	// Neither an object ACL nor a storage class is asked for: AWS refuses ACLs in
+	// buckets made as it advises, and other servers know neither.
+	driver, err := s3.New(ctx, s3.DriverParameters{
+		AccessKey: at.AccessKey, SecretKey: at.SecretKey, V4Auth: true,
+		RegionEndpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, RootDirectory: "/" + at.Prefix,
+		Secure: !at.Plain, ForcePathStyle: at.Endpoint != "",
+		ChunkSize: partSize, StorageClass: "NONE",
+		MultipartCopyChunkSize: copySize, MultipartCopyThresholdSize: copySize, MultipartCopyMaxConcurrency: copies,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open S3 bucket %s at %s: %w", at.Bucket, at.Endpoint, err)

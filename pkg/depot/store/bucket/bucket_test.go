@@ -1,0 +1,188 @@
+//go:build integration
+
+package bucket_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
+	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
+)
+
+// server is a real S3 server, Versity's gateway over a directory, that test/s3
+// pins. S3_SERVER names a binary that is built already.
+type server struct {
+	endpoint, dir string
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	binary := os.Getenv("S3_SERVER")
+	if binary == "" {
+		binary = filepath.Join(t.TempDir(), "versitygw")
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/versity/versitygw/cmd/versitygw")
+		build.Dir = "../../../../test/s3"
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build the S3 server: %v\n%s", err, out)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{"http://" + address, t.TempDir()}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	cmd := exec.CommandContext(ctx, binary, "--port", address, "posix", s.dir)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=test-secret")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+		if t.Failed() {
+			t.Logf("the S3 server said:\n%s", out.String())
+		}
+	})
+	s.wait(t)
+	return s
+}
+
+func (s *server) wait(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		resp, err := http.Get(s.endpoint)
+		if err == nil {
+			_ = resp.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the S3 server does not answer: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond) // between two questions
+	}
+}
+
+// bucket makes an empty one; the gateway's buckets are directories.
+func (s *server) bucket(t *testing.T) bucket.At {
+	t.Helper()
+	b := "b" + fmt.Sprint(time.Now().UnixNano())
+	if err := os.Mkdir(filepath.Join(s.dir, b), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return bucket.At{Endpoint: s.endpoint, Region: "us-east-1", Bucket: b, Prefix: "site-1", AccessKey: "test", SecretKey: "test-secret", Plain: true}
+}
+
+func TestStoreInABucket(t *testing.T) {
+	s := startServer(t)
+	storetest.Run(t, func(t *testing.T) *store.Store {
+		opened, err := bucket.Open(t.Context(), s.bucket(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened
+	})
+	t.Run("a depot", func(t *testing.T) { depotInABucket(t, s.bucket(t)) })
+}
+
+// depotInABucket goes through all doors, and through a restart.
+func depotInABucket(t *testing.T, at bucket.At) {
+	dir := t.TempDir()
+	content := strings.Repeat("0123456789abcdef", 1<<16)
+	img, err := random.Image(3<<20, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withDepot(t, dir, at, func(url string) {
+		if err := remote.Write(tag(t, url), img); err != nil {
+			t.Fatal(err)
+		}
+		record := fmt.Sprintf(`{"owner": "o", "image_name": "a", "image_length": %d}`, len(content))
+		do(t, 201, "POST", url+"/v1/baremetalcluster/o/c/os_images", record, "Content-Type", "application/json")
+		do(t, 204, "PATCH", url+"/v1/baremetalcluster/o/c/os_images/a", content[:1000], "Upload-Offset", "0")
+		do(t, 409, "PATCH", url+"/v1/baremetalcluster/o/c/os_images/a", content[:1000], "Upload-Offset", "0")
+	})
+	withDepot(t, dir, at, func(url string) {
+		do(t, 204, "PATCH", url+"/v1/baremetalcluster/o/c/os_images/a", content[1000:], "Upload-Offset", "1000")
+		if got := do(t, 206, "GET", url+"/files/os_images/o/c/a", "", "Range", "bytes=1000000-1000004"); got != content[1000000:1000005] {
+			t.Errorf("range = %q", got)
+		}
+		pulled, err := remote.Image(tag(t, url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(pulled); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func withDepot(t *testing.T, dir string, at bucket.At, use func(url string)) {
+	t.Helper()
+	d, err := depot.New(dir, depot.WithS3(at), depot.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(d)
+	use(server.URL)
+	server.Close()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tag(t *testing.T, url string) name.Tag {
+	t.Helper()
+	ref, err := name.NewTag(strings.TrimPrefix(url, "http://") + "/app:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func do(t *testing.T, want int, method, url, body string, header ...string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != want {
+		t.Fatalf("%s %s = %d %s, %v; want %d", method, url, resp.StatusCode, got, err, want)
+	}
+	return string(got)
+}
