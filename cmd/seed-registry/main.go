@@ -19,25 +19,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/seedregistry"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
 )
 
 type options struct {
-	provisioning, namespace, requestDir, list string
-	playbooksDir, scratchDir, system          string
-	depot, tokenFile, platforms               string
+	request
+	list                             string
+	playbooksDir, scratchDir, system string
+	depotWrite, tokenFile, platforms string
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.provisioning, "provisioning", "", "name of the Provisioning")
-	flag.StringVar(&o.namespace, "namespace", "", "its namespace")
-	flag.StringVar(&o.requestDir, "request-dir", "", "folder with "+contract.KeyRequest)
+	o.request.flags()
 	flag.StringVar(&o.list, "list", "", "file that the step list writes and the step seed reads")
 	flag.StringVar(&o.playbooksDir, "playbooks-dir", "/kubespray", "list: folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: folder to write to")
 	flag.StringVar(&o.system, "system", "", "list: operating system of the hosts as family/distribution/major, such as Debian/Ubuntu/24; empty: packages are not listed")
-	flag.StringVar(&o.depot, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
+	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
 	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
 	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
 	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
@@ -53,7 +51,7 @@ func main() {
 		if !ok {
 			return nil, fmt.Errorf("%q is no step: list and seed are", step)
 		}
-		request, err := workspace.Request(o.requestDir, o.namespace, o.provisioning)
+		request, err := o.request.read()
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +86,8 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	in := seedregistry.Input{List: needed, Depot: request.DepotURL, Connected: request.Connected}
-	if o.depot != "" && in.Depot != "" {
-		in.Depot = o.depot
+	if o.depotWrite != "" && in.Depot != "" {
+		in.Depot = o.depotWrite
 	}
 	if in.Platforms, err = platforms(o.platforms); err != nil {
 		return nil, outcome.Because(contract.ReasonInvalidRequest, err)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+)
+
+// request comes from the run's workspace. Without one it is made up from flags, for a person who asks what a cluster would need.
+type request struct {
+	dir, provisioning, namespace         string
+	kubernetes, network, depot, varsYAML string
+}
+
+func (r *request) flags() {
+	flag.StringVar(&r.provisioning, "provisioning", "", "name of the Provisioning")
+	flag.StringVar(&r.namespace, "namespace", "", "its namespace")
+	flag.StringVar(&r.dir, "request-dir", "", "folder with "+contract.KeyRequest+"; without one, the following flags say what is asked for")
+	flag.StringVar(&r.kubernetes, "kubernetes", "", "Kubernetes version, such as 1.35.4")
+	flag.StringVar(&r.network, "network-plugin", "flannel", "kubespray's kube_network_plugin")
+	flag.StringVar(&r.depot, "nodes-depot", "http://depot.local", "URL of the depot as nodes read from it")
+	flag.StringVar(&r.varsYAML, "vars", "", "file with more kubespray variables, YAML")
+}
+
+func (r *request) read() (contract.Request, error) {
+	if r.dir != "" {
+		return workspace.Request(r.dir, r.namespace, r.provisioning)
+	}
+	if r.kubernetes == "" {
+		return contract.Request{}, fmt.Errorf("neither --request-dir nor --kubernetes says what is asked for")
+	}
+	made := contract.Request{
+		KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot,
+		PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
+		Slots: []contract.Slot{{Name: "master", Roles: []string{contract.RoleControlPlane}}, {Name: "worker", Roles: []string{contract.RoleWorker}}},
+	}
+	if r.varsYAML == "" {
+		return made, nil
+	}
+	text, err := os.ReadFile(r.varsYAML)
+	if err != nil {
+		return made, fmt.Errorf("--vars: %w", err)
+	}
+	made.Vars = map[string]json.RawMessage{}
+	if err := yaml.UnmarshalStrict(text, &made.Vars); err != nil {
+		return made, fmt.Errorf("--vars %s: %w", r.varsYAML, err)
+	}
+	return made, nil
+}
