@@ -147,3 +147,19 @@ func TestUndoing(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusTellsOfHosts: what is wrong with a host is on the page, and standby and lost hosts are no nodes to wait for.
+func TestStatusTellsOfHosts(t *testing.T) {
+	p := provisioning("edge-1")
+	isReady(p)
+	p.Status.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "w-2: host-3 is in quarantine (disk)")
+	p.Status.Nodes = []v1alpha1.NodeStatus{
+		{Name: "m-1", Host: "host-1", State: v1alpha1.NodeReady}, {Name: "w-1", Host: "host-2", State: v1alpha1.NodeInstalling},
+		{Name: "w-2", Host: "host-3", State: v1alpha1.NodeLost, Problem: "in quarantine (disk)"}, {Name: "w-3", Host: "host-4", State: v1alpha1.NodeStandby},
+	}
+	if ready, all := countNodes(p); ready != 1 || all != 2 {
+		t.Errorf("%d of %d nodes are ready, want 1 of 2", ready, all)
+	}
+	w := newTerminal(t, p)
+	w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, "PROBLEM", "Lost        in quarantine (disk)", "Standby", "HostsHealthy", "w-2: host-3 is in quarantine (disk)")
+}
