@@ -2,14 +2,10 @@ package uploads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"time"
-
-	"github.com/tus/tusd/v2/pkg/handler"
-	"github.com/tus/tusd/v2/pkg/memorylocker"
 
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -32,7 +28,7 @@ type Service struct {
 	// segment is how many bytes come between two points at which an upload is
 	// durable and its hash is kept.
 	segment int64
-	locker  *memorylocker.MemoryLocker
+	locks   locks
 }
 
 // segmentSize bounds what has to be read again after a crash.
@@ -40,30 +36,7 @@ const segmentSize = 256 << 20
 
 // New makes a service over a store.
 func New(s *store.Store, g *limits.Gate, i Importer, log *slog.Logger) *Service {
-	return &Service{store: s, gate: g, importer: i, log: log, now: time.Now, segment: segmentSize, locker: memorylocker.New()}
-}
-
-// Lock makes the caller the only one who works on an artifact. Whoever holds
-// the lock is asked by its interrupt to let go; how long we wait for that is
-// ctx's matter.
-func (s *Service) Lock(ctx context.Context, ref artifact.Ref, interrupt func()) (unlock func(), err error) {
-	lock, err := s.locker.NewLock(key(ref))
-	if err != nil {
-		return nil, err
-	}
-	if err := lock.Lock(ctx, interrupt); err != nil {
-		return nil, ErrLocked
-	}
-	return func() { _ = lock.Unlock() }, nil // a lock in memory cannot fail to open
-}
-
-// NewLock is Lock for the tus handler, with an id that TusID made.
-func (s *Service) NewLock(id string) (handler.Lock, error) {
-	k, _, ok := cutTusID(id)
-	if !ok {
-		return nil, handler.ErrNotFound
-	}
-	return s.locker.NewLock(k)
+	return &Service{store: s, gate: g, importer: i, log: log, now: time.Now, segment: segmentSize, locks: newLocks()}
 }
 
 // Create opens an upload for the artifact that the record describes.
@@ -226,38 +199,4 @@ func (s *Service) Recover(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// Expire drops uploads that have rested for longer than the limit.
-func (s *Service) Expire(ctx context.Context) error {
-	limit := s.gate.Limits().Expiry
-	if limit <= 0 {
-		return nil
-	}
-	return s.eachPending(ctx, func(p Pending) error {
-		if p.Digest != "" || s.now().Sub(p.Touched) < limit {
-			return nil
-		}
-		return s.expire(ctx, p.Record.Ref(), limit)
-	})
-}
-
-// expire looks again under the lock, which it does not take from anybody.
-func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Duration) error {
-	busy, cancel := context.WithCancel(ctx)
-	cancel()
-	unlock, err := s.Lock(busy, ref, func() {})
-	if errors.Is(err, ErrLocked) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p, open, err := s.pending(ctx, ref)
-	if err != nil || !open || s.now().Sub(p.Touched) < limit {
-		return err
-	}
-	s.log.Info("an abandoned upload is removed", "artifact", ref.String(), "rested", s.now().Sub(p.Touched).String())
-	return s.Abort(ctx, p)
 }

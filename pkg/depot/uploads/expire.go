@@ -1,0 +1,38 @@
+package uploads
+
+import (
+	"context"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// Expire drops uploads that have rested for longer than the limit.
+func (s *Service) Expire(ctx context.Context) error {
+	limit := s.gate.Limits().Expiry
+	if limit <= 0 {
+		return nil
+	}
+	return s.eachPending(ctx, func(p Pending) error {
+		ref := p.Record.Ref()
+		if p.Digest != "" || s.now().Sub(p.Touched) < limit || s.busy(ref) {
+			return nil
+		}
+		return s.expire(ctx, ref, limit)
+	})
+}
+
+// expire looks again under the lock.
+func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Duration) error {
+	unlock, err := s.Lock(ctx, ref, func() {})
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, open, err := s.pending(ctx, ref)
+	if err != nil || !open || p.Digest != "" || s.now().Sub(p.Touched) < limit {
+		return err
+	}
+	s.log.Info("an abandoned upload is removed", "artifact", ref.String(), "rested", s.now().Sub(p.Touched).String())
+	return s.Abort(ctx, p)
+}
