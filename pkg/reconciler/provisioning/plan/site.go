@@ -203,12 +203,21 @@ func (s Seen) returnable() []string {
 	return names
 }
 
-// InstalledHosts are the held hosts, sorted, on which a node is or may be installed.
+// InstalledHosts are the held hosts, sorted, on which a node is or may be installed; where nobody has written which node is where, or somebody has
+// deleted it, that is all of them.
 func (s Seen) InstalledHosts() []string {
+	if s.installedDigest() == "" && !s.touched() {
+		return nil
+	}
 	var names []string
 	for _, n := range s.Nodes {
-		if !n.Standby && s.Site[n.Host].Ours && (s.installedDigest() != "" || s.touched()) {
+		if !n.Standby && s.Site[n.Host].Ours {
 			names = append(names, n.Host)
+		}
+	}
+	for name, h := range s.Site {
+		if len(s.Nodes) == 0 && h.Ours {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
