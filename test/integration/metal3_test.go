@@ -1,0 +1,199 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
+)
+
+const (
+	imaged      = "metal3" // namespace of this file's hosts
+	metal3Limit = 4 * time.Minute
+	// A host of this name fails when Metal3 in demo mode puts an image on it.
+	failingHost = "demo-validation-error"
+)
+
+// TestMetal3PutsOperatingSystemsOnHosts runs the real Metal3, of which only the part that talks to Ironic is its own stand-in (demo mode):
+// available hosts are claimed, get their image and come back provisioned; released, they are deprovisioned and available again. A host that
+// Metal3 fails on ends the task with Metal3's words, and both hosts are given back.
+func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), metal3Limit)
+	defer stop()
+	c, err := arenaClient(shared.kubeconfig, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	startMetal3(t, ctx)
+	names := []string{"host-1", "host-2", failingHost}
+	for n, name := range names {
+		makeAvailable(t, ctx, c, n+1, name)
+	}
+	awaitHosts(t, ctx, c, names, metal3.StateAvailable)
+	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", imaged, "--from-literal=userData=#cloud-config")
+	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", imaged, "--from-literal=userData=#cloud-config")
+
+	request := contract.Request{
+		Provisioning: "edge-1", Namespace: imaged, UID: "edge-1",
+		OSImage: &contract.OSImage{URL: "http://depot.test/jammy.qcow2", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256", Format: "qcow2", UserData: "$(node)-user"},
+		Slots: []contract.Slot{
+			{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(2)},
+		},
+	}
+	out, log, err := selectHosts(ctx, c, request)
+	if err != nil || out.Hosts != "worker-1=host-1 worker-2=host-2" {
+		t.Fatalf("%+v, %v\n%s", out, err, log)
+	}
+	if !strings.Contains(log, "host-1: provisioned\n") {
+		t.Errorf("the log does not say when host-1 was provisioned:\n%s", log)
+	}
+	awaitHosts(t, ctx, c, names[:2], metal3.StateProvisioned)
+
+	if _, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil {
+		t.Fatal(err)
+	}
+	awaitHosts(t, ctx, c, names[:2], metal3.StateAvailable)
+
+	request.Slots[1].MAC = imagedMAC(3)
+	_, log, err = selectHosts(ctx, c, request)
+	if err == nil {
+		t.Fatalf("a host that fails is provisioned:\n%s", log)
+	}
+	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "worker-2",
+		Message: "host demo-validation-error, claimed for worker-2, does not get its operating system: provisioning error: validation failed"}
+	if got := outcome.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
+		t.Errorf("failure %+v; want %+v", got, want)
+	}
+	awaitHosts(t, ctx, c, names, metal3.StateAvailable) // Metal3 leaves its error on the host, so the next attempt takes another
+	var list metal3.BareMetalHostList
+	if err := c.List(ctx, &list, client.InNamespace(imaged)); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range list.Items {
+		if h.Spec.ConsumerRef != nil || h.Spec.Image != nil || h.Spec.UserData != nil || len(h.Labels) > 0 {
+			t.Errorf("%s is left with %+v, labels %v", h.Name, h.Spec, h.Labels)
+		}
+	}
+}
+
+// kept is an inventory in memory.
+type kept map[string]string
+
+func (k kept) Set(_ context.Context, key, value string) error {
+	k[key] = value
+	return nil
+}
+
+func selectHosts(ctx context.Context, c client.WithWatch, request contract.Request) (selecthosts.Output, string, error) {
+	log := &bytes.Buffer{}
+	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: kept{}, Log: log})
+	return out, log.String(), err
+}
+
+func imagedMAC(n int) string { return fmt.Sprintf("02:00:00:00:01:%02x", n) }
+
+// startMetal3 builds Metal3's operator and runs it on this file's namespace.
+func startMetal3(t *testing.T, ctx context.Context) {
+	t.Helper()
+	const module = "github.com/metal3-io/baremetal-operator"
+	program := filepath.Join(shared.dir, "metal3")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, module)
+	build.Dir = "../metal3"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build Metal3: %v\n%s", err, out)
+	}
+	where := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	where.Dir = "../metal3"
+	dir, err := where.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(strings.TrimSpace(string(dir)), "config", "base", "crds", "bases"))
+	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/hardwaredata.metal3.io", "crd/hostfirmwaresettings.metal3.io")
+	must(t, "", "create", "namespace", imaged)
+
+	log, err := os.Create(filepath.Join(shared.dir, "metal3.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "-demo-mode", "-namespace="+imaged, "-webhook-port=0", "-metrics-addr=0", "-health-addr=127.0.0.1:"+anyPort(t))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.kubeconfig)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Without finalizers, which nobody would remove once Metal3 is gone.
+		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", imaged, "--timeout=25s")
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the end of Metal3's log:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
+}
+
+// makeAvailable enrolls a host whose hardware is known, so that Metal3 need not inspect it: in demo mode all have the same.
+func makeAvailable(t *testing.T, ctx context.Context, c client.Client, n int, name string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: name, Namespace: imaged}
+	objects := []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-bmc", Namespace: imaged}, StringData: map[string]string{"username": "u", "password": "p"}},
+		&metal3.HardwareData{ObjectMeta: meta, Spec: metal3.HardwareDataSpec{HardwareDetails: &metal3.HardwareDetails{
+			CPU: metal3.CPU{Arch: "x86_64", Count: 8}, RAMMebibytes: 16 << 10,
+			NIC: []metal3.NIC{{Name: "eth0", MAC: imagedMAC(n), IP: fmt.Sprintf("10.9.0.%d", n), PXE: true}},
+		}}},
+		&metal3.BareMetalHost{ObjectMeta: meta, Spec: metal3.BareMetalHostSpec{
+			BMC:            metal3.BMCDetails{Address: fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n), CredentialsName: name + "-bmc"},
+			BootMACAddress: imagedMAC(n), InspectionMode: metal3.InspectionModeDisabled, AutomatedCleaningMode: metal3.CleaningModeDisabled,
+		}},
+	}
+	for _, o := range objects {
+		if err := c.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitHosts returns once Metal3 says this of all of them.
+func awaitHosts(t *testing.T, ctx context.Context, c client.Client, names []string, state metal3.ProvisioningState) {
+	t.Helper()
+	retry := time.NewTicker(200 * time.Millisecond)
+	defer retry.Stop()
+	for _, name := range names {
+		for {
+			h := &metal3.BareMetalHost{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: imaged, Name: name}, h); err != nil {
+				t.Fatal(err)
+			}
+			if h.Status.Provisioning.State == state {
+				break
+			}
+			select {
+			case <-retry.C:
+			case <-ctx.Done():
+				t.Fatalf("%s is %s (%s), not %s", name, h.Status.Provisioning.State, h.Status.ErrorMessage, state)
+			}
+		}
+	}
+}
