@@ -9,7 +9,7 @@ const (
 	// ReasonAddressMissing: a claimed host has no usable address in its hardware facts. A person must act.
 	ReasonAddressMissing Reason = "AddressMissing"
 	// ReasonHostProvisioningFailed: Metal3 could not put the operating system on a host; the hosts are given back. A person must act, since every
-	// attempt erases disks: correct spec.osImage, or put the host in quarantine so that another is taken.
+	// attempt erases disks: correct spec.osImage, or ask for another attempt, which takes another host as long as Metal3 has an error with this one.
 	ReasonHostProvisioningFailed Reason = "HostProvisioningFailed"
 	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. May go away.
 	ReasonHostUnreachable Reason = "HostUnreachable"
