@@ -1,0 +1,164 @@
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// claimed is a bare host that edge-1 holds and has given the image.
+func claimed(name string, change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
+	h := bare()
+	h.Name, h.Labels = name, map[string]string{contract.LabelCluster: "edge-1"}
+	h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Provisioning", Name: "edge-1"}
+	Put(h, jammy, name)
+	for _, f := range change {
+		f(h)
+	}
+	return h
+}
+
+func provisioned(h *metal3.BareMetalHost) {
+	h.Status.Provisioning.State, h.Status.Provisioning.Image = metal3.StateProvisioned, *h.Spec.Image
+}
+
+func provisioning(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateProvisioning }
+
+func failing(kind metal3.ErrorType, count int) func(*metal3.BareMetalHost) {
+	return func(h *metal3.BareMetalHost) {
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = kind, "no\nluck", count
+	}
+}
+
+func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
+	scheme := runtime.NewScheme()
+	if err := metal3.AddToScheme(scheme); err != nil {
+		panic(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).WithInterceptorFuncs(meddle).Build()
+}
+
+var (
+	request = contract.Request{Provisioning: "edge-1", Namespace: "site"}
+	nodes   = []contract.Node{{Name: "node-1", Host: "host-1"}, {Name: "node-2", Host: "host-2"}}
+)
+
+// step is what happens to a host after a while; no function: it is deleted.
+type step struct {
+	after time.Duration
+	host  string
+	edit  func(*metal3.BareMetalHost)
+}
+
+func play(t *testing.T, c client.Client, steps []step) {
+	ctx := context.Background()
+	for _, s := range steps {
+		time.Sleep(s.after) // of the bubble's clock
+		h := &metal3.BareMetalHost{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: "site", Name: s.host}, h); err != nil {
+			t.Error(err)
+			return
+		}
+		err := error(nil)
+		if s.edit == nil {
+			err = c.Delete(ctx, h)
+		} else {
+			s.edit(h)
+			err = c.Update(ctx, h)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAwait(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		hosts []client.Object
+		steps []step
+		want  string // of the error; empty: none
+		log   string // a line of it
+	}{
+		{"all have one already", []client.Object{claimed("host-1", provisioned), claimed("host-2", func(h *metal3.BareMetalHost) { TakeAway(h) })}, nil, "", ""},
+		{"both in turn", []client.Object{claimed("host-1"), claimed("host-2")}, []step{
+			{time.Minute, "host-1", provisioning}, {2*time.Minute + 10*time.Second, "host-2", provisioned}, {time.Minute, "host-1", provisioned},
+		}, "", "host-1: provisioning 2m0s\n"},
+		{"the old image does not count", []client.Object{claimed("host-1", func(h *metal3.BareMetalHost) {
+			h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = metal3.StateProvisioned, "http://old"
+		}), claimed("host-2", provisioned)}, []step{{time.Minute, "host-1", provisioned}}, "", "host-1: provisioned 30s\n"},
+		{"Metal3 cannot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.ProvisioningError, 1)}},
+			"host host-2, claimed for node-2, does not get its operating system: provisioning error: no luck", ""},
+		{"a hiccup of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
+			{time.Minute, "host-2", failing(metal3.PowerManagementError, 2)}, {time.Minute, "host-2", func(h *metal3.BareMetalHost) { failing("", 0)(h); h.Status.ErrorMessage = ""; provisioned(h) }},
+		}, "", ""},
+		{"a BMC that is broken", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.PowerManagementError, 3)}},
+			"power management error: no luck", ""},
+		{"deleted", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", nil}}, "host host-2, claimed for node-2, is not held for it any more", ""},
+		{"missing from the start", []client.Object{claimed("host-1")}, nil, "host host-2, claimed for node-2, is not held for it any more", ""},
+		{"taken by somebody", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }}},
+			"is not held for it any more", ""},
+		{"the image is taken out", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.Image = nil }}},
+			"has lost the image that we gave it", ""},
+		{"never", []client.Object{claimed("host-1", provisioning), claimed("host-2", provisioned)}, nil, "host-1 is provisioning", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, log := site(interceptor.Funcs{}, tc.hosts...), &bytes.Buffer{}
+				go play(t, c, tc.steps)
+				err := Await(t.Context(), c, request, nodes, log)
+				if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("Await: %v; want %q", err, tc.want)
+				}
+				if !strings.Contains(log.String(), tc.log) {
+					t.Errorf("the log has no %q:\n%s", tc.log, log)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// An API server that fails, and watches that end, are borne.
+func TestAwaitGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		c := site(interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if lists++; lists%2 == 0 {
+					return errors.New("connection refused")
+				}
+				return c.List(ctx, list, opts...)
+			},
+		}, claimed("host-1"), claimed("host-2", provisioned))
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		broken := interceptor.NewClient(c, interceptor.Funcs{
+			Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+				w, err := c.Watch(ctx, list, opts...)
+				if err == nil {
+					time.AfterFunc(10*time.Second, w.Stop)
+				}
+				return w, err
+			},
+		})
+		go play(t, c, []step{{45 * time.Second, "host-1", provisioned}})
+		if err := Await(ctx, broken, request, nodes, &bytes.Buffer{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
