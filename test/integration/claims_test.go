@@ -138,7 +138,7 @@ func contest(t *testing.T) (sizes []int, failed []error) {
 	for i, size := range sizes {
 		request := contract.Request{Provisioning: name(i), Namespace: claims, UID: name(i)}
 		for n := range size {
-			request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker}, CPU: 8})
+			request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 8}})
 		}
 		request.Slots[0].MAC = hostMAC((i * 2) % 5)
 		c := hostClient(t, name(i))

@@ -1,0 +1,173 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+const labelEnd = "audit-ends"
+
+// audit notes every change of every host. All versions are of one etcd, so that they can be compared.
+type audit struct {
+	events *toolswatch.RetryWatcher
+	ended  chan struct{}
+
+	history  map[string][]holding // by host, in order
+	problems []string
+	taken    int // by anybody
+	released int
+	foreign  int // taken by somebody who is no Provisioning
+}
+
+// holding: from this version on, this one held the host; empty: nobody.
+type holding struct {
+	version int64
+	holder  string
+}
+
+func startAudit(t *testing.T, ctx context.Context, admin client.WithWatch) *audit {
+	t.Helper()
+	var list metal3.BareMetalHostList
+	if err := admin.List(ctx, &list, client.InNamespace(arena)); err != nil {
+		t.Fatal(err)
+	}
+	a := &audit{ended: make(chan struct{}), history: map[string][]holding{}}
+	for i := range list.Items {
+		a.note(&list.Items[i])
+	}
+	var err error
+	a.events, err = toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, hostWatcher{admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(a.ended)
+		for event := range a.events.ResultChan() {
+			host, ok := event.Object.(*metal3.BareMetalHost)
+			if !ok {
+				a.problems = append(a.problems, fmt.Sprintf("the auditor lost sight: %v", event.Object))
+				return
+			}
+			if event.Type == watch.Modified {
+				a.note(host)
+			}
+			if host.Labels[labelEnd] != "" {
+				return
+			}
+		}
+	}()
+	return a
+}
+
+// hostWatcher is what a RetryWatcher watches by.
+type hostWatcher struct{ client.WithWatch }
+
+func (w hostWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return w.Watch(ctx, &metal3.BareMetalHostList{}, client.InNamespace(arena), &client.ListOptions{Raw: &options})
+}
+
+func version(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (a *audit) note(host *metal3.BareMetalHost) {
+	now := holding{version: version(host.ResourceVersion)}
+	ours := false
+	if ref := host.Spec.ConsumerRef; ref != nil {
+		now.holder, ours = ref.Name, ref.Kind == "Provisioning"
+	}
+	if cluster := host.Labels[contract.LabelCluster]; ours && cluster != now.holder || !ours && cluster != "" {
+		a.problems = append(a.problems, fmt.Sprintf("%s at %d: held by %q with the label of %q", host.Name, now.version, now.holder, cluster))
+	}
+	was := ""
+	if h := a.history[host.Name]; len(h) > 0 {
+		was = h[len(h)-1].holder
+	}
+	switch {
+	case now.holder == was:
+		return
+	case was == "":
+		a.taken++
+		if !ours {
+			a.foreign++
+		}
+	case now.holder == "":
+		a.released++
+	default:
+		a.problems = append(a.problems, fmt.Sprintf("%s at %d: from %s to %s without a release between", host.Name, now.version, was, now.holder))
+	}
+	a.history[host.Name] = append(a.history[host.Name], now)
+}
+
+// close ends the audit at a last write of its own, when nobody is to hold a host any more.
+func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *audit {
+	t.Helper()
+	var list metal3.BareMetalHostList
+	if err := admin.List(ctx, &list, client.InNamespace(arena)); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != arenaHosts {
+		t.Errorf("%d hosts are left of %d", len(list.Items), arenaHosts)
+	}
+	for i := range list.Items {
+		host := &list.Items[i]
+		if host.Spec.ConsumerRef != nil {
+			t.Errorf("%s is leaked: still held by %s", host.Name, host.Spec.ConsumerRef.Name)
+		}
+		for label := range host.Labels {
+			if strings.Contains(label, "bpa.akraino.org") {
+				t.Errorf("%s still has the label %s", host.Name, label)
+			}
+		}
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"now"}}}`, labelEnd)
+	if err := admin.Patch(ctx, &list.Items[0], client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-a.ended:
+	case <-ctx.Done():
+		t.Fatal("the auditor does not see its last write")
+	}
+	a.events.Stop()
+	for _, problem := range a.problems[:min(len(a.problems), 20)] {
+		t.Error(problem)
+	}
+	return a
+}
+
+// judge compares what a claimant believed to hold, at a version, with what it held.
+func (a *audit) judge(t *testing.T, c completed) {
+	t.Helper()
+	for _, host := range c.Hosts {
+		h := a.history[host]
+		i, exact := slices.BinarySearchFunc(h, c.Version, func(h holding, v int64) int { return int(h.version - v) })
+		if !exact {
+			i--
+		}
+		if i < 0 || h[i].holder != c.Name {
+			t.Errorf("%s believes to hold %s at %d: %v", c.Name, host, c.Version, h[max(0, i-1):min(len(h), i+2)])
+		}
+	}
+	if slices.Sort(c.Hosts); len(slices.Compact(c.Hosts)) != c.Wanted {
+		t.Errorf("%s wanted %d hosts and got %v", c.Name, c.Wanted, c.Hosts)
+	}
+}

@@ -1,0 +1,336 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// player is a process of the contest: this test's program, started again.
+type player struct {
+	Replica    bool   `json:"replica,omitempty"` // else a claimant
+	Number     int    `json:"number"`
+	Round      int    `json:"round"` // a claimant's first
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// playerVariable holds, in the environment of a process, which player it is.
+const playerVariable = "BPA_CONTEST_PLAYER"
+
+func init() {
+	text := os.Getenv(playerVariable)
+	if text == "" {
+		return
+	}
+	var p player
+	err := json.Unmarshal([]byte(text), &p)
+	if err == nil {
+		err = p.play(context.Background())
+	}
+	fmt.Fprintln(os.Stderr, "player", text, err)
+	os.Exit(1) // until it is killed a player plays
+}
+
+func (p player) play(ctx context.Context) error {
+	if p.Replica {
+		return p.reconcile(ctx)
+	}
+	c, err := arenaClient(p.Kubeconfig, contract.ServiceAccountName(fmt.Sprintf("edge-%d", p.Number), contract.TaskSelectHosts))
+	if err != nil {
+		return err
+	}
+	admin, err := arenaClient(p.Kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	var options []claim.Option
+	if p.Number%2 == 0 {
+		options = append(options, claim.World(&laggard{client: c, lag: time.Duration(p.Number) * 150 * time.Millisecond}))
+	}
+	for round := p.Round; ; round++ {
+		if err := playRound(ctx, c, admin, wish(p.Number, round), round, options); err != nil {
+			return err
+		}
+	}
+}
+
+// completed is what a claimant tells on a line about a round that is over.
+type completed struct {
+	Round   int      `json:"round"`
+	Name    string   `json:"name"`
+	Wanted  int      `json:"wanted"`
+	Hosts   []string `json:"hosts,omitempty"` // nil: it lost
+	Version int64    `json:"version,omitempty"`
+	Lost    int      `json:"lost"` // claims of this round that others won
+}
+
+// playRound claims until it has what it wants, a few times, and then has the replicas release it.
+func playRound(ctx context.Context, c, admin client.Client, request contract.Request, round int, options []claim.Option) error {
+	object := roundOf(request)
+	err := admin.Create(ctx, object)
+	if apierrors.IsAlreadyExists(err) { // killed in the middle of it
+		err = admin.Get(ctx, client.ObjectKeyFromObject(object), object)
+	}
+	if err != nil {
+		return err
+	}
+	if object.Data[keyRelease] != "" { // over, but nobody was told
+		return nil
+	}
+	over := completed{Round: round, Name: request.Provisioning, Wanted: len(request.Slots)}
+	for over.Lost < 4 && over.Hosts == nil {
+		made, err := claim.Make(ctx, c, request, options...)
+		var nofit *hosts.NoFit
+		switch {
+		case err == nil:
+			for _, node := range made.Nodes {
+				over.Hosts = append(over.Hosts, node.Host)
+			}
+		case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
+			over.Lost++
+			time.Sleep(rand.N(time.Second)) // as the reconciler does, if much shorter
+		default:
+			return err
+		}
+	}
+	object.Data[keyRelease] = "now"
+	if err := admin.Update(ctx, object); err != nil {
+		return err
+	}
+	over.Version = version(object.ResourceVersion)
+	return json.NewEncoder(os.Stdout).Encode(over)
+}
+
+// laggard is a cache that is behind.
+type laggard struct {
+	client client.Client
+	lag    time.Duration
+	mu     sync.Mutex
+	lists  map[string]lagging
+}
+
+type lagging struct {
+	list client.ObjectList
+	read time.Time
+}
+
+func (l *laggard) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nobody gets single objects of a cache here")
+}
+
+// List gives what was there up to lag ago.
+func (l *laggard) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kind := fmt.Sprintf("%T", into)
+	if old, ok := l.lists[kind]; !ok || time.Since(old.read) > l.lag {
+		if err := l.client.List(ctx, into, options...); err != nil {
+			return err
+		}
+		if l.lists == nil {
+			l.lists = map[string]lagging{}
+		}
+		l.lists[kind] = lagging{into.DeepCopyObject().(client.ObjectList), time.Now()}
+		return nil
+	}
+	switch old := l.lists[kind].list.(type) {
+	case *metal3.BareMetalHostList:
+		old.DeepCopyInto(into.(*metal3.BareMetalHostList))
+	case *metal3.HardwareDataList:
+		old.DeepCopyInto(into.(*metal3.HardwareDataList))
+	}
+	return nil
+}
+
+// reconcile is a controller's part: its own cache of hosts, a plan for each waiting round at each look, the release of those that are over.
+func (p player) reconcile(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	cache, err := hostcache.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	wake := func(string, string, ...string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	if err := cache.Watch(ctx, wake); err != nil {
+		return err
+	}
+	if err := cache.Start(ctx); err != nil {
+		return err
+	}
+	admin, err := arenaClient(p.Kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(200 * time.Millisecond) // at most so often, and at least: rounds are not watched
+	defer tick.Stop()
+	for {
+		<-tick.C
+		if err := p.look(ctx, admin, cache); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		default:
+		}
+	}
+}
+
+func (p player) look(ctx context.Context, admin client.Client, cache *hostcache.Cache) error {
+	var rounds corev1.ConfigMapList
+	if err := admin.List(ctx, &rounds, client.InNamespace(arena), client.MatchingLabels{labelRound: "round"}); err != nil {
+		return err
+	}
+	all, err := cache.All(ctx, arena)
+	if err != nil {
+		return err
+	}
+	for i := range rounds.Items {
+		round := &rounds.Items[i]
+		var request contract.Request
+		if err := json.Unmarshal([]byte(round.Data[contract.KeyRequest]), &request); err != nil {
+			return err
+		}
+		if round.Data[keyRelease] == "" {
+			var nofit *hosts.NoFit
+			if _, err := hosts.Assign(request, all); err != nil && !errors.As(err, &nofit) {
+				return fmt.Errorf("plan %s: %w", round.Name, err)
+			}
+			continue
+		}
+		if n := len(request.Slots); n%4 != 0 && n%replicas != p.Number { // every fourth is released by both at once, as when the lease changes hands
+			continue
+		}
+		if _, err := cache.Release(ctx, hosts.OwnerOf(request)); err != nil {
+			return err
+		}
+		// It stays, so that a claimant that was killed when it was over does not play it again.
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"over"}}}`, labelRound)
+		if err := admin.Patch(ctx, round, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arenaClient acts as an account of the arena, or as the administrator. It makes no haste slower.
+func arenaClient(kubeconfig, account string) (client.WithWatch, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	if account != "" {
+		config.Impersonate.UserName = "system:serviceaccount:" + arena + ":" + account
+		config.Impersonate.Groups = []string{"system:authenticated", "system:serviceaccounts:" + arena}
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
+
+// meddle writes what does not matter to a claim, as Metal3 and people do, until ctx ends.
+func meddle(ctx context.Context, admin client.Client) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%03d", rand.N(arenaHosts)), Namespace: arena}}
+		var err error
+		if n%2 == 0 {
+			err = admin.Patch(ctx, host, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"%d"}}}`, n)))
+		} else {
+			err = admin.Status().Patch(ctx, host, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"errorCount":%d}}`, n)))
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("meddle: %w", err)
+		}
+	}
+}
+
+// compete takes free hosts for somebody else, as Cluster API does, and gives them back, until ctx ends. Nobody may take one from it.
+func compete(ctx context.Context, admin client.Client) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		key := client.ObjectKey{Namespace: arena, Name: fmt.Sprintf("host-%03d", rand.N(arenaHosts))}
+		host := &metal3.BareMetalHost{}
+		if err := admin.Get(ctx, key, host); err != nil {
+			return endOf(ctx, err)
+		}
+		if host.Spec.ConsumerRef == nil {
+			host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "machine-1", Namespace: arena}
+			if err := admin.Update(ctx, host); err != nil && !apierrors.IsConflict(err) {
+				return endOf(ctx, err)
+			} else if err == nil {
+				<-tick.C
+				if err := giveBack(context.WithoutCancel(ctx), admin, key); err != nil {
+					return err
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+func endOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("compete: %w", err)
+}
+
+func giveBack(ctx context.Context, admin client.Client, key client.ObjectKey) error {
+	for {
+		host := &metal3.BareMetalHost{}
+		if err := admin.Get(ctx, key, host); err != nil {
+			return err
+		}
+		if host.Spec.ConsumerRef == nil || host.Spec.ConsumerRef.Name != "machine-1" {
+			return fmt.Errorf("%s was taken from machine-1", key.Name)
+		}
+		host.Spec.ConsumerRef = nil
+		if err := admin.Update(ctx, host); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
