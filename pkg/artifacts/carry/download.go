@@ -14,7 +14,7 @@ const attempts = 5
 
 // get opens a download that goes on after broken connections.
 func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, int64, error) {
-	d := &download{ctx: ctx, client: client, url: url, pause: time.Second}
+	d := &download{ctx: ctx, client: client, url: url, pause: time.Second, stall: stallLimit}
 	size, err := d.open()
 	if err != nil {
 		return nil, 0, err
@@ -27,6 +27,7 @@ type download struct {
 	client *http.Client
 	url    string
 	pause  time.Duration
+	stall  time.Duration
 
 	body   io.ReadCloser
 	at     int64
@@ -57,7 +58,7 @@ func (d *download) open() (int64, error) {
 	if etag := resp.Header.Get("ETag"); len(etag) > 2 && etag[0] == '"' {
 		d.etag = etag
 	}
-	d.body = resp.Body
+	d.body = watched(resp.Body, d.stall)
 	return resp.ContentLength, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestDownloadGoesOn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := flaky(t, want, tc.etag, tc.breaks)
-			d := &download{ctx: t.Context(), client: server.Client(), url: server.URL, pause: time.Millisecond}
+			d := &download{ctx: t.Context(), client: server.Client(), url: server.URL, pause: time.Millisecond, stall: time.Minute}
 			if _, err := d.open(); err != nil {
 				t.Fatal(err)
 			}
@@ -72,6 +73,33 @@ func TestDownloadGoesOn(t *testing.T) {
 				t.Errorf("%d of %d bytes, %v", len(got), len(want), err)
 			}
 		})
+	}
+}
+
+// A server that falls silent is asked again; here it goes on then.
+func TestDownloadThatStallsGoesOn(t *testing.T) {
+	want := bytes.Repeat([]byte("0123456789"), 1000)
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"a"`)
+		if asked++; asked > 1 {
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(want))
+			return
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(want)))
+		_, _ = w.Write(want[:4000])
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done() // until the client has had enough
+	}))
+	defer server.Close()
+	d := &download{ctx: t.Context(), client: server.Client(), url: server.URL, pause: time.Millisecond, stall: 50 * time.Millisecond}
+	if _, err := d.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	got, err := io.ReadAll(d)
+	if err != nil || !bytes.Equal(got, want) || asked != 2 {
+		t.Errorf("%d of %d bytes after asking %d times, %v", len(got), len(want), asked, err)
 	}
 }
 

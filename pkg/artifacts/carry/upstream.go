@@ -88,7 +88,11 @@ func (u *Upstream) Blob(ctx context.Context, image artifacts.Image, d v1.Descrip
 	if err != nil {
 		return nil, fmt.Errorf("get blob %s: %w", ref, err)
 	}
-	return l.Compressed()
+	body, err := l.Compressed()
+	if err != nil {
+		return nil, fmt.Errorf("get blob %s: %w", ref, err)
+	}
+	return watched(body, stallLimit), nil
 }
 
 func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, error) {
