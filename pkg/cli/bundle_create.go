@@ -35,7 +35,7 @@ A list is what the task seed-registry prints when something is missing, and what
 "inspect -o json" prints. Registries that want a login are given what docker's
 configuration has for them.`,
 		Example: `  kubectl bpa bundle create --list missing.json --output missing.tar
-  kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./agent=agents/v1/agent --output extra.tar
+  kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./tool=tools/v1/tool --output extra.tar
   kubectl bpa bundle create --list k8s-1.35.json --platform linux/amd64 --split 2GiB --output k8s.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

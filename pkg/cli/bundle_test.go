@@ -39,8 +39,8 @@ func TestBundleStory(t *testing.T) {
 	}
 	source.Put(t, "dl.k8s.io/kubelet", []byte("kubelet"))
 	dir := t.TempDir()
-	agent, file := filepath.Join(dir, "agent"), filepath.Join(dir, "site.tar")
-	if err := os.WriteFile(agent, []byte("agent"), 0o644); err != nil {
+	tool, file := filepath.Join(dir, "tool"), filepath.Join(dir, "site.tar")
+	if err := os.WriteFile(tool, []byte("tool"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 
@@ -50,10 +50,10 @@ func TestBundleStory(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"create", "--list", "-", "--file", agent + "=agents/agent", "--from-depot", source.URL, "--split", "3KiB", "-o", file}, codeDone, "site.tar.parts.json"},
+		{[]string{"create", "--list", "-", "--file", tool + "=tools/tool", "--from-depot", source.URL, "--split", "3KiB", "-o", file}, codeDone, "site.tar.parts.json"},
 		{[]string{"inspect", file, "--verify"}, codeDone, "all of it as its digests say"},
-		{[]string{"inspect", file, "-o", "json"}, codeDone, `"path": "agents/agent"`},
-		{[]string{"diff", file, "--depot", site.URL}, codeNotYet, "+ image registry.k8s.io/pause:3.10\n+ file agents/agent\n+ file dl.k8s.io/kubelet"},
+		{[]string{"inspect", file, "-o", "json"}, codeDone, `"path": "tools/tool"`},
+		{[]string{"diff", file, "--depot", site.URL}, codeNotYet, "+ image registry.k8s.io/pause:3.10\n+ file tools/tool\n+ file dl.k8s.io/kubelet"},
 		{[]string{"import", file, "--depot", site.URL}, codeDone, "imported 1 images and 2 files"},
 		{[]string{"diff", file, "--depot", site.URL}, codeDone, "has all 3 artifacts of the bundle"},
 		{[]string{"import", file, "--depot", site.URL}, codeDone, "imported 0 images and 0 files (0 B sent)"},
@@ -87,7 +87,7 @@ func TestBundleMistakes(t *testing.T) {
 		{[]string{"create", "--image", "a/b:v1"}, codeUsage, "--output is missing"},
 		{[]string{"create", "--image", "a/b:v1", "-o", file, "--split", "2"}, codeUsage, "no size such as 2GiB"},
 		{[]string{"create", "--image", "a/b:v1", "-o", file, "--platform", "linux/a/b/c"}, codeUsage, "--platform"},
-		{[]string{"create", "--file", "agent", "-o", file}, codeUsage, "not like FILE=PATH"},
+		{[]string{"create", "--file", "tool", "-o", file}, codeUsage, "not like FILE=PATH"},
 		{[]string{"create", "--list", "none.json", "-o", file}, codeFailed, "none.json"},
 		{[]string{"create", "--list", "-", "-o", file}, codeFailed, "list of artifacts"},
 		{[]string{"inspect", file}, codeFailed, "is no whole bundle"},

@@ -165,6 +165,7 @@ func provisioning(name string) *v1alpha1.Provisioning {
 func isReady(p *v1alpha1.Provisioning) {
 	p.Status.ObservedGeneration = p.Generation
 	p.Status.MarkHostsClaimed(corev1.ConditionTrue, "", "")
+	p.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
 	p.Status.MarkClusterInstalled(corev1.ConditionTrue, "", "3 nodes are Ready")
 	p.Status.MarkKubeconfigReady(corev1.ConditionTrue, "", "")
 }

@@ -216,7 +216,7 @@ func clock(d time.Duration) string {
 
 // conditionOrder is the order in which things happen.
 var conditionOrder = []apis.ConditionType{
-	v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
+	v1alpha1.ConditionArtifactsAvailable, v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
 	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady,
 }
 

@@ -112,6 +112,7 @@ func tell(ctx context.Context, lister listers.ProvisioningLister, client version
 func mark(status *v1alpha1.ProvisioningStatus, message string) {
 	status.InitializeConditions()
 	status.MarkHostsClaimed(corev1.ConditionUnknown, Reason, message)
+	status.MarkArtifactsAvailable(corev1.ConditionUnknown, Reason, message)
 	status.MarkClusterInstalled(corev1.ConditionUnknown, Reason, message)
 	status.MarkKubeconfigReady(corev1.ConditionUnknown, Reason, message)
 }

@@ -50,6 +50,7 @@ func TestWaker(t *testing.T) {
 		if ready {
 			p.Status.InitializeConditions()
 			p.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+			p.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
 			p.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
 			p.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
 		}
@@ -63,6 +64,7 @@ func TestWaker(t *testing.T) {
 	add("elsewhere", "waiting", "key", false)
 	lacking := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "third", Name: "ready-but-lacking"}}
 	lacking.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+	lacking.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "w-1: host-1 is in quarantine")

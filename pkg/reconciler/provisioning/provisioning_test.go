@@ -80,7 +80,7 @@ func TestReconcile(t *testing.T) {
 		name:  "with hosts and key a run starts, the run last",
 		world: []runtime.Object{edge(), sshKey()},
 		writes: []string{
-			"create serviceaccounts edge-1-select-hosts", "create serviceaccounts edge-1-render-inventory",
+			"create serviceaccounts edge-1-seed-registry", "create serviceaccounts edge-1-select-hosts", "create serviceaccounts edge-1-render-inventory",
 			"create serviceaccounts edge-1-kubespray", "create serviceaccounts edge-1-collect-kubeconfig",
 			"create roles edge-1-select-hosts", "create roles edge-1-render-inventory", "create roles edge-1-kubespray",
 			"create roles edge-1-collect-kubeconfig",
@@ -109,7 +109,7 @@ func TestReconcile(t *testing.T) {
 	}, {
 		name:   "an object of the wanted name that is somebody else's is left alone",
 		world:  []runtime.Object{edge(), sshKey()},
-		live:   []runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1-select-hosts"}}},
+		live:   []runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1-seed-registry"}}},
 		writes: []string{"update provisionings/status edge-1"},
 		reason: "Starting",
 		err:    "again",

@@ -112,7 +112,7 @@ func prepare(in ListInput, nodes []standIn) (string, error) {
 		return own, nil
 	}
 	if !exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults")) {
-		return "", fmt.Errorf("%s has neither %s nor kubespray's roles: check the image of Task %s", in.PlaybooksDir, entry, Name)
+		return "", fmt.Errorf("%s has neither %s nor kubespray's roles: check the image of Task %s", in.PlaybooksDir, entry, contract.TaskSeedRegistry)
 	}
 	return filepath.Join(in.ScratchDir, "kubespray.yml"), nil
 }

@@ -15,20 +15,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
-// Name of the task.
-const Name = "seed-registry"
-
-// Reasons of this task.
-const (
-	// ReasonArtifactsMissing: the depot lacks something, and this site is closed or upstream has it not. Goes away when somebody brings it.
-	ReasonArtifactsMissing contract.Reason = "ArtifactsMissing"
-	// ReasonDepotUnavailable: the depot does not answer, or refuses. May go away.
-	ReasonDepotUnavailable contract.Reason = "DepotUnavailable"
-)
-
-// ResultArtifacts is the task's result: what Output.Summary says.
-const ResultArtifacts = "artifacts"
-
 // Input is what the second step is given.
 type Input struct {
 	List artifacts.List
@@ -46,7 +32,9 @@ type Output struct {
 }
 
 // Results are the output as Tekton's results.
-func (o Output) Results() map[string]string { return map[string]string{ResultArtifacts: o.Summary} }
+func (o Output) Results() map[string]string {
+	return map[string]string{contract.ResultArtifacts: o.Summary}
+}
 
 // Ports are what the second step works with.
 type Ports struct {
@@ -65,20 +53,20 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	depot, err := ports.Depot(ctx, in.Depot)
 	if err != nil {
-		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
 	defer depot.Close()
 	start := ports.Now()
 	missing, err := compare(ctx, in.List, depot)
 	if err != nil {
-		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
 	if missing.Nothing() {
 		return there(missing.Of, ports, start), nil
 	}
 	fmt.Fprint(ports.Log, missing.Full(in.Depot))
 	if !in.Connected {
-		return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%s", missing.Short(in.Depot)))
+		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", missing.Short(in.Depot)))
 	}
 	return fetch(ctx, in, ports, depot, missing)
 }
@@ -110,14 +98,14 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missi
 	}
 	left, err := compare(ctx, in.List, depot)
 	if err != nil {
-		return Output{}, outcome.Because(ReasonDepotUnavailable, err)
+		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
 	if !left.Nothing() {
 		if failed != nil {
 			fmt.Fprintf(ports.Log, "\n%v\n", failed)
-			return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
+			return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
 		}
-		return Output{}, outcome.Because(ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
+		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
 	return Output{Summary: fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
 		done.Images, done.Files, carry.Bytes(done.Sent), left.Of)}, nil

@@ -91,7 +91,7 @@ func TestConnectedSiteFetches(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
 	}
-	if want := "3 images and 1 files were fetched ("; !strings.HasPrefix(out.Results()[ResultArtifacts], want) {
+	if want := "3 images and 1 files were fetched ("; !strings.HasPrefix(out.Results()[contract.ResultArtifacts], want) {
 		t.Errorf("result %q", out.Summary)
 	}
 	w.site.Forget()
@@ -135,7 +135,7 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 				return
 			}
 			failure := outcome.FailureOf(err)
-			if failure.Reason != ReasonArtifactsMissing || len(failure.Message) > artifacts.MaxShort || !strings.Contains(failure.Message, "project/image-2:v1") ||
+			if failure.Reason != contract.ReasonArtifactsMissing || len(failure.Message) > artifacts.MaxShort || !strings.Contains(failure.Message, "project/image-2:v1") ||
 				!strings.Contains(failure.Message, "kubectl bpa bundle import FILE --depot "+w.site.URL) {
 				t.Errorf("failure %+v", failure)
 			}
@@ -177,9 +177,9 @@ func TestRunFails(t *testing.T) {
 	}{
 		{"upstream lacks it", func(in *Input, _ *Ports) {
 			in.List.Images = append(in.List.Images, artifacts.Image{Ref: strings.Split(in.List.Images[0].Ref, "/")[0] + "/none:v9"})
-		}, ReasonArtifactsMissing, "1 of 3 artifacts cannot be fetched: image 127"},
-		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, ReasonArtifactsMissing, "is not what was promised"},
-		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, ReasonDepotUnavailable, "does not answer"},
+		}, contract.ReasonArtifactsMissing, "1 of 3 artifacts cannot be fetched: image 127"},
+		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, contract.ReasonArtifactsMissing, "is not what was promised"},
+		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, contract.ReasonDepotUnavailable, "does not answer"},
 		{"no way upstream", func(_ *Input, p *Ports) {
 			p.Upstream = func() (carry.Source, error) { return nil, errors.New("bad proxy") }
 		}, contract.ReasonInternal, "bad proxy"},

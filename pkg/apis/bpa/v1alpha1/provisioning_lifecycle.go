@@ -11,13 +11,18 @@ import (
 
 const (
 	// ConditionReady is True while the cluster runs as asked and its kubeconfig is there; otherwise it repeats the first
-	// of the three conditions below that is False, else the first that is Unknown.
+	// of the four conditions below that is False, else the first that is Unknown.
 	ConditionReady = apis.ConditionReady
 
 	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it asks for, False if no
 	// assignment exists (the message says which requirement fails on how many hosts), Unknown while hosts are looked
 	// for or before the first look.
 	ConditionHostsClaimed apis.ConditionType = "HostsClaimed"
+
+	// ConditionArtifactsAvailable is True once the last run found every image and file that the installation needs in the depot, or
+	// there is none, False if some are missing or the depot does not answer (the message says what is missing and how to bring it;
+	// no host is claimed before), Unknown while nobody has looked.
+	ConditionArtifactsAvailable apis.ConditionType = "ArtifactsAvailable"
 
 	// ConditionClusterInstalled is True once a run has installed Kubernetes on all nodes and they were Ready, False if the
 	// last run failed, Unknown while a run works or before the first one.
@@ -50,7 +55,7 @@ const (
 )
 
 // readyNeeds are the conditions that Ready stands for, in the order in which they become True.
-var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionClusterInstalled, ConditionKubeconfigReady}
+var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady}
 
 // severities of the conditions that Ready does not stand for; those of the others are errors.
 var severities = map[apis.ConditionType]apis.ConditionSeverity{
@@ -92,6 +97,11 @@ func (s *ProvisioningStatus) InitializeConditions() {
 // MarkHostsClaimed sets HostsClaimed, and Ready with it. The message is shown as it is.
 func (s *ProvisioningStatus) MarkHostsClaimed(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionHostsClaimed, status, reason, message)
+}
+
+// MarkArtifactsAvailable sets ArtifactsAvailable, and Ready with it.
+func (s *ProvisioningStatus) MarkArtifactsAvailable(status corev1.ConditionStatus, reason, message string) {
+	s.mark(ConditionArtifactsAvailable, status, reason, message)
 }
 
 // MarkClusterInstalled sets ClusterInstalled, and Ready with it.

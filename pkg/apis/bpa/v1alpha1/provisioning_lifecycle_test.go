@@ -28,12 +28,13 @@ func TestEveryConditionExistsFromTheFirstVisit(t *testing.T) {
 	var s ProvisioningStatus
 	s.InitializeConditions()
 	want := map[string]string{
-		"Ready":            "Unknown Waiting ",
-		"HostsClaimed":     "Unknown Waiting ",
-		"ClusterInstalled": "Unknown Waiting ",
-		"KubeconfigReady":  "Unknown Waiting ",
-		"PluginsInstalled": "True NoPlugins spec.KUDPlugins asks for none",
-		"HostsHealthy":     "Unknown Waiting ",
+		"Ready":              "Unknown Waiting ",
+		"HostsClaimed":       "Unknown Waiting ",
+		"ArtifactsAvailable": "Unknown Waiting ",
+		"ClusterInstalled":   "Unknown Waiting ",
+		"KubeconfigReady":    "Unknown Waiting ",
+		"PluginsInstalled":   "True NoPlugins spec.KUDPlugins asks for none",
+		"HostsHealthy":       "Unknown Waiting ",
 	}
 	if diff := cmp.Diff(want, said(&s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -50,6 +51,9 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 	hosts := func(st corev1.ConditionStatus, reason, message string) mark {
 		return func(s *ProvisioningStatus) { s.MarkHostsClaimed(st, reason, message) }
 	}
+	artifacts := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkArtifactsAvailable(st, reason, message) }
+	}
 	cluster := func(st corev1.ConditionStatus, reason, message string) mark {
 		return func(s *ProvisioningStatus) { s.MarkClusterInstalled(st, reason, message) }
 	}
@@ -63,14 +67,15 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 	}{
 		{"first visit", nil, "Unknown Waiting "},
 		{"hosts claimed", []mark{hosts("True", "Claimed", "")}, "Unknown Waiting "},
-		{"running", []mark{hosts("True", "Claimed", ""), cluster("Unknown", "Running", "64% kubespray")}, "Unknown Running 64% kubespray"},
+		{"artifacts missing", []mark{artifacts("False", "ArtifactsMissing", "2 of 22")}, "False ArtifactsMissing 2 of 22"},
+		{"running", []mark{artifacts("True", "", ""), hosts("True", "Claimed", ""), cluster("Unknown", "Running", "64% kubespray")}, "Unknown Running 64% kubespray"},
 		{"failed outweighs unknown before it", []mark{hosts("Unknown", "Looking", ""), cluster("False", "PlaybookFailed", "100%d of it")}, "False PlaybookFailed 100%d of it"},
 		{"earlier failure outweighs later", []mark{kubeconfig("False", "Expired", "old"), hosts("False", "HostsNotAvailable", "none")}, "False HostsNotAvailable none"},
-		{"all well", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", "")}, "True  "},
-		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
-		{"plugins do not matter", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""),
+		{"all well", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", "")}, "True  "},
+		{"well, then not", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""), kubeconfig("False", "Expired", "gone")}, "False Expired gone"},
+		{"plugins do not matter", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""),
 			func(s *ProvisioningStatus) { s.MarkPlugins([]string{"multus"}) }}, "True  "},
-		{"nor does a host in trouble", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), hosts("True", "", ""),
+		{"nor does a host in trouble", []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", ""),
 			func(s *ProvisioningStatus) { s.MarkHostsHealthy("False", "HostProblems", "worker-1: no power") }}, "True  "},
 	} {
 		t.Run(r.name, func(t *testing.T) {

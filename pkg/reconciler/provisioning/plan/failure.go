@@ -106,7 +106,19 @@ func pause(attempt int32) time.Duration {
 
 // costless failures use up no attempt: nothing was tried on any host, and what is missing may be missing for as long as it likes.
 func costless(reason contract.Reason) bool {
-	return reason == contract.ReasonHostsNotAvailable || reason == contract.ReasonPipelineMissing
+	switch reason {
+	case contract.ReasonHostsNotAvailable, contract.ReasonPipelineMissing, contract.ReasonArtifactsMissing, contract.ReasonDepotUnavailable:
+		return true
+	}
+	return false
+}
+
+// inARow counts the last runs that failed for the same reason. What a depot lacks can be lacking for days: it is looked for less and less often.
+func inARow(s Seen, reason contract.Reason) (n int32) {
+	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
+		n++
+	}
+	return n
 }
 
 // retryAt is when the controller tries again by itself, if it does.
@@ -114,7 +126,10 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if !cause.Reason.Transient() {
 		return time.Time{}, false
 	}
-	if costless(cause.Reason) {
+	switch {
+	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable:
+		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
+	case costless(cause.Reason):
 		return failed.Completed.Add(firstPause), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
@@ -125,8 +140,13 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 
 // hintWaiting says what a person can do about a failure that the controller tries again.
 func hintWaiting(cause Cause) string {
-	if cause.Reason == contract.ReasonPipelineMissing {
+	switch cause.Reason {
+	case contract.ReasonPipelineMissing:
 		return "if the Pipeline or a Task is not there, apply BPA's config/ again; the controller then goes on by itself"
+	case contract.ReasonArtifactsMissing:
+		return "bring what is missing into the depot; the controller then goes on by itself"
+	case contract.ReasonDepotUnavailable:
+		return "see that the depot runs and answers at the address that the Provisioning, or ConfigMap config-bpa, names; the controller then goes on by itself"
 	}
 	return nothingToDo
 }

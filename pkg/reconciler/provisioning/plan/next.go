@@ -61,6 +61,7 @@ const (
 	ReasonExpired        = "KubeconfigExpired"
 	ReasonHostsLost      = "HostsLost"
 	ReasonGivingBack     = "GivingBackHosts"
+	reasonAvailable      = "Available"
 	reasonStoring        = "StoringKubeconfig"
 )
 

@@ -15,9 +15,10 @@ var shares = []struct {
 	task     string
 	from, to int32
 }{
-	{contract.TaskSelectHosts, 0, 2},
-	{contract.TaskRenderInventory, 2, 4},
-	{contract.TaskKubespray, 4, 97},
+	{contract.TaskSeedRegistry, 0, 2},
+	{contract.TaskSelectHosts, 2, 4},
+	{contract.TaskRenderInventory, 4, 6},
+	{contract.TaskKubespray, 6, 97},
 	{contract.TaskCollectKubeconfig, 97, 99},
 }
 
@@ -58,8 +59,8 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 	}
 	for _, share := range shares {
 		t := r.task(share.task)
-		if t == nil {
-			break
+		if t == nil { // to come, or a site's Pipeline has no such task
+			continue
 		}
 		percent, task, step = share.from, share.task, ""
 		if t.State == Succeeded {

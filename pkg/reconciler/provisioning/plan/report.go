@@ -26,6 +26,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Tim
 	status.MarkPlugins(p.Spec.KUDPlugins)
 	c := conditions{status: status, seen: s, step: step, err: err, now: now}
 	status.MarkHostsClaimed(c.hostsClaimed())
+	status.MarkArtifactsAvailable(c.artifactsAvailable())
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
 	status.MarkHostsHealthy(c.hostsHealthy())
@@ -106,6 +107,26 @@ type conditions struct {
 	step   Step
 	err    error
 	now    time.Time
+}
+
+// artifactsAvailable is what the run's first task found; later ones do not start without it.
+func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string) {
+	s := c.seen
+	var looked *Task
+	if r := s.Newest(); r != nil {
+		looked = r.task(contract.TaskSeedRegistry)
+	}
+	switch f := c.failure(); {
+	case s.Deleting:
+		return corev1.ConditionUnknown, ReasonDeleting, c.words()
+	case f != nil && f.Task == contract.TaskSeedRegistry:
+		return corev1.ConditionFalse, f.Reason, c.failureText()
+	case looked != nil && looked.State == Succeeded:
+		return corev1.ConditionTrue, reasonAvailable, cut(looked.Results[contract.ResultArtifacts], longestMessage)
+	case s.Installed():
+		return corev1.ConditionTrue, ReasonInstalled, "the cluster was installed from them"
+	}
+	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {

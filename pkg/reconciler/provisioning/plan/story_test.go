@@ -275,6 +275,9 @@ func (w *world) task(t *testing.T, name, state, text string) {
 	case "runs":
 	case "succeeds":
 		task.State, task.Reason = Succeeded, "Succeeded"
+		if name == contract.TaskSeedRegistry {
+			task.Results[contract.ResultArtifacts] = "all 22 artifacts are in the depot"
+		}
 		if name == contract.TaskKubespray {
 			task.Results[contract.ResultRecap] = "2 nodes: ok=80 changed=12 failed=0 unreachable=0 in 94s"
 		}
@@ -351,6 +354,9 @@ func (w *world) tell() string {
 	}
 	for _, n := range status.Nodes {
 		say("  node             %s on %s %s %s", n.Name, n.Host, n.State, n.Problem)
+	}
+	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || c.IsTrue() && c.Reason == reasonAvailable {
+		say("  Artifacts        %s %s: %s", c.Status, c.Reason, c.Message)
 	}
 	if c := status.GetCondition(v1alpha1.ConditionHostsHealthy); c.IsFalse() {
 		say("  HostsHealthy     %s %s: %s", c.Status, c.Reason, c.Message)

@@ -53,8 +53,7 @@ func TestPipelineAndRun(t *testing.T) {
 			t.Errorf("%s (-declared +given):\n%s", what, diff)
 		}
 	}
-	compare("params of the run", names(pipeline.Spec.Params, func(p tekton.ParamSpec) string { return p.Name }),
-		names(run.Spec.Params, func(p tekton.Param) string { return p.Name }))
+	checkParams(t, "run", pipeline.Spec.Params, run.Spec.Params)
 	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
 
@@ -66,8 +65,7 @@ func TestPipelineAndRun(t *testing.T) {
 		if task.Name != pt.Name || task.Namespace != Namespace {
 			t.Errorf("Task %s/%s in tasks/%s.yaml", task.Namespace, task.Name, pt.Name)
 		}
-		compare("params of "+pt.Name, names(task.Spec.Params, func(p tekton.ParamSpec) string { return p.Name }),
-			names(pt.Params, func(p tekton.Param) string { return p.Name }))
+		checkParams(t, pt.Name, task.Spec.Params, pt.Params)
 		compare("workspaces of "+pt.Name, names(task.Spec.Workspaces, func(w tekton.WorkspaceDeclaration) string { return w.Name }),
 			names(pt.Workspaces, func(w tekton.WorkspacePipelineTaskBinding) string { return w.Name }))
 		if pt.DisplayName == "" || pt.Description == "" {
@@ -79,5 +77,20 @@ func TestPipelineAndRun(t *testing.T) {
 	}
 	if diff := cmp.Diff(Tasks, tasks); diff != "" {
 		t.Errorf("tasks (-ours +the Pipeline's):\n%s", diff)
+	}
+}
+
+// checkParams wants what is given to be declared, and what is declared to be given or to have a default.
+func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekton.Params) {
+	t.Helper()
+	for _, g := range given {
+		if !slices.ContainsFunc(declared, func(d tekton.ParamSpec) bool { return d.Name == g.Name }) {
+			t.Errorf("%s: param %s is given and not declared", of, g.Name)
+		}
+	}
+	for _, d := range declared {
+		if d.Default == nil && !slices.ContainsFunc(given, func(g tekton.Param) bool { return d.Name == g.Name }) {
+			t.Errorf("%s: param %s is declared and neither given nor has it a default", of, d.Name)
+		}
 	}
 }

@@ -120,14 +120,14 @@ func makePodTemplate() *pod.PodTemplate {
 	}
 }
 
-// makeTaskRunSpecs gives each task its account. All four talk to the API server, so each gets its token.
+// makeTaskRunSpecs gives each task its account, and its token if it talks to the API server.
 func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
 	var specs []tekton.PipelineTaskRunSpec
 	for _, task := range Tasks {
 		specs = append(specs, tekton.PipelineTaskRunSpec{
 			PipelineTaskName:   task,
 			ServiceAccountName: contract.ServiceAccountName(p.Name, task),
-			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(true)},
+			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(asksAPI(task))},
 		})
 	}
 	return specs

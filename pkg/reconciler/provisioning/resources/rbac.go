@@ -13,7 +13,13 @@ import (
 const ClusterRoleSelectHosts = "bpa-select-hosts"
 
 // Tasks are the pipeline's tasks in their order; each runs as an account of its own.
-var Tasks = []string{contract.TaskSelectHosts, contract.TaskRenderInventory, contract.TaskKubespray, contract.TaskCollectKubeconfig}
+var Tasks = []string{
+	contract.TaskSeedRegistry, contract.TaskSelectHosts, contract.TaskRenderInventory, contract.TaskKubespray, contract.TaskCollectKubeconfig,
+}
+
+// asksAPI reports whether a task talks to the API server. The others have an account as well, since seed-registry has a token for the depot
+// made for it, but no token that the API server takes, and no rights.
+func asksAPI(task string) bool { return task != contract.TaskSeedRegistry }
 
 // MakeServiceAccounts are the accounts of the tasks. Their tokens are mounted only where the run asks for it.
 func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
@@ -58,8 +64,9 @@ func makeRole(p *v1alpha1.Provisioning, task string, verbs []string, configMaps 
 func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	var all []*rbacv1.RoleBinding
 	for _, task := range Tasks {
-		name := contract.ServiceAccountName(p.Name, task)
-		all = append(all, makeBinding(p, name, task, "Role", name))
+		if name := contract.ServiceAccountName(p.Name, task); asksAPI(task) {
+			all = append(all, makeBinding(p, name, task, "Role", name))
+		}
 	}
 	hosts := contract.ServiceAccountName(p.Name, contract.TaskSelectHosts) + "-hosts"
 	return append(all, makeBinding(p, hosts, contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
