@@ -1,0 +1,108 @@
+//go:build integration
+
+package conformance
+
+import (
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/test/clients/doors"
+)
+
+// fewest is how many specs the pinned suite runs at a door; fewer mean that a workflow was off.
+const fewest = 64
+
+// skips are what the suite leaves out because it is for a registry of another kind.
+var skips = []string{
+	// For registries that nobody may push to, whose contents the environment names.
+	"Content Discovery Setup Populate registry with test tags (no push)",
+	"Pull Setup Get tag name from environment",
+	// For registries that do not mount a blob of another repository. This one does.
+	"Push Cross-Repository Blob Mount Cross-mounting of nonexistent blob should yield session id",
+	// For registries that look for a blob in every repository if a mount names none. This one asks for the bytes, as OCI_AUTOMATIC_CROSSMOUNT=0 says.
+	"Push Cross-Repository Blob Mount Cross-mounting without from, and automatic content discovery enabled should return a 201",
+}
+
+func TestConformance(t *testing.T) {
+	suite := build(t)
+	depot := doors.Open(t)
+	t.Run("local door", func(t *testing.T) {
+		run(t, suite, "OCI_ROOT_URL=http://"+depot.Local)
+	})
+	t.Run("TLS door with a token", func(t *testing.T) {
+		run(t, suite, "OCI_ROOT_URL=https://"+depot.TLS, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.Token)
+	})
+}
+
+func build(t *testing.T) (suite string) {
+	t.Helper()
+	suite = filepath.Join(t.TempDir(), "suite")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", suite, "github.com/opencontainers/distribution-spec/conformance")
+	cmd.Dir = "modules/suite"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the suite: %v\n%s", err, out)
+	}
+	return suite
+}
+
+// run fails on each spec that failed, or was skipped and is none of those expected.
+func run(t *testing.T, suite string, env ...string) {
+	dir := t.TempDir() // the suite writes its reports where it runs
+	t.Chdir(dir)
+	out, err := doors.Try(t, append(env, "OCI_NAMESPACE=conformance/one", "OCI_CROSSMOUNT_NAMESPACE=conformance/other", "OCI_AUTOMATIC_CROSSMOUNT=0",
+		"OCI_TEST_PULL=1", "OCI_TEST_PUSH=1", "OCI_TEST_CONTENT_DISCOVERY=1", "OCI_TEST_CONTENT_MANAGEMENT=1"), suite, "-ginkgo.noColor")
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	results := read(t, filepath.Join(dir, "junit.xml"))
+	ran := 0
+	var skipped []string
+	for _, spec := range results {
+		switch {
+		case spec.Failure != nil:
+			t.Errorf("failed: %s", spec.Name)
+		case spec.Skipped != nil:
+			skipped = append(skipped, spec.Name)
+		default:
+			ran++
+		}
+	}
+	slices.Sort(skipped)
+	if !slices.Equal(skipped, skips) {
+		t.Errorf("skipped %q\nwant %q", skipped, skips)
+	}
+	if ran < fewest {
+		t.Errorf("%d specs passed; the suite has %d for this depot", ran, fewest)
+	}
+	t.Logf("%d specs passed, %d skipped", ran, len(skipped))
+}
+
+// spec is one of the suite's own tests.
+type spec struct {
+	Name    string  `xml:"name,attr"`
+	Failure *string `xml:"failure"`
+	Skipped *string `xml:"skipped"`
+}
+
+func read(t *testing.T, report string) []spec {
+	t.Helper()
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suite struct {
+		Specs []spec `xml:"testcase"`
+	}
+	if err := xml.Unmarshal(text, &suite); err != nil {
+		t.Fatal(err)
+	}
+	for i := range suite.Specs {
+		suite.Specs[i].Name = strings.TrimPrefix(suite.Specs[i].Name, "OCI Distribution Conformance Tests ")
+	}
+	return suite.Specs
+}

@@ -1,0 +1,8 @@
+// Package conformance runs the OCI distribution specification's own conformance suite, all four workflows of it (pull, push, content discovery,
+// content management), against cmd/depot: at the local door, and at the TLS door with a token as the password.
+//
+//	go test -tags integration ./test/conformance
+//
+// The suite takes any certificate; that others must trust the depot's authority, test/clients shows. It is pinned by a module of its own in modules/suite, so that what it needs stays out of the product's. It needs etcd, kube-apiserver,
+// kubectl and machine in $BPA_STATE/bin (make integration builds them) and fails without.
+package conformance
