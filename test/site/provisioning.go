@@ -11,9 +11,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// depotURL is the bootstrap machine's store as lab machines reach it.
-const depotURL = "http://10.60.0.1:5000"
-
 // Option shapes a Provisioning.
 type Option func(*v1alpha1.Provisioning)
 
@@ -21,7 +18,6 @@ type Option func(*v1alpha1.Provisioning)
 func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	p.Spec.Depot.URL = depotURL
 	p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the lab's own pod network
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)

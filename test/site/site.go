@@ -138,9 +138,6 @@ func Vars(t testing.TB) map[string]json.RawMessage {
 	if err := yaml.Unmarshal(raw, &vars); err != nil {
 		t.Fatal(err)
 	}
-	for _, fromDepot := range []string{"dl_k8s_io_url", "github_url", "containerd_registries_mirrors"} {
-		delete(vars, fromDepot)
-	}
 	return vars
 }
 

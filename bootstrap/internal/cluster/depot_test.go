@@ -73,6 +73,28 @@ func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
 	}
 }
 
+func TestProjectsClustersHaveTheMachinesDepot(t *testing.T) {
+	text, err := projectManifests(os.DirFS("../../../config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := withSettings(text, map[string]any{"depot-url": "https://10.60.0.1:5443", "depot-ca": "PEM\nPEM\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before, after := len(objects(t, text)), len(objects(t, set)); before != after {
+		t.Errorf("%d objects became %d", before, after)
+	}
+	for _, want := range []string{"depot-url: https://10.60.0.1:5443\n", "depot-ca: |\n    PEM\n", "max-attempts:"} {
+		if !strings.Contains(string(set), want) {
+			t.Errorf("the settings lack %q", want)
+		}
+	}
+	if _, err := withSettings(text, map[string]any{"depot-uri": ""}); err == nil || !strings.Contains(err.Error(), "depot-uri") {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
 func TestProjectIsRefusedWhenTheDepotsFilesHaveOtherNames(t *testing.T) {
 	_, err := projectManifests(fstest.MapFS{"depot.yaml": {Data: []byte("kind: X\n")}, "401-depot-service.yaml": {Data: []byte("kind: Y\n")}})
 	if err == nil || !strings.Contains(err.Error(), "400-depot-service.yaml is not there") {

@@ -10,7 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
@@ -38,6 +41,13 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}
 	source, err := projectManifests(os.DirFS(filepath.Join(root, projectConfig)))
 	if err != nil {
+		return false, err
+	}
+	ca, err := os.ReadFile(c.Layout.DepotCA())
+	if err != nil {
+		return false, fmt.Errorf("the depot's CA, which it makes when it starts: %w", err)
+	}
+	if source, err = withSettings(source, map[string]any{"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca)}); err != nil {
 		return false, err
 	}
 	resolved, err := c.resolve(ctx, koRun{
@@ -78,4 +88,46 @@ func projectManifests(config fs.FS) ([]byte, error) {
 	}
 	fmt.Fprintf(&joined, "---\n%s", manifests.DepotService)
 	return joined.Bytes(), nil
+}
+
+// settingsName is the ConfigMap with the site's settings.
+const settingsName = "config-bpa"
+
+// withSettings sets some of the site's settings: clusters that name no depot have this machine's. A comment in the ConfigMap is lost by it.
+func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
+	const mark = "---\n"
+	documents := bytes.Split(manifests, []byte(mark))
+	found := false
+	for i, text := range documents {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal(text, &o); err != nil {
+			return nil, fmt.Errorf("read the project's manifests: %w", err)
+		}
+		if o.Kind != "ConfigMap" || o.Metadata.Name != settingsName {
+			continue
+		}
+		var cm map[string]any
+		if err := yaml.Unmarshal(text, &cm); err != nil {
+			return nil, err
+		}
+		data, _ := cm["data"].(map[string]any)
+		for key, value := range settings {
+			if _, known := data[key]; !known {
+				return nil, fmt.Errorf("ConfigMap %s has no key %s: it may have another name now", settingsName, key)
+			}
+			data[key] = value
+		}
+		var err error
+		if documents[i], err = yaml.Marshal(cm); err != nil {
+			return nil, err
+		}
+		found = true
+	}
+	if !found {
+		return nil, fmt.Errorf("the project's manifests have no ConfigMap %s", settingsName)
+	}
+	return bytes.Join(documents, []byte(mark)), nil
 }

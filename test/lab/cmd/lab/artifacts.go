@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/test/lab/artifacts"
 )
@@ -34,7 +35,7 @@ func artifactsCommand() *cobra.Command {
 func varsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vars",
-		Short: "Print the kubespray variables of this lab: depot, checksums, and what containers need in place of machines",
+		Short: "Print the kubespray variables that a Provisioning of this lab needs: checksums, and what containers need in place of machines",
 		Args:  cobra.NoArgs,
 	}
 	site := siteFlags(c)
@@ -42,6 +43,16 @@ func varsCommand() *cobra.Command {
 		b, err := os.ReadFile(site.VarsFile())
 		if err != nil {
 			return fmt.Errorf("%w; call lab artifacts first", err)
+		}
+		vars := map[string]any{}
+		if err := yaml.Unmarshal(b, &vars); err != nil {
+			return err
+		}
+		for _, fromDepot := range []string{"dl_k8s_io_url", "github_url", "containerd_registries_mirrors"} { // BPA renders them
+			delete(vars, fromDepot)
+		}
+		if b, err = yaml.Marshal(vars); err != nil {
+			return err
 		}
 		_, err = os.Stdout.Write(b)
 		return err
