@@ -234,7 +234,7 @@ func (c *carrier) send(ctx context.Context, f artifacts.File) (int64, error) {
 	if err := c.to.PutFile(ctx, f.Path, want.Size, f.SHA256, counted); err != nil {
 		return 0, err
 	}
-	return counted.n, nil
+	return counted.n.Load(), nil
 }
 
 // maxHeld bounds a file that comes without its size: the depot wants to know it before it takes bytes.

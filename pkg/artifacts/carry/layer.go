@@ -3,6 +3,7 @@ package carry
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -43,7 +44,7 @@ func (l *layer) settle() int64 {
 	if l.read == nil {
 		return 0
 	}
-	return l.read.n
+	return l.read.n.Load()
 }
 
 // counter tells the meter how much was read of something.
@@ -51,12 +52,11 @@ type counter struct {
 	in    io.Reader
 	meter *meter
 	key   string
-	n     int64
+	n     atomic.Int64 // a client may still read when its request has been answered
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
-	c.n += int64(n)
-	c.meter.set(c.key, c.n)
+	c.meter.set(c.key, c.n.Add(int64(n)))
 	return n, err
 }
