@@ -184,9 +184,9 @@ func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 // ServeHTTP answers one request.
 func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
-// ready says whether both stores can be read, which a vanished mount or a
-// deleted root would prevent.
-func (d *Depot) ready(w http.ResponseWriter, _ *http.Request) {
+// ready says whether both stores can be read, which a vanished mount, a deleted
+// root or a bucket out of reach would prevent.
+func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 	for _, dir := range []string{filesDir, RegistryDir} {
 		info, err := d.root.Stat(dir)
 		if err == nil && !info.IsDir() {
@@ -194,6 +194,12 @@ func (d *Depot) ready(w http.ResponseWriter, _ *http.Request) {
 		}
 		if err != nil {
 			http.Error(w, fmt.Sprintf("%s: %v: check the depot's root directory", dir, err), http.StatusServiceUnavailable)
+			return
+		}
+	}
+	if d.store.Dir() == "" {
+		if _, err := d.store.Driver.Stat(r.Context(), store.BlobsPath); err != nil && !store.IsAbsent(err) {
+			http.Error(w, fmt.Sprintf("the bucket cannot be read: %v: check the --s3 flags, the keys and the S3 server", err), http.StatusServiceUnavailable)
 			return
 		}
 	}

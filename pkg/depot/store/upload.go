@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -19,6 +20,9 @@ import (
 // An upload grows in a repository's staging area until its digest is known.
 // The registry's BlobWriter hashes bytes as they come in and keeps the state
 // of the hash with the offset that it belongs to, so nothing is read again.
+
+// readAhead is how much is read from a connection at once.
+const readAhead = 256 << 10
 
 // Begin starts an upload and returns its id.
 func (s *Store) Begin(ctx context.Context, repository string) (string, error) {
@@ -73,7 +77,7 @@ func (s *Store) Append(ctx context.Context, repository, id string, offset int64,
 	}
 	// One ReadFrom per writer: the S3 writer counts only whole parts, and a
 	// second one would think that bytes have gone.
-	n, err := w.ReadFrom(r)
+	n, err := w.ReadFrom(bufio.NewReaderSize(r, readAhead))
 	if closeErr := w.Close(); closeErr != nil {
 		return offset, errors.Join(err, closeErr)
 	}

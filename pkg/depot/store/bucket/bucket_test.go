@@ -130,6 +130,7 @@ func depotInABucket(t *testing.T, at bucket.At) {
 	})
 	withDepot(t, dir, at, func(url string) {
 		do(t, 204, "PATCH", url+"/v1/baremetalcluster/o/c/os_images/a", content[1000:], "Upload-Offset", "1000")
+		do(t, 200, "GET", url+"/readyz", "")
 		if got := do(t, 206, "GET", url+"/files/os_images/o/c/a", "", "Range", "bytes=1000000-1000004"); got != content[1000000:1000005] {
 			t.Errorf("range = %q", got)
 		}
