@@ -134,7 +134,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.registry, err = newRegistry(d.root, d.store); err != nil {
+	if d.registry, err = newRegistry(d.root, d.store, o.limits.Expiry); err != nil {
 		return err
 	}
 	d.gate = limits.NewGate(o.limits, &limits.StorageMeter{Driver: d.store.Driver, Path: store.BlobsPath, Dir: d.store.Dir()})

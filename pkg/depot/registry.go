@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
@@ -24,7 +25,7 @@ const secretFile = "upload-secret"
 // registry is the /v2/ door: the distribution project's registry as a handler.
 type registry struct{ *handlers.App }
 
-func newRegistry(root *os.Root, s *store.Store) (r *registry, err error) {
+func newRegistry(root *os.Root, s *store.Store, expiry time.Duration) (r *registry, err error) {
 	secret, err := uploadSecret(root)
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func newRegistry(root *os.Root, s *store.Store) (r *registry, err error) {
 			r, err = nil, fmt.Errorf("start registry: %v", p)
 		}
 	}()
-	return &registry{handlers.NewApp(context.Background(), registryConfig(s.Driver, secret))}, nil
+	return &registry{handlers.NewApp(context.Background(), registryConfig(s.Driver, secret, expiry))}, nil
 }
 
 // Close ends the registry's background purge of abandoned uploads.
@@ -57,13 +58,18 @@ func (shared) Create(_ context.Context, parameters map[string]any) (storagedrive
 	return driver, nil
 }
 
-func registryConfig(driver storagedriver.StorageDriver, secret string) *configuration.Configuration {
+func registryConfig(driver storagedriver.StorageDriver, secret string, expiry time.Duration) *configuration.Configuration {
 	return &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Storage: configuration.Storage{
 			sharedDriver: {"driver": driver},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
+			// It counts from an upload's beginning, and /v1's uploads, which expire by
+			// themselves, from its last bytes: so it waits for longer.
+			"maintenance": {"uploadpurging": map[any]any{
+				"enabled": expiry > 0, "age": (2 * expiry).String(), "interval": "24h", "dryrun": false,
+			}},
 		},
 		HTTP: configuration.HTTP{
 			Secret: secret,

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -33,6 +34,13 @@ type disk struct{ used int64 }
 func (d *disk) Used() (int64, error)     { return d.used, nil }
 func (*disk) Free() (int64, bool, error) { return 0, false, nil }
 
+// full is an importer that never finds room.
+type full struct{}
+
+func (full) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return nil, &limits.Refusal{Status: http.StatusInsufficientStorage, Text: "no room for images"}
+}
+
 // contract is a client that holds every answer against the served document.
 type contract struct {
 	t      *testing.T
@@ -51,7 +59,7 @@ func newContract(t *testing.T) *contract {
 	log := slog.New(slog.DiscardHandler)
 	c := &contract{t: t, disk: &disk{}, seen: map[string]bool{}}
 	gate := limits.NewGate(limits.Limits{MaxUpload: 1000, MaxOpen: 2, Quota: 1 << 20}, c.disk)
-	handler, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, time.Minute, log)
+	handler, err := rest.New(uploads.New(s, gate, full{}, log), status.New(s), gate, time.Minute, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,6 +302,15 @@ func (c *contract) limits() {
 	c.do(507, "POST", kind, record("full", 2), inJSON...)
 	c.do(507, "PUT", kind+"/full/content", "ab")
 	c.disk.used = 0
+	const archives = artifact.Base + "/o/c/container_images"
+	c.do(201, "POST", archives, record("archive", 2), inJSON...)
+	c.do(507, "PATCH", archives+"/archive", "ab", "Upload-Offset", "0")
+	c.do(507, "PATCH", archives+"/archive", "", "Upload-Offset", "2") // tried again, without a byte
+	c.do(204, "DELETE", archives+"/archive", "")
+	metadata := "filename " + base64.StdEncoding.EncodeToString([]byte("archive"))
+	upload := c.do(201, "POST", archives, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1", "Upload-Metadata", metadata).Header.Get("Location")
+	c.do(507, "PATCH", upload, "a", "Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+	c.do(204, "DELETE", archives+"/archive", "")
 	c.do(201, "POST", kind, record("open-1", 2), inJSON...)
 	c.do(201, "POST", kind, record("open-2", 2), inJSON...)
 	c.do(503, "POST", kind, record("open-3", 2), inJSON...)

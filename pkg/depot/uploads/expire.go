@@ -15,7 +15,7 @@ func (s *Service) Expire(ctx context.Context) error {
 	}
 	return s.eachPending(ctx, func(p Pending) error {
 		ref := p.Record.Ref()
-		if p.Digest != "" || s.now().Sub(p.Touched) < limit || s.busy(ref) {
+		if s.now().Sub(p.Touched) < limit || s.busy(ref) {
 			return nil
 		}
 		return s.expire(ctx, ref, limit)
@@ -30,7 +30,7 @@ func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Durat
 	}
 	defer unlock()
 	p, open, err := s.pending(ctx, ref)
-	if err != nil || !open || p.Digest != "" || s.now().Sub(p.Touched) < limit {
+	if err != nil || !open || s.now().Sub(p.Touched) < limit {
 		return err
 	}
 	s.log.Info("an abandoned upload is removed", "artifact", ref.String(), "rested", s.now().Sub(p.Touched).String())
