@@ -66,15 +66,15 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 
 // knock tells whether a node can be worked on: it answers, it is the one it was, it lets us in, and we can be root there.
 func knock(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (ssh.HostKey, error) {
-	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
+	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
-	conn, err := ports.Dial(ctx, node.Target(in.Request, n), key, pinned)
+	conn, err := ports.Dial(connect, node.Target(in.Request, n), key, pinned)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	var exit *ssh.ExitError
-	if _, err := conn.Output(ctx, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
+	if _, err := conn.Output(connect, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
 		return nil, fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)
 	} else if err != nil {
 		return nil, err

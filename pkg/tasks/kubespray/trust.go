@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -26,11 +27,16 @@ elif [ -d /etc/pki/trust/anchors ]; then dir=/etc/pki/trust/anchors; update=upda
 else dir=/usr/local/share/ca-certificates; update=update-ca-certificates; fi
 mkdir -p "$dir"; cp "$ca.new" "$dir/bpa-depot.crt"; $update >&2; mv -f "$ca.new" "$ca"`
 
+// trustLimit bounds that on one node: making the system's store anew takes seconds, on a busy node many.
+const trustLimit = 2 * time.Minute
+
 // trust makes a node know the depot's certificate. Done twice it is done once.
 func trust(ctx context.Context, request contract.Request, conn node.Connection) error {
 	if request.DepotCA == "" {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, trustLimit)
+	defer cancel()
 	text := strings.Replace(trustScript, "$PEM", base64.StdEncoding.EncodeToString([]byte(request.DepotCA)), 1)
 	_, err := conn.Output(ctx, node.AsRoot(request, "sh -c '"+text+"'"), 64<<10)
 	var exit *ssh.ExitError

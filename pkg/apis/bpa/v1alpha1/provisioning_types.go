@@ -405,7 +405,8 @@ type FailureStatus struct {
 	Message string `json:"message,omitempty"`
 	// Hint says what to do next.
 	Hint string `json:"hint,omitempty"`
-	// NextAttempt is when the controller tries again by itself; absent if a person must act.
+	// NextAttempt is when the controller tries again by itself, once what it waits for is there if the time is past; absent if a person
+	// must act.
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
 	// ObservedRetry is the value of the retry annotation that was already obeyed.
 	ObservedRetry string `json:"observedRetry,omitempty"`

@@ -82,7 +82,11 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.NextAttempt = instant(at)
 		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
-		f.Hint = step.Message // what the next attempt waits for
+		// What it waits for is in the step; that it is due says that no person need act on the failure itself.
+		f.Hint, f.NextAttempt = step.Message, instant(r.Completed)
+		if again {
+			f.NextAttempt = instant(at)
+		}
 	default:
 		f.Hint = hint(p.Namespace, s.Name, r.Name, cause)
 	}
