@@ -21,10 +21,11 @@ import (
 // installLimit bounds one installation on lab machines; they share two cores with everything else.
 const installLimit = 12 * time.Minute
 
-// TestInstall is the README's way: one node pinned by MAC, two found by what they need, the controller killed in the middle, a pod on
-// the new cluster, then everything given back.
+// TestInstall is the README's way: one node pinned by MAC, two found by what they need, on machines that reach nothing but the depot and each
+// other, the controller killed in the middle, a pod on the new cluster, then everything given back.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
+	checkClosed(t, s, "host-2")
 	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
