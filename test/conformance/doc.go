@@ -3,6 +3,6 @@
 //
 //	go test -tags integration ./test/conformance
 //
-// The suite takes any certificate; that others must trust the depot's authority, test/clients shows. It is pinned by a module of its own in modules/suite, so that what it needs stays out of the product's. It needs etcd, kube-apiserver,
-// kubectl and machine in $BPA_STATE/bin (make integration builds them) and fails without.
+// The suite takes any certificate; that clients must trust the depot's authority, test/clients shows. It is pinned by a module of its own in
+// modules/suite, so that what it needs stays out of the product's. It needs what test/clients/doors needs, and fails without.
 package conformance

@@ -1,0 +1,57 @@
+//go:build integration
+
+package clients
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/test/clients/doors"
+)
+
+type craneClient struct {
+	program string
+	at      at
+	env     []string
+}
+
+func newCrane(t *testing.T, program string, door at) *craneClient {
+	t.Helper()
+	home := t.TempDir()
+	c := &craneClient{program, door, []string{"DOCKER_CONFIG=" + home, "SSL_CERT_FILE=" + door.ca, "SSL_CERT_DIR=" + home}}
+	if door.token != "" {
+		must(t)(c.run(t, "auth", "login", door.address, "-u", "any", "-p", door.token))
+	}
+	return c
+}
+
+func (c *craneClient) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	if c.at.ca == "" {
+		args = append(args, "--insecure")
+	}
+	return doors.Try(t, c.env, c.program, args...)
+}
+
+func (c *craneClient) push(t *testing.T, layout, ref string) (string, error) {
+	return c.run(t, "push", layout, ref)
+}
+
+func (c *craneClient) pull(t *testing.T, ref, layout string) (string, error) {
+	return c.run(t, "pull", "--format=oci", ref, layout)
+}
+
+func (c *craneClient) copy(t *testing.T, from, to string) (string, error) {
+	return c.run(t, "copy", from, to)
+}
+
+func (c *craneClient) tags(t *testing.T, repository string) []string {
+	out, err := c.run(t, "ls", repository)
+	must(t)(out, err)
+	return slices.Sorted(strings.FieldsSeq(out))
+}
+
+func (c *craneClient) remove(t *testing.T, ref string) (string, error) {
+	return c.run(t, "delete", ref)
+}

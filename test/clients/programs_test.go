@@ -1,0 +1,80 @@
+//go:build integration
+
+package clients
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
+	"github.com/akraino-icn/bpa/test/clients/doors"
+)
+
+// programs gives, by name, how to open each client at a door; who has a token has logged in then.
+func programs(t *testing.T) map[string]func(*testing.T, at) client {
+	crane := doors.Build(t, ".", "github.com/google/go-containerregistry/cmd/crane")
+	oras := doors.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
+	skopeo := debian(t, "skopeo")
+	containerd := doors.Machines(t, "containerd", "ctr")
+	return map[string]func(*testing.T, at) client{
+		"crane":      func(t *testing.T, door at) client { return newCrane(t, crane, door) },
+		"oras":       func(t *testing.T, door at) client { return newORAS(t, oras, door) },
+		"skopeo":     func(t *testing.T, door at) client { return newSkopeo(t, skopeo, door) },
+		"containerd": func(_ *testing.T, door at) client { return &containerdClient{containerd[0], containerd[1], door} },
+	}
+}
+
+// debian installs a package of one program if it is missing.
+func debian(t *testing.T, name string) (program string) {
+	t.Helper()
+	if program, err := exec.LookPath(name); err == nil {
+		return program
+	}
+	env := []string{"DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"}
+	if out, err := doors.Try(t, env, "apt-get", "install", "-qy", "--no-install-recommends", name); err != nil {
+		t.Fatalf("%s is not here and cannot be installed (try apt-get update): %v\n%s", name, err, out)
+	}
+	program, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// strangeAuthority is one that signed nothing of the depot's.
+func strangeAuthority(t *testing.T) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := tlscert.Open(dir, []string{"127.0.0.1"}, tlscert.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "ca.crt")
+}
+
+// writeFile makes a file in a new folder and gives the folder.
+func writeFile(t *testing.T, path, text string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	full := filepath.Join(folder, path)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func host(t *testing.T, ref string) string {
+	t.Helper()
+	address, _, _ := strings.Cut(ref, "/")
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}

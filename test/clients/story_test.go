@@ -1,0 +1,158 @@
+//go:build integration
+
+package clients
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/akraino-icn/bpa/test/clients/doors"
+)
+
+// client is a program that moves images. What it says comes with what went wrong.
+type client interface {
+	// push sends the one image in an OCI layout, with all its architectures.
+	push(t *testing.T, layout, ref string) (string, error)
+	// pull brings an image, with all its architectures, into a layout that is not there yet.
+	pull(t *testing.T, ref, layout string) (string, error)
+}
+
+// keeper is a client that can also look after a registry. containerd cannot.
+type keeper interface {
+	client
+	copy(t *testing.T, from, to string) (string, error)
+	tags(t *testing.T, repository string) []string
+	remove(t *testing.T, ref string) (string, error)
+}
+
+// at is a door for a client to knock at.
+type at struct {
+	address string
+	ca      string // empty: without TLS
+	token   string // empty: as nobody
+}
+
+// TestClients: each does at each door what it is made for.
+func TestClients(t *testing.T) {
+	depot := doors.Open(t)
+	image := makeImage(t)
+	local, plain := at{address: depot.Local}, at{address: depot.Plain}
+	nobody, writer := at{address: depot.TLS, ca: depot.CA}, at{address: depot.TLS, ca: depot.CA, token: depot.Token}
+	for name, open := range programs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Run("local door", func(t *testing.T) { image.travels(t, open(t, local), local, depot.Local, name+"/local") })
+			t.Run("TLS door", func(t *testing.T) { image.travels(t, open(t, writer), writer, depot.Local, name+"/tls") })
+			t.Run("plain door", func(t *testing.T) { image.isRead(t, open(t, plain), plain, name+"/tls", "for reading only") })
+			t.Run("TLS door as nobody", func(t *testing.T) { image.isRead(t, open(t, nobody), nobody, name+"/tls", "the token as the password") })
+			t.Run("strange authority", func(t *testing.T) {
+				isNotTrusted(t, open(t, at{address: depot.TLS, ca: strangeAuthority(t)}), depot.TLS+"/"+name+"/tls:v1")
+			})
+		})
+	}
+}
+
+// travels sends the image through a door there and back. What the door took is looked at through another one by somebody else.
+func (i *image) travels(t *testing.T, c client, door at, other, repository string) {
+	ref := door.address + "/" + repository
+	must(t)(c.push(t, i.layout, ref+":v1"))
+	i.isAt(t, other+"/"+repository+":v1")
+	i.comesBack(t, c, ref+":v1")
+	i.comesBack(t, c, ref+"@"+i.digest)
+	k, ok := c.(keeper)
+	if !ok {
+		return
+	}
+	must(t)(k.copy(t, ref+":v1", ref+"-copy:v2"))
+	i.isAt(t, other+"/"+repository+"-copy:v2")
+	must(t)(k.copy(t, ref+":v1", ref+":v2"))
+	if tags := k.tags(t, ref); !slices.Equal(tags, []string{"v1", "v2"}) {
+		t.Errorf("tags of %s: %q, want v1 and v2", ref, tags)
+	}
+	must(t)(k.remove(t, ref+"-copy@"+i.digest))
+	i.isGone(t, other+"/"+repository+"-copy@"+i.digest)
+	i.isAt(t, other+"/"+repository+":v1") // what another repository holds is its own
+}
+
+// isRead finds the image, and may not change it.
+func (i *image) isRead(t *testing.T, c client, door at, repository, refusal string) {
+	ref := door.address + "/" + repository
+	i.comesBack(t, c, ref+":v1")
+	out, err := c.push(t, i.layout, ref+":v3")
+	if err == nil || !strings.Contains(out, refusal) {
+		t.Errorf("a push without a right: %v; want it refused with %q\n%s", err, refusal, out)
+	}
+	if k, ok := c.(keeper); ok {
+		if out, err := k.remove(t, ref+"@"+i.digest); err == nil {
+			t.Errorf("removed without a right\n%s", out)
+		}
+	}
+	i.comesBack(t, c, ref+":v1")
+}
+
+// isNotTrusted: who has another authority than the depot's reads nothing.
+func isNotTrusted(t *testing.T, c client, ref string) {
+	t.Helper()
+	if out, err := c.pull(t, ref, filepath.Join(t.TempDir(), "pulled")); err == nil || !strings.Contains(out, "certificate") {
+		t.Errorf("pull with a strange authority: %v\n%s", err, out)
+	}
+}
+
+func (i *image) comesBack(t *testing.T, c client, ref string) {
+	t.Helper()
+	layout := filepath.Join(t.TempDir(), "pulled")
+	must(t)(c.pull(t, ref, layout))
+	i.isIn(t, layout)
+}
+
+// isAt looks for the image by itself, not with the client under test.
+func (i *image) isAt(t *testing.T, ref string) {
+	t.Helper()
+	index, err := remote.Index(parse(t, ref))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := index.Digest(); err != nil || digest.String() != i.digest {
+		t.Errorf("%s is %s, %v; want %s", ref, digest, err, i.digest)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Errorf("%s: %v", ref, err)
+	}
+}
+
+func (i *image) isGone(t *testing.T, ref string) {
+	t.Helper()
+	parsed := parse(t, ref)
+	response, err := http.Head("http://" + parsed.Context().RegistryStr() + "/v2/" + parsed.Context().RepositoryStr() + "/manifests/" + parsed.Identifier())
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusNotFound {
+		t.Errorf("%s: %s, want it gone", ref, response.Status)
+	}
+}
+
+func parse(t *testing.T, ref string) name.Reference {
+	t.Helper()
+	parsed, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func must(t *testing.T) func(string, error) {
+	return func(out string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
