@@ -56,9 +56,18 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 // Assign finds a host for every node that a request asks for, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts
 // that are held for the request's Provisioning stay where they are as far as that leaves a host for every node, those that are installed in
 // any case; of the others the smallest that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are
-// left for who needs them.
+// left for who needs them. Of equal hosts those with the lower names are taken.
 func Assign(request contract.Request, all []Host) (Assignment, error) {
+	return AssignFrom(request, all, "")
+}
+
+// AssignFrom is Assign, but of equal hosts it takes first those whose names are not before the given one. Claimants who met over the same hosts part
+// so.
+func AssignFrom(request contract.Request, all []Host, first string) (Assignment, error) {
 	w := newWorld(request, all)
+	if first != "" {
+		w.byCost(first)
+	}
 	found, wanted := w.solve()
 	if found.matching == nil {
 		return nil, w.explain(wanted, found.gaveUp)

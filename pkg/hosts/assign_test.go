@@ -177,3 +177,22 @@ func TestNoFitTellsPerHost(t *testing.T) {
 		t.Errorf("obstacles (-want +got):\n%s", diff)
 	}
 }
+
+// TestAssignFrom: where to begin matters only among equal hosts, and not to those who are held.
+func TestAssignFrom(t *testing.T) {
+	all := []Host{host(1, 8, 16), host(2, 8, 16), host(3, 8, 16), host(4, 32, 64), host(5, 8, 16, heldBy(me.Name, "c"))}
+	for first, want := range map[string][]string{
+		"":       {"host-1", "host-2", "host-5"},
+		"host-2": {"host-2", "host-3", "host-5"},
+		"host-3": {"host-1", "host-3", "host-5"},
+		"host-4": {"host-1", "host-2", "host-5"},
+	} {
+		got, err := AssignFrom(ask(slot("a", 8, 16), slot("b", 8, 16), slot("c", 8, 16)), all, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Hosts()); diff != "" {
+			t.Errorf("from %q (-want +got):\n%s", first, diff)
+		}
+	}
+}

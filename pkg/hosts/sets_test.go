@@ -180,6 +180,18 @@ func TestInstalledHostsThatLackSomethingAreTold(t *testing.T) {
 	}
 }
 
+// The machines of all active nodes of a set are gone for good, and nothing but the request knows that they were installed.
+func TestStandbyTakesThePlaceOfTheOnlyActive(t *testing.T) {
+	standby := host(2, 1, 1, heldBy("edge-1", "w-2"), func(h *Host) { h.Set, h.Standby = "w", true })
+	request := askSets(nodeSet("w", 1, 1))
+	request.Installed, request.Lost = []string{"host-0"}, []string{"w-1"}
+	same(t, "w-2=2", assigned(t, request, []Host{standby}))
+	request.Installed = nil
+	if found, err := Assign(request, []Host{standby}); err == nil {
+		t.Errorf("%s: a first claim without a standby host", written(found))
+	}
+}
+
 func TestMissingStandbyIsTold(t *testing.T) {
 	request := askSets(nodeSet("w", 1, 2), nodeSet("v", 0, 0))
 	found, err := Assign(request, []Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1)})

@@ -122,18 +122,12 @@ func (w *world) settle() {
 }
 
 // findSpare finds the places that may stay empty. A set asks for its standby hosts when it is claimed first; once its active nodes are held, or
-// any of them was installed, the lack of standby hosts is a lack and no failure. A set of standby hosts alone goes by the rest of the cluster.
+// anything of the cluster was installed, the lack of standby hosts is a lack and no failure. The hosts of all nodes of the set may be gone by then:
+// the request still knows.
 func (w *world) findSpare() {
-	installed := map[string]bool{}
-	for _, host := range w.hosts {
-		if w.me.Holds(*host) && host.Installed {
-			installed[host.Set] = true
-		}
-	}
+	installed := len(w.request.Installed) > 0 || slices.ContainsFunc(w.hosts, func(h *Host) bool { return w.me.Holds(*h) && h.Installed })
 	for i, b := range w.bins {
-		switch {
-		case b.set == nil:
-		case installed[b.set.Name], b.set.Active == 0 && len(installed) > 0, b.set.Active > 0 && len(w.activesOf(i)) >= b.set.Active:
+		if b.set != nil && (installed || b.set.Active > 0 && len(w.activesOf(i)) >= b.set.Active) {
 			b.spare = min(b.set.Standby, b.places)
 		}
 	}

@@ -40,7 +40,7 @@ func newWorld(request contract.Request, all []Host) *world {
 	w.retire()
 	w.settle()
 	w.matchNeeds()
-	w.byCost()
+	w.byCost("")
 	w.findDomains()
 	w.findSpare()
 	return w
@@ -100,8 +100,9 @@ func (w *world) matchNeeds() {
 }
 
 // byCost orders the hosts. Because a matching that grows host by host never lets go of a host, and the sets of hosts that can be matched form
-// a matroid, going through them in this order gives the cheapest set of all.
-func (w *world) byCost() {
+// a matroid, going through them in this order gives the cheapest set of all. Equal ones go by name, those before first last.
+func (w *world) byCost(first string) {
+	w.order = w.order[:0]
 	costs := make([]cost, len(w.hosts))
 	for h, host := range w.hosts {
 		costs[h] = costOf(host)
@@ -109,5 +110,8 @@ func (w *world) byCost() {
 			w.order = append(w.order, h)
 		}
 	}
-	slices.SortFunc(w.order, func(a, b int) int { return cmp.Or(costs[a].compare(costs[b]), cmp.Compare(a, b)) })
+	early := func(h int) int { return count(w.hosts[h].Name < first) }
+	slices.SortFunc(w.order, func(a, b int) int {
+		return cmp.Or(costs[a].compare(costs[b]), cmp.Compare(early(a), early(b)), cmp.Compare(a, b))
+	})
 }

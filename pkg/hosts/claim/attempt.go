@@ -3,6 +3,7 @@ package claim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,9 +22,13 @@ type claimant struct {
 	me      hosts.Owner
 
 	hardware map[string]*metal3.HardwareData // by host; nil: not read yet
+	surely   bool                            // the hardware was read exactly
 	// taken are hosts that are ours now and were not before, or may be, as the API server last gave them; nil: nobody knows.
-	taken   map[string]*metal3.BareMetalHost
-	written string // resourceVersion of the last write
+	taken map[string]*metal3.BareMetalHost
+	// What this attempt has seen:
+	known   map[string]*metal3.BareMetalHost // what the API server said of single hosts, last; nil: gone
+	written string                           // resourceVersion of the last write
+	first   string                           // of equal hosts, which to take first; empty: by name
 }
 
 // decision is what to do, and the world that it was made for.
@@ -33,22 +38,24 @@ type decision struct {
 	nodes    []contract.Node
 }
 
-// attempt decides, takes what is missing, looks at the result, and lets go of the rest.
-func (c *claimant) attempt(ctx context.Context, exact bool) (*Claim, error) {
-	d, err := c.decide(ctx, exact)
+// attempt decides, takes what is missing, looks at the result, and lets go of the rest. Where others are faster it takes other hosts, if there are.
+func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
+	c.known, c.written, c.first = map[string]*metal3.BareMetalHost{}, "", ""
+	d, err := c.decide(ctx, min(age(number), recent))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkSecrets(ctx, d); err != nil {
-		return nil, err
-	}
-	byName := slices.Clone(d.assigned)
-	slices.SortFunc(byName, func(a, b hosts.Placed) int { return cmp.Compare(a.Host, b.Host) })
-	c.written = ""
-	for _, p := range byName {
-		if err := c.take(ctx, d.world.objects[p.Host], p); err != nil {
-			return nil, fmt.Errorf("claim host %s: %w", p.Host, err)
+	for lost := 0; ; lost++ {
+		var at string
+		if at, err = c.takeAll(ctx, d); !errors.Is(err, errLost) || lost == evasions {
+			break
 		}
+		if d, err = c.evade(ctx, d, contested{at: at, times: lost, upward: number >= patience}); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	kept, err := c.check(ctx, d)
 	if err != nil {
@@ -57,23 +64,43 @@ func (c *claimant) attempt(ctx context.Context, exact bool) (*Claim, error) {
 	return &Claim{Nodes: d.nodes, Hosts: d.world.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
 }
 
+// takeAll takes the hosts of a decision, or tells at which it failed.
+func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err error) {
+	if err := c.checkSecrets(ctx, d); err != nil {
+		return "", err
+	}
+	byName := slices.Clone(d.assigned)
+	slices.SortFunc(byName, func(a, b hosts.Placed) int { return cmp.Compare(a.Host, b.Host) })
+	for _, p := range byName {
+		if err := c.take(ctx, d.world.objects[p.Host], p); err != nil {
+			return p.Host, fmt.Errorf("claim host %s: %w", p.Host, err)
+		}
+	}
+	return "", nil
+}
+
 // decide reads the world and assigns. What does not work out in a world that may be old is decided again in the real one.
-func (c *claimant) decide(ctx context.Context, exact bool) (decision, error) {
-	d, err := c.assign(ctx, exact)
-	if err == nil || exact || ctx.Err() != nil {
+func (c *claimant) decide(ctx context.Context, oldest age) (decision, error) {
+	d, err := c.decideIn(ctx, oldest)
+	if err == nil || ctx.Err() != nil {
 		return d, err
 	}
-	c.hardware = nil
-	return c.assign(ctx, true)
+	return c.decideIn(ctx, exact)
+}
+
+func (c *claimant) decideIn(ctx context.Context, oldest age) (decision, error) {
+	w, err := c.read(ctx, oldest)
+	if err != nil {
+		return decision{}, err
+	}
+	return c.assign(ctx, w)
 }
 
 // assign decides in one world. Whose address depends on network data has them read once it is chosen; without an address it then is not chosen again.
-func (c *claimant) assign(ctx context.Context, exact bool) (d decision, err error) {
-	if d.world, err = c.read(ctx, exact); err != nil {
-		return d, err
-	}
+func (c *claimant) assign(ctx context.Context, w world) (d decision, err error) {
+	d.world = w
 	for again := true; again; {
-		if d.assigned, err = hosts.Assign(c.request, d.world.facts); err != nil {
+		if d.assigned, err = hosts.AssignFrom(c.request, d.world.facts, c.first); err != nil {
 			return d, err
 		}
 		if again, err = c.readNetworks(ctx, d.world, d.assigned); err != nil {

@@ -61,7 +61,7 @@ func Make(ctx context.Context, c client.Client, request contract.Request, option
 				return nil, claimant.undo(ctx, err)
 			}
 		}
-		claim, err := claimant.attempt(ctx, n > 0)
+		claim, err := claimant.attempt(ctx, n)
 		if err == nil {
 			return claim, nil
 		}

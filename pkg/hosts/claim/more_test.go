@@ -206,9 +206,10 @@ func snapshot(t *testing.T, c client.Client) client.Reader {
 	})
 }
 
-// People and Metal3 write to hosts at any time. Only what the request looks at makes a claim decide again.
+// People and Metal3 write to hosts at any time. Only what the request looks at makes a claim decide again,
+// and even then without listing all hosts again.
 func TestMakeBearsLabels(t *testing.T) {
-	for label, lists := range map[string]int32{"theirs": 3, "rack": 4} {
+	for label, host := range map[string]string{"theirs": "host-2", "rack": "host-3"} {
 		t.Run(label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var count atomic.Int32
@@ -226,13 +227,16 @@ func TestMakeBearsLabels(t *testing.T) {
 				}
 				c := site(3, meddle)
 				request := wants("a", "b")
-				request.Slots[1].Labels = []contract.LabelTerm{{Key: "rack", Operator: "Exists"}}
+				for i := range request.Slots {
+					request.Slots[i].Labels = []contract.LabelTerm{{Key: "rack", Operator: "In", Values: []string{"r1"}}}
+				}
 				if _, err := Make(t.Context(), c, request); err != nil {
 					t.Fatal(err)
 				}
-				if got := count.Load(); got != lists {
-					t.Errorf("%d lists; want %d", got, lists)
+				if got := count.Load(); got != 3 {
+					t.Errorf("%d lists; want 3: the hardware, the hosts, what is ours in the end", got)
 				}
+				expectHolders(t, c, map[string]string{"host-1": "edge-1/a", host: "edge-1/b"})
 			})
 		})
 	}

@@ -41,7 +41,7 @@ func (c *claimant) readNetworks(ctx context.Context, w world, assigned hosts.Ass
 
 // Refresh reads the addresses of the nodes again, which a host that is given an operating system may get only with it.
 func (c *Claim) Refresh(ctx context.Context) error {
-	w, err := c.claimant.read(ctx, true)
+	w, err := c.claimant.read(ctx, exact)
 	if err != nil {
 		return err
 	}

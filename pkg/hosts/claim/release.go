@@ -15,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // atOnce bounds how many hosts are released at the same time. Their order does not matter: nobody waits for the second to give back the first.
@@ -30,13 +31,17 @@ func Release(ctx context.Context, c client.Client, me hosts.Owner, names []strin
 	return giveBack(ctx, c, me, known)
 }
 
-// ReleaseAll gives back every host of the namespace that is the owner's own.
-func ReleaseAll(ctx context.Context, c client.Client, me hosts.Owner) (released []string, err error) {
+// ReleaseAll gives back every host of the namespace that is the owner's own by its consumerRef and has the label of its claim, and those of the further
+// names: by them a cache tells of hosts whose label somebody took away. So the API server need not send all hosts to tell of a few.
+func ReleaseAll(ctx context.Context, c client.Client, me hosts.Owner, further ...string) (released []string, err error) {
 	var list metal3.BareMetalHostList
-	if err := c.List(ctx, &list, client.InNamespace(me.Namespace)); err != nil {
+	if err := c.List(ctx, &list, client.InNamespace(me.Namespace), client.MatchingLabels{contract.LabelCluster: me.Name}); err != nil {
 		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", me.Namespace, err)
 	}
 	ours := map[string]*metal3.BareMetalHost{}
+	for _, name := range further {
+		ours[name] = nil
+	}
 	for i := range list.Items {
 		if host := &list.Items[i]; me.Holds(facts.Of(host, nil)) {
 			ours[host.Name] = host

@@ -30,7 +30,8 @@ const rereads = 5
 // take claims one host, or changes the labels of one that is ours.
 func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
 	seen := essence(host, c.request)
-	isNew := !c.me.Holds(seen)
+	_, isNew := c.taken[host.Name]
+	isNew = isNew || !c.me.Holds(seen)
 	var err error
 	for range rereads {
 		changed := c.claimed(host, placed)
@@ -45,7 +46,7 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 			if isNew {
 				c.taken[host.Name] = changed
 			}
-			c.written = changed.ResourceVersion
+			c.known[host.Name], c.written = changed, changed.ResourceVersion
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
@@ -55,10 +56,17 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 		if err = c.client.Get(ctx, client.ObjectKeyFromObject(host), fresh); err != nil {
 			break
 		}
+		c.known[host.Name] = fresh
+		if !c.me.Holds(facts.Of(fresh, nil)) {
+			delete(c.taken, host.Name)
+		}
 		if !reflect.DeepEqual(essence(fresh, c.request), seen) {
 			return errLost
 		}
 		host = fresh
+	}
+	if apierrors.IsNotFound(err) {
+		c.known[host.Name] = nil
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", errLost, err)

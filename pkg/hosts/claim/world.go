@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,17 +21,26 @@ type world struct {
 	objects map[string]*metal3.BareMetalHost
 }
 
-// read lists the hosts with their hardware, exactly as they are now or as a cache has them: ours, or else that of the API server, which is cheap.
-// The hardware is read once for all attempts, since it does not change by claims.
-func (c *claimant) read(ctx context.Context, exact bool) (world, error) {
+// age is how old a world may be.
+type age int
+
+const (
+	cached age = iota // as the cache has it, if there is one
+	recent            // as the API server's own cache has it: that is cheap, and hardly ever old
+	exact             // as it is now
+)
+
+// read lists the hosts with their hardware. The hardware is read once for all attempts, since it does not change by claims.
+func (c *claimant) read(ctx context.Context, oldest age) (world, error) {
 	from, options := client.Reader(c.client), []client.ListOption{client.InNamespace(c.request.Namespace)}
 	switch {
-	case !exact && c.cache != nil:
+	case oldest == cached && c.cache != nil:
 		from = c.cache
-	case !exact:
+	case oldest != exact:
 		options = append(options, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	}
-	if c.hardware == nil {
+	if c.hardware == nil || oldest == exact && !c.surely {
+		c.surely = oldest == exact
 		if err := c.readHardware(ctx, from, options); err != nil {
 			return world{}, err
 		}
@@ -47,6 +57,25 @@ func (c *claimant) read(ctx context.Context, exact bool) (world, error) {
 	}
 	hosts.MarkInstalled(c.request, w.facts)
 	return w, nil
+}
+
+// update makes a world of one that was read and what the API server has said of single hosts since.
+func (c *claimant) update(old world) world {
+	w := world{objects: maps.Clone(old.objects)}
+	for _, h := range old.facts {
+		host, told := c.known[h.Name]
+		switch {
+		case !told:
+			w.facts = append(w.facts, h)
+		case host == nil:
+			delete(w.objects, h.Name)
+		default:
+			w.objects[h.Name] = host
+			w.facts = append(w.facts, facts.Of(host, c.hardware[h.Name]))
+		}
+	}
+	hosts.MarkInstalled(c.request, w.facts)
+	return w
 }
 
 // readHardware does without where an older Metal3 has no HardwareData: then the hosts' status tells it.
