@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // memory is a cache that holds what a fake API server has.
@@ -97,5 +98,21 @@ func TestNamed(t *testing.T) {
 	}})
 	if found, err := away.NamedLive(t.Context(), "site", []string{"host-1"}); err == nil {
 		t.Errorf("found %v and no error while the kind is away: every host would seem lost", found)
+	}
+}
+
+// TestReleaseByCacheAndLabel: the cache knows of a host whose label somebody took away, the label of one that the cache does not know of yet.
+func TestReleaseByCacheAndLabel(t *testing.T) {
+	labelled, other := heldHost("site", "host-2", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-2", "Provisioning")
+	labelled.Labels = map[string]string{contract.LabelCluster: "edge-1"}
+	live := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), labelled, other)
+	behind := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-1", "Provisioning"))
+	c := &Cache{cache: behind.cache, live: live.live}
+	released, err := c.Release(t.Context(), hosts.Owner{Namespace: "site", Name: "edge-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"host-1", "host-2"}, released); diff != "" {
+		t.Errorf("released (-want +got):\n%s", diff)
 	}
 }

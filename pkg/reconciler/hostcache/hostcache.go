@@ -29,8 +29,14 @@ type Cache struct {
 	hardware bool
 }
 
+// A cluster may have hundreds of hosts to release: what a config says of rates by default takes long for that. The API server defends itself.
+const callsPerSecond, callsAtOnce = 200, 400
+
 // New makes a cache; Start fills it. The kind BareMetalHost must exist.
 func New(ctx context.Context, config *rest.Config) (*Cache, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst, config.RateLimiter = callsPerSecond, callsAtOnce, nil
+	config.DisableCompression = true // the API server is on this machine: to pack a list takes longer than to send it
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -166,9 +172,18 @@ func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	return found, err
 }
 
-// Release gives back every host that the owner holds.
+// Release gives back every host that the owner holds: by the cache, which may be behind, or by the label of its claim, which somebody may have taken
+// away.
 func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
-	return claim.ReleaseAll(ctx, c.live, owner)
+	held, err := c.Held(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range held {
+		names = append(names, h.Name)
+	}
+	return claim.ReleaseAll(ctx, c.live, owner, names...)
 }
 
 // GiveBack gives back those of the named hosts that the owner holds.
