@@ -169,7 +169,7 @@ func (d *Depot) keepTidy(o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", guarded(d.gate, d.registry))
+	mux.Handle("/v2/", guarded(d.gate, blobSender(d.store, d.registry)))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	sums := &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log}

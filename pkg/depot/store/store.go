@@ -71,6 +71,16 @@ func (s *Store) Blob(ctx context.Context, d digest.Digest) (int64, error) {
 	return desc.Size, err
 }
 
+// Linked describes a blob that belongs to a repository. One that does not is
+// distribution.ErrBlobUnknown, even if another repository has it.
+func (s *Store) Linked(ctx context.Context, repository string, d digest.Digest) (v1.Descriptor, error) {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	return repo.Blobs(ctx).Stat(ctx, d)
+}
+
 // Open reads a blob. On a disk it is an *os.File, so that the kernel can copy
 // it to a socket.
 func (s *Store) Open(ctx context.Context, repository string, d digest.Digest) (io.ReadSeekCloser, error) {
