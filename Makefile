@@ -23,7 +23,7 @@ help: ## Show this help
 
 ##@ Use
 
-.PHONY: up base deploy down clean status demo bench
+.PHONY: up base deploy down clean status demo bundle bench
 up: base deploy ## Bring up the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
 base: tools
 	$(machine) up --project=false
@@ -38,10 +38,13 @@ status: ## What runs on the bootstrap machine
 	@$(machine) status
 demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
 	test/demo/demo.sh
+bundle: up plugin ## One file with everything that the demo's cluster needs, from this machine's depot
+	test/demo/bundle.sh
 bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
 	command -v nginx >/dev/null || RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy nginx-light
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
+	go test ./pkg/artifacts/carry -run '^$$' -bench Seeding -benchtime 2x
 
 ##@ Build
 
@@ -60,11 +63,13 @@ test: unit integration e2e survival ## Every test, on real parts: unit, integrat
 unit: ## Tests without a cluster, in seconds
 	go test ./...
 	go test -C bootstrap ./...
-integration: tools ## Against a real kube-apiserver and etcd
-	$(machine) build apiserver
-	go test ./test/integration/... -tags integration -count=1 -timeout 10m
+integration: tools ## Against real servers and clients: kube-apiserver, Metal3, S3, containerd, skopeo, tus-js-client, OCI conformance
+	$(machine) build
+	command -v npm >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nodejs npm; }
+	go test ./test/integration/... -tags integration -count=1 -timeout 25m
+	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
 e2e: up plugin ## User stories with failures, on lab machines
-	go test ./test/e2e/... -tags e2e -count=1 -v -timeout 50m
+	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
 
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
 	$(machine) build
