@@ -27,7 +27,8 @@ type contested struct {
 	upward bool   // hosts before this one are not to be taken any more
 }
 
-// evade decides again after a loss. It keeps what it has, and what it knows. Who loses again lets the others get done first. Of equal hosts it turns to others than the next by name, which whoever was faster is about to take.
+// evade decides again after a loss. It keeps what it has, and what it knows. Who loses again lets the others get done first. Of equal hosts it
+// turns to others than the next by name, which whoever was faster is about to take.
 func (c *claimant) evade(ctx context.Context, d decision, lost contested) (decision, error) {
 	w, err := d.world, error(nil)
 	if lost.times > 0 {
