@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
@@ -76,7 +78,7 @@ func wanted(request contract.Request) int {
 // complete makes of hosts that are held nodes that can be installed. What fails here has the hosts given back, and what was put on them taken off.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
-		if err := imaging.Await(ctx, ports.Hosts, request, claimed.Nodes, ports.Log); err != nil {
+		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {
 			return err
 		}
 		if err := claimed.Refresh(ctx); err != nil {
@@ -84,6 +86,15 @@ func complete(ctx context.Context, request contract.Request, claimed *claim.Clai
 		}
 	}
 	return store(ctx, ports.Inventory, claimed.Nodes)
+}
+
+// awaited are the nodes without whose operating system the run cannot go on. A cluster that is there needs none of its standby hosts for that: to
+// wait for a new one, or to fail with it, would keep the place of a lost worker empty.
+func awaited(request contract.Request, nodes []contract.Node) []contract.Node {
+	if len(request.Installed) == 0 {
+		return nodes
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
 }
 
 func store(ctx context.Context, inventory Inventory, nodes []contract.Node) error {
@@ -117,6 +128,19 @@ func because(err error) error {
 		return &outcome.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
 	case errors.As(err, &secrets):
 		return outcome.Because(contract.ReasonInvalidRequest, err)
+	case aboutSecret(err):
+		return outcome.Because(contract.ReasonAPIUnavailable, err)
 	}
 	return outcome.Because(apierror.Reason(err), err)
+}
+
+// aboutSecret: the right to read a Secret is missing. The Role names those of the hosts that there were when the run started; of a host that came
+// since the next run's Role names them.
+func aboutSecret(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "secrets"
 }

@@ -309,3 +309,48 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 		}
 	}
 }
+
+// A cluster that is there does not wait for the operating system of a new standby, nor fail with it: the lost worker's place is filled first.
+func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
+	c := site(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			err := c.Patch(ctx, obj, p, opts...)
+			if h := obj.(*metal3.BareMetalHost); err == nil && h.Spec.Image != nil { // as Metal3 would, later
+				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
+				return c.Update(ctx, h)
+			}
+			return err
+		},
+	}, host(1), host(2, available))
+	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
+	if _, err := Run(ctx, Input{set(1, 0, nil)}, ports); err != nil {
+		t.Fatal(err)
+	}
+	r := set(1, 1, nil)
+	r.Installed, r.OSImage = []string{"host-1"}, &contract.OSImage{URL: "http://depot/jammy.qcow2"}
+	out, err := Run(ctx, Input{r}, ports)
+	if err != nil || out.Count != 2 || countHeld(t, c) != 2 {
+		t.Errorf("Run = %+v, %v, and %d hosts are held; want 2 nodes", out, err, countHeld(t, c))
+	}
+}
+
+// A host that came after the Role was made may bring a Secret that the Role does not name: the next run's Role does.
+func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
+	c := site(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, isHost := obj.(*metal3.BareMetalHost); isHost {
+				return c.Get(ctx, key, obj, opts...)
+			}
+			return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, errors.New("no"))
+		},
+	}, host(1, available), host(2, available))
+	r := request()
+	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2", UserData: "$(host)-user"}
+	_, err := Run(ctx, Input{r}, Ports{c, &memory{}, &bytes.Buffer{}})
+	if err == nil {
+		t.Fatal("Run did not fail")
+	}
+	if got := outcome.FailureOf(err); got.Reason != contract.ReasonAPIUnavailable || !strings.Contains(got.Message, "look for Secret host-1-user") {
+		t.Errorf("failure = %+v", got)
+	}
+}
