@@ -101,6 +101,7 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)
 	}
 	for _, args := range [][]string{
+		{"delete", "pod", "hello", "--ignore-not-found", "--grace-period=0", "--force"}, // of an earlier look, maybe on a node that is gone
 		{"run", "hello", "--image=registry.k8s.io/pause:3.10.1", "--restart=Never"},
 		{"wait", "pod/hello", "--for=condition=Ready", "--timeout=90s"},
 	} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -29,6 +31,17 @@ type Input struct {
 // Output is what the task finds out, a field per result.
 type Output struct {
 	Summary string
+}
+
+// WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
+func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
+	if request.OSImage == nil || request.DepotURL == "" {
+		return list
+	}
+	if path, ok := strings.CutPrefix(request.OSImage.URL, request.DepotURL+"/files/"); ok {
+		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
+	}
+	return list
 }
 
 // Results are the output as Tekton's results.

@@ -205,3 +205,19 @@ func TestNoDepot(t *testing.T) {
 		t.Errorf("Run = %+v, %v", out, err)
 	}
 }
+
+// An OS image that is to come from the depot is one of the things that must be there; one from elsewhere is none of the depot's business.
+func TestOSImageOfTheDepotIsWanted(t *testing.T) {
+	request := contract.Request{DepotURL: "https://d:5443", OSImage: &contract.OSImage{URL: "https://d:5443/files/os_images/a/b/c"}}
+	list := artifacts.List{Files: []artifacts.File{{Path: "x"}}}
+	got := WithOSImage(list, request)
+	if len(got.Files) != 2 || got.Files[1].Path != "os_images/a/b/c" || len(list.Files) != 1 {
+		t.Errorf("files %+v", got.Files)
+	}
+	for _, url := range []string{"https://elsewhere/files/os_images/a/b/c", "https://d:5443.evil/files/x"} {
+		request.OSImage.URL = url
+		if got := WithOSImage(list, request); len(got.Files) != 1 {
+			t.Errorf("%s: files %+v", url, got.Files)
+		}
+	}
+}

@@ -219,8 +219,11 @@ type FirmwareRequirement struct {
 
 // OSImageSpec is an operating system for hosts that Metal3 calls available: the fields of a BareMetalHost's image, and what goes with it.
 type OSImageSpec struct {
+	// Upload is an OS image that was uploaded to the depot, as OWNER/CLUSTER/NAME: the depot's URL and checksum are used, and no host is
+	// claimed before it is there. Ironic must reach the depot, and trust its certificate. Either this or url is given.
+	Upload string `json:"upload,omitempty"`
 	// URL of the image, as Ironic reaches it: http, https, file or oci.
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
 	// Checksum of the image, or the URL of a file with it. Only a live-iso and an image from an oci registry can do without.
 	Checksum string `json:"checksum,omitempty"`
 	// ChecksumType of the checksum. Default: Metal3 finds out.

@@ -63,3 +63,26 @@ func TestDepotCA(t *testing.T) {
 		}
 	}
 }
+
+func TestUploadedImage(t *testing.T) {
+	for _, good := range []string{"c1/edge-1/Debian-13.qcow2", "A/b/c"} {
+		if err := (&OSImageSpec{Upload: good}).validate(); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		image OSImageSpec
+		want  string
+	}{
+		"two sources":    {OSImageSpec{Upload: "a/b/c", URL: "http://d/x"}, "two sources"},
+		"a checksum":     {OSImageSpec{Upload: "a/b/c", Checksum: strings.Repeat("0", 64)}, "two sources"},
+		"a name alone":   {OSImageSpec{Upload: "debian.qcow2"}, "OWNER/CLUSTER/NAME"},
+		"a way out":      {OSImageSpec{Upload: "a/../c"}, "names no upload"},
+		"a template":     {OSImageSpec{Upload: "a/{{b}}/c"}, "names no upload"},
+		"neither of two": {OSImageSpec{}, "there is no URL"},
+	} {
+		if err := tc.image.validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v; want %q", name, err, tc.want)
+		}
+	}
+}

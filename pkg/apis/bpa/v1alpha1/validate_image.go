@@ -25,7 +25,7 @@ func (o *OSImageSpec) validate() *apis.FieldError {
 	if o == nil {
 		return nil
 	}
-	errs := validateImageURL("url", o.URL).Also(o.validateChecksum())
+	errs := o.validateSource()
 	if o.Format != "" && !slices.Contains(imageFormats, o.Format) {
 		errs = errs.Also(problem("format", "use one of "+strings.Join(imageFormats, ", ")+", or leave it out", "%q is no format of an image", o.Format))
 	}
@@ -34,6 +34,21 @@ func (o *OSImageSpec) validate() *apis.FieldError {
 		validateSecretTemplate("networkData", o.NetworkData),
 		validateSecretTemplate("metaData", o.MetaData),
 	)
+}
+
+// uploadPattern is owner, cluster and name as the depot takes them; none of them is a path.
+var uploadPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*(/[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*){2}$`)
+
+func (o *OSImageSpec) validateSource() *apis.FieldError {
+	switch {
+	case o.Upload == "":
+		return validateImageURL("url", o.URL).Also(o.validateChecksum())
+	case o.URL != "" || o.Checksum != "" || o.ChecksumType != "":
+		return problem("upload", "leave url, checksum and checksumType out: they are the depot's", "there are two sources of one image")
+	case !uploadPattern.MatchString(o.Upload) || len(o.Upload) > 3*128+2:
+		return problem("upload", "write OWNER/CLUSTER/NAME, as it was uploaded to /v1/baremetalcluster/OWNER/CLUSTER/os_images/NAME", "%q names no upload", o.Upload)
+	}
+	return nil
 }
 
 // validateImageURL wants an address that Ironic can read by itself.

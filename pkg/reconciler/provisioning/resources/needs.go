@@ -128,12 +128,23 @@ func bytesOf(field, text string) (int64, error) {
 	return q.Value(), nil
 }
 
-func makeOSImage(o *v1alpha1.OSImageSpec) *contract.OSImage {
+// makeOSImage gives the image its address: one that was uploaded has the depot's.
+func makeOSImage(o *v1alpha1.OSImageSpec, depot string) (*contract.OSImage, error) {
 	if o == nil {
-		return nil
+		return nil, nil
 	}
-	return &contract.OSImage{
+	made := &contract.OSImage{
 		URL: o.URL, Checksum: o.Checksum, ChecksumType: o.ChecksumType, Format: o.Format,
 		UserData: o.UserData, NetworkData: o.NetworkData, MetaData: o.MetaData,
 	}
+	if o.Upload == "" {
+		return made, nil
+	}
+	if depot == "" {
+		return nil, fmt.Errorf("spec.osImage.upload: there is no depot that could have %s: name one in spec.depot.url, or in ConfigMap config-bpa", o.Upload)
+	}
+	// The paths are the depot's; Ironic finds the digest by the name of the image in the file.
+	made.URL = depot + "/files/os_images/" + o.Upload
+	made.Checksum, made.ChecksumType = made.URL+".sha256sum", "sha256"
+	return made, nil
 }

@@ -54,8 +54,10 @@ func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error)
 		DepotURL:          depot.URL,
 		DepotCA:           depot.CA,
 		Connected:         depot.Connected,
-		OSImage:           makeOSImage(p.Spec.OSImage),
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
+	}
+	if request.OSImage, err = makeOSImage(p.Spec.OSImage, depot.URL); err != nil {
+		return contract.Request{}, err
 	}
 	if request.Slots, err = makeSlots(slots); err != nil {
 		return contract.Request{}, err

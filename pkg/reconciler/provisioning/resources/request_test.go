@@ -234,3 +234,23 @@ func TestSamplesMakeRequests(t *testing.T) {
 		}
 	}
 }
+
+// An uploaded image is taken from where the depot serves it, and with the depot's digest.
+func TestUploadedOSImage(t *testing.T) {
+	p := provisioning(func(p *v1alpha1.Provisioning) {
+		p.Spec.Depot = v1alpha1.DepotSpec{}
+		p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "c1/edge-1/Debian-13.qcow2", Format: "qcow2", UserData: "u"}
+	})
+	got, err := MakeRequest(p, Depot{URL: "https://10.60.0.1:5443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const url = "https://10.60.0.1:5443/files/os_images/c1/edge-1/Debian-13.qcow2"
+	want := &contract.OSImage{URL: url, Checksum: url + ".sha256sum", ChecksumType: "sha256", Format: "qcow2", UserData: "u"}
+	if diff := cmp.Diff(want, got.OSImage); diff != "" {
+		t.Errorf("image (-want +got):\n%s", diff)
+	}
+	if _, err := MakeRequest(p, Depot{}); err == nil || !strings.Contains(err.Error(), "spec.depot.url") {
+		t.Errorf("without a depot: %v; want what to do", err)
+	}
+}
