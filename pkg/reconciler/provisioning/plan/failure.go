@@ -113,7 +113,8 @@ func costless(reason contract.Reason) bool {
 	return false
 }
 
-// inARow counts the last runs that failed for the same reason. What a depot lacks can be lacking for days: it is looked for less and less often.
+// inARow counts the last runs that failed for the same reason. What a depot lacks can be lacking for days: it is looked for less and less often. So are
+// hosts that only a run finds unfit, such as those whose network data, which the controller does not read, give no address.
 func inARow(s Seen, reason contract.Reason) (n int32) {
 	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
 		n++
@@ -127,7 +128,8 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	switch {
-	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable:
+	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable ||
+		cause.Reason == contract.ReasonHostsNotAvailable:
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
 	case costless(cause.Reason):
 		return failed.Completed.Add(firstPause), true

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +25,19 @@ func TestInstalledHosts(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.want, tc.seen.InstalledHosts()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestUnfitHostsAreTriedLessOften: the controller takes hosts for fit whose network data it does not read; a run every 30 s would never end.
+func TestUnfitHostsAreTriedLessOften(t *testing.T) {
+	failed := Run{State: Failed, Attempt: 1, Tasks: []Task{{
+		Name: contract.TaskSelectHosts, State: Failed, Failure: &contract.Failure{Reason: contract.ReasonHostsNotAvailable},
+	}}}
+	for n, want := range map[int]time.Duration{1: 30 * time.Second, 2: time.Minute, 5: 5 * time.Minute} {
+		s := Seen{Runs: slices.Repeat([]Run{failed}, n), Limits: Limits{Attempts: 5, History: 5}}
+		if at, again := retryAt(s, failed, Classify(failed)); !again || at.Sub(failed.Completed) != want {
+			t.Errorf("after %d runs: again %t after %s, want %s", n, again, at.Sub(failed.Completed), want)
 		}
 	}
 }
