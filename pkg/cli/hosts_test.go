@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -133,14 +134,17 @@ func TestHostsOfNone(t *testing.T) {
 	w.expect(w.run(t.Context(), "hosts"), codeDone, "There is no BareMetalHost in namespace site-a")
 }
 
-// TestUndoing: the command takes away what a claim puts on a host, and nothing else.
+// TestUndoing: the command takes away what a claim puts on a host, puts back what that replaced, and does nothing else.
 func TestUndoing(t *testing.T) {
 	imaged := func(h *metal3.BareMetalHost) {
-		h.Annotations = map[string]string{contract.AnnotationOSImage: "http://site/os.raw", "other": "stays"}
+		h.Annotations = map[string]string{"other": "stays"}
+		h.Spec.NetworkData = &corev1.SecretReference{Name: "the site's"}
+		imaging.Put(h, contract.OSImage{URL: "http://site/os.raw", UserData: "u", NetworkData: "n"}, "a")
 	}
 	for want, host := range map[string]*metal3.BareMetalHost{
 		`{"metadata":{"labels":{"bpa.akraino.org/cluster":null,"bpa.akraino.org/node":null,"role.bpa.akraino.org/worker":null}},"spec":{"consumerRef":null}}`: bareMetal(1, 8, heldBy("edge-9", "a")),
-		`{"metadata":{"annotations":{"bpa.akraino.org/os-image":null,"bpa.akraino.org/os-image-before":null}},"spec":{"consumerRef":null,"image":null}}`:      bareMetal(1, 8, imaged),
+		`{"metadata":{"annotations":{"bpa.akraino.org/os-image":null,"bpa.akraino.org/os-image-before":null}},` +
+			`"spec":{"image":null,"networkData":{"name":"the site\u0027s","namespace":null},"online":false,"userData":null}}`: bareMetal(1, 8, imaged),
 	} {
 		if got := undoing(host); got != want {
 			t.Errorf("undoing = %s\nwant %s", got, want)

@@ -2,16 +2,17 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
+	hostimaging "github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -117,30 +118,16 @@ func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) st
 	return text.String()
 }
 
-// undoing is the merge patch that takes a claim from a host, and with it the operating system that BPA had it given.
+// undoing is the merge patch that takes a claim from a host, and with it the operating system that BPA had it given: what that replaced comes back. It
+// can stand between single quotes in a shell, whatever somebody wrote on the host.
 func undoing(host *metal3.BareMetalHost) string {
-	labels, annotations, spec := map[string]any{}, map[string]any{}, map[string]any{"consumerRef": nil}
-	for label := range host.Labels {
-		switch {
-		case label == contract.LabelCluster, label == contract.LabelNode, label == contract.LabelSet, label == contract.LabelStandby,
-			strings.HasPrefix(label, contract.LabelRolePrefix):
-			labels[label] = nil
-		}
-	}
-	if _, ours := host.Annotations[contract.AnnotationOSImage]; ours {
-		annotations[contract.AnnotationOSImage], annotations[contract.AnnotationOSImageBefore] = nil, nil
-		spec["image"] = nil
-	}
-	metadata := map[string]any{}
-	for name, values := range map[string]map[string]any{"labels": labels, "annotations": annotations} {
-		if len(values) > 0 {
-			metadata[name] = values
-		}
-	}
-	patch := map[string]any{"spec": spec}
-	if len(metadata) > 0 {
-		patch["metadata"] = metadata
-	}
-	raw, _ := json.Marshal(patch) // cannot fail: names only
-	return string(raw)
+	freed := host.DeepCopy()
+	hostimaging.TakeAway(freed)
+	freed.Spec.ConsumerRef = nil
+	maps.DeleteFunc(freed.Labels, func(label, _ string) bool {
+		return label == contract.LabelCluster || label == contract.LabelNode || label == contract.LabelSet || label == contract.LabelStandby ||
+			strings.HasPrefix(label, contract.LabelRolePrefix)
+	})
+	raw, _ := client.MergeFrom(host).Data(freed) // cannot fail: two objects of one kind
+	return strings.ReplaceAll(string(raw), "'", `\u0027`)
 }
