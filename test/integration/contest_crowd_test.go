@@ -127,7 +127,7 @@ func (c *crowd) playUntil(t *testing.T, hosts int) {
 	for {
 		select {
 		case <-say.C:
-			t.Logf("%d hosts in %d claims, %d lost, %d kills", c.hosts(), len(c.claims()), c.lost(), c.kills)
+			t.Logf("%d hosts in %d claims, %d lost, %d late, %d kills", c.hosts(), len(c.claims()), c.lost(), c.late(), c.kills)
 		case <-c.told:
 			c.mu.Lock()
 			failure := c.failure
@@ -148,7 +148,7 @@ func (c *crowd) playUntil(t *testing.T, hosts int) {
 			c.kills++
 			c.start(t, r)
 		case <-c.ctx.Done():
-			t.Fatalf("after %s only %d hosts were claimed", contestLimit, c.hosts())
+			t.Fatalf("in the time that there is only %d of %d hosts were claimed", c.hosts(), hosts)
 		}
 	}
 }
@@ -185,6 +185,16 @@ func (c *crowd) claims() (won []completed) {
 func (c *crowd) hosts() (n int) {
 	for _, won := range c.claims() {
 		n += len(won.Hosts)
+	}
+	return n
+}
+
+// late counts the writes that others were before.
+func (c *crowd) late() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, over := range c.over {
+		n += over.Late
 	}
 	return n
 }

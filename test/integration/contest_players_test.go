@@ -18,8 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
@@ -66,7 +69,11 @@ func (p player) play(ctx context.Context) error {
 	}
 	var options []claim.Option
 	if p.Number%2 == 0 {
-		options = append(options, claim.World(&laggard{client: c, lag: time.Duration(p.Number) * 150 * time.Millisecond}))
+		seen, err := p.watch(ctx)
+		if err != nil {
+			return err
+		}
+		options = append(options, claim.World(&laggard{cache: seen, lag: time.Duration(p.Number) * 150 * time.Millisecond}))
 	}
 	for round := p.Round; ; round++ {
 		if err := playRound(ctx, c, admin, wish(p.Number, round), round, options); err != nil {
@@ -83,10 +90,11 @@ type completed struct {
 	Hosts   []string `json:"hosts,omitempty"` // nil: it lost
 	Version int64    `json:"version,omitempty"`
 	Lost    int      `json:"lost"` // claims of this round that others won
+	Late    int      `json:"late"` // writes of it that others were before
 }
 
 // playRound claims until it has what it wants, a few times, and then has the replicas release it.
-func playRound(ctx context.Context, c, admin client.Client, request contract.Request, round int, options []claim.Option) error {
+func playRound(ctx context.Context, c client.WithWatch, admin client.Client, request contract.Request, round int, options []claim.Option) error {
 	object := roundOf(request)
 	err := admin.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) { // killed in the middle of it
@@ -99,6 +107,7 @@ func playRound(ctx context.Context, c, admin client.Client, request contract.Req
 		return nil
 	}
 	over := completed{Round: round, Name: request.Provisioning, Wanted: len(request.Slots)}
+	c = counting(c, &over.Late)
 	for over.Lost < 4 && over.Hosts == nil {
 		made, err := claim.Make(ctx, c, request, options...)
 		var nofit *hosts.NoFit
@@ -122,12 +131,50 @@ func playRound(ctx context.Context, c, admin client.Client, request contract.Req
 	return json.NewEncoder(os.Stdout).Encode(over)
 }
 
-// laggard is a cache that is behind.
+// counting counts the writes that fail because others were faster. Those of one claim come one after the other, but for those that give back.
+func counting(c client.WithWatch, late *int) client.WithWatch {
+	var mu sync.Mutex
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			err := c.Patch(ctx, object, patch, options...)
+			if apierrors.IsConflict(err) {
+				mu.Lock()
+				defer mu.Unlock()
+				*late++
+			}
+			return err
+		},
+	})
+}
+
+// watch fills a cache of the arena's hosts, and keeps it up to date.
+func (p player) watch(ctx context.Context) (client.Reader, error) {
+	config, scheme, err := arenaConfig(p.Kubeconfig, "")
+	if err != nil {
+		return nil, err
+	}
+	seen, err := cache.New(config, cache.Options{Scheme: scheme, DefaultNamespaces: map[string]cache.Config{arena: {}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []client.Object{&metal3.BareMetalHost{}, &metal3.HardwareData{}} {
+		if _, err := seen.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+			return nil, err
+		}
+	}
+	go func() { _ = seen.Start(ctx) }() // for as long as the process lives
+	if !seen.WaitForCacheSync(ctx) {
+		return nil, errors.New("the cache of a claimant is not filled")
+	}
+	return seen, nil
+}
+
+// laggard is a cache that is behind, more than a watch is anyway.
 type laggard struct {
-	client client.Client
-	lag    time.Duration
-	mu     sync.Mutex
-	lists  map[string]lagging
+	cache client.Reader
+	lag   time.Duration
+	mu    sync.Mutex
+	lists map[string]lagging
 }
 
 type lagging struct {
@@ -145,7 +192,7 @@ func (l *laggard) List(ctx context.Context, into client.ObjectList, options ...c
 	defer l.mu.Unlock()
 	kind := fmt.Sprintf("%T", into)
 	if old, ok := l.lists[kind]; !ok || time.Since(old.read) > l.lag {
-		if err := l.client.List(ctx, into, options...); err != nil {
+		if err := l.cache.List(ctx, into, options...); err != nil {
 			return err
 		}
 		if l.lists == nil {
@@ -163,14 +210,13 @@ func (l *laggard) List(ctx context.Context, into client.ObjectList, options ...c
 	return nil
 }
 
-// reconcile is a controller's part: its own cache of hosts, a plan for each waiting round at each look, the release of those that are over.
+// reconcile is a controller's part: its own cache of hosts, a plan for each round, the release of those that are over.
 func (p player) reconcile(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
-	cache, err := hostcache.New(ctx, config)
+	seen, err := hostcache.New(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -181,21 +227,22 @@ func (p player) reconcile(ctx context.Context) error {
 		default:
 		}
 	}
-	if err := cache.Watch(ctx, wake); err != nil {
+	if err := seen.Watch(ctx, wake); err != nil {
 		return err
 	}
-	if err := cache.Start(ctx); err != nil {
+	if err := seen.Start(ctx); err != nil {
 		return err
 	}
 	admin, err := arenaClient(p.Kubeconfig, "")
 	if err != nil {
 		return err
 	}
+	planned := map[string]bool{}
 	tick := time.NewTicker(200 * time.Millisecond) // at most so often, and at least: rounds are not watched
 	defer tick.Stop()
 	for {
 		<-tick.C
-		if err := p.look(ctx, admin, cache); err != nil {
+		if err := p.look(ctx, admin, seen, planned); err != nil {
 			return err
 		}
 		select {
@@ -205,12 +252,13 @@ func (p player) reconcile(ctx context.Context) error {
 	}
 }
 
-func (p player) look(ctx context.Context, admin client.Client, cache *hostcache.Cache) error {
+// look plans each round once, before its claimant gets far, as the controller plans before it starts a run.
+func (p player) look(ctx context.Context, admin client.Client, seen *hostcache.Cache, planned map[string]bool) error {
 	var rounds corev1.ConfigMapList
 	if err := admin.List(ctx, &rounds, client.InNamespace(arena), client.MatchingLabels{labelRound: "round"}); err != nil {
 		return err
 	}
-	all, err := cache.All(ctx, arena)
+	all, err := seen.All(ctx, arena)
 	if err != nil {
 		return err
 	}
@@ -221,6 +269,10 @@ func (p player) look(ctx context.Context, admin client.Client, cache *hostcache.
 			return err
 		}
 		if round.Data[keyRelease] == "" {
+			if planned[round.Name] {
+				continue
+			}
+			planned[round.Name] = true
 			var nofit *hosts.NoFit
 			if _, err := hosts.Assign(request, all); err != nil && !errors.As(err, &nofit) {
 				return fmt.Errorf("plan %s: %w", round.Name, err)
@@ -230,7 +282,7 @@ func (p player) look(ctx context.Context, admin client.Client, cache *hostcache.
 		if n := len(request.Slots); n%4 != 0 && n%replicas != p.Number { // every fourth is released by both at once, as when the lease changes hands
 			continue
 		}
-		if _, err := cache.Release(ctx, hosts.OwnerOf(request)); err != nil {
+		if _, err := seen.Release(ctx, hosts.OwnerOf(request)); err != nil {
 			return err
 		}
 		// It stays, so that a claimant that was killed when it was over does not play it again.
@@ -244,11 +296,19 @@ func (p player) look(ctx context.Context, admin client.Client, cache *hostcache.
 
 // arenaClient acts as an account of the arena, or as the administrator. It makes no haste slower.
 func arenaClient(kubeconfig, account string) (client.WithWatch, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, scheme, err := arenaConfig(kubeconfig, account)
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+}
+
+func arenaConfig(kubeconfig, account string) (*rest.Config, *runtime.Scheme, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.QPS, config.DisableCompression = -1, true
 	if account != "" {
 		config.Impersonate.UserName = "system:serviceaccount:" + arena + ":" + account
 		config.Impersonate.Groups = []string{"system:authenticated", "system:serviceaccounts:" + arena}
@@ -256,10 +316,10 @@ func arenaClient(kubeconfig, account string) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return client.NewWithWatch(config, client.Options{Scheme: scheme})
+	return config, scheme, nil
 }
 
 // meddle writes what does not matter to a claim, as Metal3 and people do, until ctx ends.

@@ -25,16 +25,18 @@ import (
 )
 
 const (
-	arena        = "contest" // namespace of this file's hosts
-	arenaHosts   = 500
-	arenaRacks   = 10
-	claimants    = 20
-	replicas     = 2
-	goal         = 10_000           // hosts in claims that were completed; BPA_CONTEST_HOSTS can say another number
-	contestLimit = 10 * time.Minute // on any machine; it takes two minutes on a quiet one with two cores
+	arena      = "contest" // namespace of this file's hosts
+	arenaHosts = 500
+	arenaRacks = 10
+	claimants  = 20
+	replicas   = 2
+	// goal is how many hosts are claimed, in claims that were completed. BPA_CONTEST_HOSTS can say another number: 10000 for the whole contest.
+	goal = 800
+	// slowest is how many hosts a second are claimed on the slowest machine.
+	slowest = 2
 )
 
-// TestContest has 20 claimants, each a process, contest 500 hosts for 10,000 hosts in completed claims, while two controller replicas plan and
+// TestContest has 20 claimants, each a process, contest 500 hosts until so many were claimed, while two controller replicas plan and
 // release, Metal3 and people write to the hosts, somebody else takes hosts too, a part of the claimants decides on old reads, and all are
 // killed at random instants and started again. Of every change of every host an auditor knows: no host goes from one holder to another without a
 // release between, what a claimant believes to hold it holds, and in the end nobody holds anything.
@@ -44,7 +46,8 @@ func TestContest(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepareArena(t, admin)
-	ctx, stop := context.WithTimeout(t.Context(), contestLimit)
+	wanted := wantedHosts(t)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(wanted)*time.Second/slowest)
 	defer stop()
 	audit := startAudit(t, ctx, admin)
 	noise, quiet := context.WithCancel(ctx)
@@ -55,7 +58,7 @@ func TestContest(t *testing.T) {
 
 	begun := time.Now()
 	crowd := startCrowd(t, ctx)
-	crowd.playUntil(t, wantedHosts(t))
+	crowd.playUntil(t, wanted)
 	took := time.Since(begun)
 	crowd.stopClaimants(t)
 	quiet()
@@ -69,10 +72,11 @@ func TestContest(t *testing.T) {
 	for _, c := range crowd.claims() {
 		report.judge(t, c)
 	}
-	t.Logf("%d claims of %d hosts completed in %s: %.0f hosts a second; %d claims were lost to others; %d hosts taken and %d released, of which %d by others; %d kills",
-		len(crowd.claims()), crowd.hosts(), took.Round(time.Second), float64(crowd.hosts())/took.Seconds(), crowd.lost(), report.taken, report.released, report.foreign, crowd.kills)
-	if crowd.lost() == 0 || crowd.kills == 0 {
-		t.Error("nobody lost or nobody was killed: this was no contest")
+	t.Logf("%d claims of %d hosts completed in %s: %.1f hosts a second (%.1f taken, completed or not); %d writes came too late, %d claims were lost to others; %d hosts taken and %d released, of which %d by others; %d kills",
+		len(crowd.claims()), crowd.hosts(), took.Round(time.Second), float64(crowd.hosts())/took.Seconds(), float64(report.taken-report.foreign)/took.Seconds(),
+		crowd.late(), crowd.lost(), report.taken, report.released, report.foreign, crowd.kills)
+	if crowd.late() == 0 || crowd.kills == 0 {
+		t.Error("nobody was too late or nobody was killed: this was no contest")
 	}
 }
 
@@ -147,7 +151,7 @@ func makeHost(ctx context.Context, admin client.Client, n int) error {
 
 func rack(n int) string { return fmt.Sprintf("r%d", n%arenaRacks) }
 
-// wish is what a claimant asks for in a round: 5 to 30 nodes in one to three racks. It is the same after a restart.
+// wish is what a claimant asks for in a round: 5 to 25 nodes in one to three racks. It is the same after a restart.
 func wish(claimant, round int) contract.Request {
 	r := rand.New(rand.NewPCG(uint64(claimant), uint64(round)))
 	first, racks := r.IntN(arenaRacks), []string{}
@@ -157,7 +161,7 @@ func wish(claimant, round int) contract.Request {
 	slices.Sort(racks)
 	name := fmt.Sprintf("edge-%d-%d", claimant, round)
 	request := contract.Request{Provisioning: name, Namespace: arena, UID: name}
-	for n := range 5 + r.IntN(26) {
+	for n := range 5 + r.IntN(21) {
 		request.Slots = append(request.Slots, contract.Slot{
 			Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker},
 			Needs: contract.Needs{CPU: 8 << r.IntN(2), Labels: []contract.LabelTerm{{Key: "rack", Operator: "In", Values: racks}}},
