@@ -27,9 +27,10 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{blobs: map[string]blob{}}
+	w := walk{tree: tree, contents: c, blobs: p.blobs}
 	for _, root := range c.index.Manifests {
 		i := image{}
-		if err := tree.add(root, &i, c, p.blobs, 0); err != nil {
+		if err := w.add(root, &i, 0); err != nil {
 			return plan{}, err
 		}
 		if len(i.manifests) == 0 {
@@ -40,7 +41,7 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 		}
 		p.images = append(p.images, i)
 	}
-	return p, nil
+	return p, p.checkNames()
 }
 
 // tree is the manifests of a layout, by digest.
@@ -97,9 +98,20 @@ func blobFile(d digest.Digest) string {
 	return path.Join("blobs", "sha256", d.Encoded())
 }
 
+// walk adds up images from a tree of manifests.
+type walk struct {
+	tree
+	contents
+	blobs map[string]blob
+	work  work
+}
+
 // add appends a manifest to an image after what it refers to.
-func (t tree) add(d v1.Descriptor, i *image, c contents, blobs map[string]blob, depth int) error {
-	body, ok := t[d.Digest]
+func (w *walk) add(d v1.Descriptor, i *image, depth int) error {
+	body, ok := w.tree[d.Digest]
+	if err := w.work.did(len(body)); err != nil {
+		return err
+	}
 	if !ok {
 		if depth == 0 {
 			return refuse("manifest %q is missing", d.Digest)
@@ -111,14 +123,14 @@ func (t tree) add(d v1.Descriptor, i *image, c contents, blobs map[string]blob, 
 	}
 	switch d.MediaType {
 	case v1.MediaTypeImageIndex, manifestlist.MediaTypeManifestList:
-		return t.addIndex(d, body, i, c, blobs, depth)
+		return w.addIndex(d, body, i, depth)
 	case v1.MediaTypeImageManifest, schema2.MediaTypeManifest:
-		return addImage(d, body, i, c, blobs)
+		return addImage(d, body, i, w.contents, w.blobs)
 	}
 	return refuse("manifest %s is of type %q: the depot takes OCI images and indexes, and Docker's of schema 2", d.Digest, d.MediaType)
 }
 
-func (t tree) addIndex(d v1.Descriptor, body []byte, i *image, c contents, blobs map[string]blob, depth int) error {
+func (w *walk) addIndex(d v1.Descriptor, body []byte, i *image, depth int) error {
 	if depth > maxDepth {
 		return refuse("its indexes are nested deeper than %d", maxDepth)
 	}
@@ -128,7 +140,7 @@ func (t tree) addIndex(d v1.Descriptor, body []byte, i *image, c contents, blobs
 	}
 	before := len(i.manifests)
 	for _, child := range index.Manifests {
-		if err := t.add(child, i, c, blobs, depth+1); err != nil {
+		if err := w.add(child, i, depth+1); err != nil {
 			return err
 		}
 	}

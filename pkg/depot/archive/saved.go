@@ -26,14 +26,18 @@ func (r *reader) planSaved(c contents) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{blobs: map[string]blob{}}
+	var w work
 	for _, s := range c.saved {
+		if err := w.did(len(configs[path.Clean(s.Config)])); err != nil {
+			return plan{}, err
+		}
 		i, err := planImage(s, configs[path.Clean(s.Config)], c, packed, p.blobs)
 		if err != nil {
 			return plan{}, err
 		}
 		p.images = append(p.images, i)
 	}
-	return p, nil
+	return p, p.checkNames()
 }
 
 func planImage(s saved, config []byte, c contents, packed map[string]packedLayer, blobs map[string]blob) (image, error) {

@@ -1,0 +1,67 @@
+package archive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// TestIndexBomb: a few small indexes that name each other again and again are some billion manifests to who looks at each.
+func TestIndexBomb(t *testing.T) {
+	const times = 2000
+	child := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromString("nowhere"), Size: 7}
+	var files []file
+	for range maxDepth {
+		body, err := json.Marshal(v1.Index{Manifests: slices.Repeat([]v1.Descriptor{child}, times)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.Digest, child.Size = digest.FromBytes(body), int64(len(body))
+		files = append(files, file{name: "blobs/sha256/" + child.Digest.Encoded(), content: body})
+	}
+	root, err := json.Marshal(v1.Index{Manifests: []v1.Descriptor{child}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, file{name: "index.json", content: root})
+	wantRefused(t, pack(t, files...))
+}
+
+// TestSavedBomb: the same for docker's form, whose list may name one config again and again.
+func TestSavedBomb(t *testing.T) {
+	config := fmt.Appendf(nil, `{"rootfs":{"type":"layers","diff_ids":[]},"comment":%q}`, strings.Repeat("a", 1<<20))
+	list := []byte("[")
+	for n := range 20_000 {
+		if n > 0 {
+			list = append(list, ',')
+		}
+		list = fmt.Appendf(list, `{"Config":"c.json","RepoTags":["a:%d"],"Layers":[]}`, n)
+	}
+	wantRefused(t, pack(t, file{name: "manifest.json", content: append(list, ']')}, file{name: "c.json", content: config}))
+}
+
+func wantRefused(t *testing.T, data []byte) {
+	t.Helper()
+	done := make(chan error, 1)
+	i := newImporter(t)
+	go func() {
+		_, err := i.take(t, "bomb.tar", data)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		var refused *Refusal
+		if !errors.As(err, &refused) {
+			t.Errorf("error = %v, want a refusal", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the archive keeps the depot busy")
+	}
+}
