@@ -39,9 +39,28 @@ func (u *undo) run(ctx context.Context, s *store.Store) error {
 		errs = append(errs, s.DeleteManifest(ctx, m.repository, m.digest))
 	}
 	for _, r := range u.repositories {
-		if err := s.Driver.Delete(ctx, store.RepositoriesPath+"/"+r); err != nil && !store.IsAbsent(err) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, removeEmpty(ctx, s, r))
 	}
 	return errors.Join(errs...)
+}
+
+// removeEmpty forgets a repository that has no manifest (any more). Others may
+// lie in its folder, as coredns/coredns does in that of coredns: they stay.
+func removeEmpty(ctx context.Context, s *store.Store, repository string) error {
+	at := store.RepositoriesPath + "/" + repository
+	held, err := s.Driver.List(ctx, at+"/_manifests/revisions/sha256")
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, revision := range held {
+		if _, err := s.Driver.Stat(ctx, revision+"/link"); !store.IsAbsent(err) {
+			return err // somebody has pushed there meanwhile
+		}
+	}
+	for _, part := range []string{"/_manifests", "/_layers"} {
+		if err := s.Driver.Delete(ctx, at+part); err != nil && !store.IsAbsent(err) {
+			return err
+		}
+	}
+	return nil
 }
