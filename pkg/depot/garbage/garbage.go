@@ -109,7 +109,7 @@ func (c *collector) repository(ctx context.Context, name string) error {
 	stay := map[digest.Digest]bool{}
 	for _, d := range all {
 		if tagged[d] || c.keep.Keep(name, d) {
-			if err := c.follow(ctx, manifests, d, stay); err != nil {
+			if err := c.follow(ctx, repo, manifests, d, stay); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func (c *collector) revisions(ctx context.Context, name string) ([]digest.Digest
 
 // follow marks a manifest and all that it refers to. What is missing frees
 // nothing, and is the scrubber's to report.
-func (c *collector) follow(ctx context.Context, manifests distribution.ManifestService, d digest.Digest, stay map[digest.Digest]bool) error {
+func (c *collector) follow(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService, d digest.Digest, stay map[digest.Digest]bool) error {
 	if stay[d] {
 		return nil
 	}
@@ -176,18 +176,37 @@ func (c *collector) follow(ctx context.Context, manifests distribution.ManifestS
 		return fmt.Errorf("manifest %s: %w: scrub the store first", d, err)
 	}
 	for _, part := range m.References() {
-		c.used[part.Digest] = true
+		if err := c.use(ctx, repo, part.Digest); err != nil {
+			return err
+		}
 		there, err := manifests.Exists(ctx, part.Digest)
 		if err != nil {
 			return err
 		}
 		if there {
-			if err := c.follow(ctx, manifests, part.Digest, stay); err != nil {
+			if err := c.follow(ctx, repo, manifests, part.Digest, stay); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// use marks a blob. All are kept by their sha256; a manifest may name one by
+// another hash, of which its repository has a link.
+func (c *collector) use(ctx context.Context, repo distribution.Repository, d digest.Digest) error {
+	c.used[d] = true
+	if d.Algorithm() == digest.SHA256 {
+		return nil
+	}
+	kept, err := repo.Blobs(ctx).Stat(ctx, d)
+	if err == nil {
+		c.used[kept.Digest] = true
+	}
+	if store.IsAbsent(err) {
+		return nil
+	}
+	return err
 }
 
 func (c *collector) sweep(ctx context.Context) error {
