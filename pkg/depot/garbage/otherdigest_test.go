@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"testing"
 
 	_ "crypto/sha512" // a blob may be named by it
@@ -12,6 +13,8 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
+	"github.com/akraino-icn/bpa/pkg/depot/scrub"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // send makes one request and returns the answer's Location.
@@ -50,6 +53,13 @@ func TestABlobOfAnotherDigestStays(t *testing.T) {
 		"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},
 		"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":%q,"size":%d}]}`, digest.FromString("{}"), long, len(layer)))
 	s.send(http.MethodGet, s.server.URL+"/v2/app/blobs/"+long.String(), "", nil)
+	st, err := store.OnDisk(t.Context(), filepath.Join(s.dir, "registry"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scrub.Run(t.Context(), st, func(d scrub.Damage) { t.Errorf("whole, yet reported: %s", d) }); err != nil {
+		t.Fatal(err)
+	}
 	if freed := s.collect(garbage.All{}, false); freed.Blobs != 0 {
 		t.Errorf("%d blobs were freed of an image with a tag", freed.Blobs)
 	}

@@ -67,12 +67,17 @@ func split(at string) (repository, inside string, ok bool) {
 func (r *scrubber) link(ctx context.Context, repository, inside, at string) error {
 	r.report.Links++
 	content, err := r.store.Driver.GetContent(ctx, at)
+	if store.IsAbsent(err) {
+		return nil // deleted since it was listed
+	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", at, err)
 	}
 	d, err := digest.Parse(string(content))
-	place := path.Base(path.Dir(at))
-	if err != nil || place != "current" && d.Encoded() != place {
+	place := path.Dir(at)
+	// A blob's other hash leads to the one by which it is kept.
+	own := path.Base(path.Dir(place)) == string(digest.SHA256)
+	if err != nil || own && d.Encoded() != path.Base(place) {
 		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it leads to %q", content), Hurts: []string{nameOf(repository, tagOf(inside))}})
 	}
 	return nil
@@ -124,7 +129,7 @@ func (r *scrubber) repository(ctx context.Context, name string) error {
 		if _, err := r.store.Driver.Stat(ctx, path.Join(revision, "link")); store.IsAbsent(err) {
 			continue // deleted
 		}
-		r.manifest(ctx, name, tags[d], manifests, d)
+		r.manifest(ctx, repo, tags[d], manifests, d)
 	}
 	return nil
 }
@@ -158,8 +163,9 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 	return found, nil
 }
 
-func (r *scrubber) manifest(ctx context.Context, name, tag string, manifests distribution.ManifestService, d digest.Digest) {
+func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, tag string, manifests distribution.ManifestService, d digest.Digest) {
 	r.report.Manifests++
+	name := repo.Named().Name()
 	who := nameOf(name, tag)
 	if tag == "" && strings.HasPrefix(who, "image ") {
 		who += "@" + d.String()
@@ -169,6 +175,9 @@ func (r *scrubber) manifest(ctx context.Context, name, tag string, manifests dis
 		return // it cannot be trusted to say what it needs
 	}
 	m, err := manifests.Get(ctx, d)
+	if there, existsErr := manifests.Exists(ctx, d); existsErr == nil && !there {
+		return // deleted since it was listed
+	}
 	if err != nil {
 		r.bad[d] = &Damage{What: d.String(), Why: "it is no manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
 		return
@@ -178,9 +187,20 @@ func (r *scrubber) manifest(ctx context.Context, name, tag string, manifests dis
 	}
 	for _, part := range m.References() {
 		if len(part.URLs) == 0 {
-			r.need(ctx, part.Digest, who, manifest{name, d})
+			r.need(ctx, keptBy(ctx, repo, part.Digest), who, manifest{name, d})
 		}
 	}
+}
+
+// keptBy is the digest by which a blob is kept, which a manifest need not name.
+func keptBy(ctx context.Context, repo distribution.Repository, d digest.Digest) digest.Digest {
+	if d.Algorithm() == digest.SHA256 {
+		return d
+	}
+	if kept, err := repo.Blobs(ctx).Stat(ctx, d); err == nil {
+		return kept.Digest
+	}
+	return d // and so it is missing
 }
 
 func isIndex(m distribution.Manifest) bool {
