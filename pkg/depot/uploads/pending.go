@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -66,10 +67,22 @@ func readPending(ctx context.Context, s *store.Store, path string) (Pending, boo
 	}
 	var p Pending
 	if err := json.Unmarshal(body, &p); err != nil {
-		return Pending{}, false, fmt.Errorf("upload %s: %w", path, err)
+		return Pending{}, false, &damagedNote{path, err}
 	}
 	return p, true, nil
 }
+
+// damagedNote is the note of an open upload that cannot be understood.
+type damagedNote struct {
+	path string
+	err  error
+}
+
+func (d *damagedNote) Error() string {
+	return fmt.Sprintf("the note of an open upload is damaged: remove %s from the store and upload that again: %v", d.path, d.err)
+}
+
+func (d *damagedNote) Unwrap() error { return d.err }
 
 func (s *Service) savePending(ctx context.Context, p Pending) error {
 	body, err := json.Marshal(p)
@@ -95,7 +108,10 @@ func (s *Service) dropPending(ctx context.Context, p Pending) error {
 
 // eachPending visits the open uploads.
 func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) error {
-	return eachPending(ctx, s.store, visit)
+	return eachPending(ctx, s.store, visit, func(d *damagedNote) error {
+		s.log.Error("an open upload is passed over", "error", d)
+		return nil
+	})
 }
 
 // Received are the digests of uploads whose bytes are all there, and which a
@@ -107,11 +123,11 @@ func Received(ctx context.Context, s *store.Store) ([]digest.Digest, error) {
 			found = append(found, p.Digest)
 		}
 		return nil
-	})
+	}, func(d *damagedNote) error { return d })
 	return found, err
 }
 
-func eachPending(ctx context.Context, s *store.Store, visit func(Pending) error) error {
+func eachPending(ctx context.Context, s *store.Store, visit func(Pending) error, damaged func(*damagedNote) error) error {
 	paths, err := s.Driver.List(ctx, pendingDir)
 	if err != nil && !store.IsAbsent(err) {
 		return err
@@ -121,6 +137,10 @@ func eachPending(ctx context.Context, s *store.Store, visit func(Pending) error)
 			continue // being written
 		}
 		p, ok, err := readPending(ctx, s, at)
+		var note *damagedNote
+		if errors.As(err, &note) {
+			err = damaged(note)
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -135,14 +136,23 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		have = now
 		s.gate.Keep(key(ref), p.Record.ImageLength-have)
 		if err != nil {
-			return have, fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
+			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
+			if have > offset { // a bad line is no reason to give an upload up
+				err = errors.Join(err, s.touch(ctx, p))
+			}
+			return have, err
 		}
 		if got < part {
 			break
 		}
 	}
+	return have, s.touch(ctx, p)
+}
+
+// touch notes that bytes have come.
+func (s *Service) touch(ctx context.Context, p Pending) error {
 	p.Touched = s.now().UTC().Truncate(time.Second)
-	return have, s.savePending(ctx, p)
+	return s.savePending(ctx, p)
 }
 
 // Abort ends an upload and drops its bytes.

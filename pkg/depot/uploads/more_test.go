@@ -1,0 +1,50 @@
+package uploads
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+)
+
+func TestBytesThatCameOverABadLineKeepAnUpload(t *testing.T) {
+	s := newService(t, limits.Limits{Expiry: time.Hour})
+	p := begun(t, s, content[:5])
+	later := time.Now().Add(50 * time.Minute)
+	s.now = func() time.Time { return later }
+	cut := io.MultiReader(strings.NewReader(content[5:7]), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if n, err := s.Append(t.Context(), p, 5, cut); n != 7 || err == nil {
+		t.Fatalf("Append = %d, %v", n, err)
+	}
+	s.now = func() time.Time { return later.Add(50 * time.Minute) }
+	if err := s.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s)
+}
+
+func TestADamagedNoteStopsNothingElse(t *testing.T) {
+	s := newService(t, limits.Limits{})
+	begun(t, s, content)
+	bad := pendingPath(key(artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "another"}))
+	if err := s.store.Driver.PutContent(t.Context(), bad, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Recover(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wantWhole(t, s)
+	if err := s.List(t.Context(), "", "", "", func(artifact.Record) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	// What is not known to be garbage is not collected.
+	var note *damagedNote
+	if _, err := Received(t.Context(), s.store); !errors.As(err, &note) || !strings.Contains(err.Error(), bad) {
+		t.Errorf("Received = %v, want an error that names %s", err, bad)
+	}
+}
