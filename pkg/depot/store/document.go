@@ -114,19 +114,26 @@ func (s *Store) Load(ctx context.Context, repository, tag string) (Document, err
 	if err != nil {
 		return Document{}, err
 	}
-	desc, err := repo.Tags(ctx).Get(ctx, tag)
-	if err != nil {
-		return Document{}, err
-	}
 	manifests, err := repo.Manifests(ctx)
 	if err != nil {
 		return Document{}, err
 	}
-	manifest, err := manifests.Get(ctx, desc.Digest)
-	if err != nil {
-		return Document{}, err
+	var last digest.Digest
+	for {
+		desc, err := repo.Tags(ctx).Get(ctx, tag)
+		if err != nil {
+			return Document{}, err
+		}
+		manifest, err := manifests.Get(ctx, desc.Digest)
+		if IsAbsent(err) && desc.Digest != last {
+			last = desc.Digest // Save may have moved the tag meanwhile: ask again where it leads
+			continue
+		}
+		if err != nil {
+			return Document{}, err
+		}
+		return s.parse(ctx, repo, desc.Digest, manifest)
 	}
-	return s.parse(ctx, repo, desc.Digest, manifest)
 }
 
 func (s *Store) parse(ctx context.Context, repo distribution.Repository, d digest.Digest, manifest distribution.Manifest) (Document, error) {
