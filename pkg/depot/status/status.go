@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
@@ -63,10 +64,13 @@ const documentType = "application/vnd.akraino.bpa.status.v1"
 type Book struct {
 	store *store.Store
 	now   func() time.Time
+	// writing is for one at a time: who removes a cluster's last report removes
+	// its repository, in which another node may be about to report.
+	writing sync.Mutex
 }
 
 // New makes a book in a store.
-func New(s *store.Store) *Book { return &Book{s, time.Now} }
+func New(s *store.Store) *Book { return &Book{store: s, now: time.Now} }
 
 // Check says what is wrong with a report.
 func Check(n Node) error {
@@ -93,6 +97,8 @@ func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, er
 	if err != nil {
 		return n, err
 	}
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	return n, b.store.Save(ctx, artifact.StatusRepository(owner, cluster), tag(n.Node), store.Document{Type: documentType, Config: body})
 }
 
@@ -147,6 +153,8 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 
 // Delete forgets a node.
 func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	err := b.store.Remove(ctx, artifact.StatusRepository(owner, cluster), tag(node))
 	if store.IsAbsent(err) {
 		return ErrNotFound
