@@ -43,13 +43,18 @@ type Gate struct {
 	meter  Meter
 
 	mu       sync.Mutex
-	reserved map[string]int64
-	total    int64
+	promised map[string]promise
+	// total is the sum of all promises.
+	total promise
 }
+
+// promise is what an open upload may take: the whole of it of the quota, for
+// nothing of it counts as held yet, and of the disk what has not come.
+type promise struct{ quota, disk int64 }
 
 // NewGate makes a gate in front of what meter measures.
 func NewGate(l Limits, m Meter) *Gate {
-	return &Gate{limits: l, meter: m, reserved: map[string]int64{}}
+	return &Gate{limits: l, meter: m, promised: map[string]promise{}}
 }
 
 // Limits are the gate's.
@@ -62,13 +67,13 @@ func (g *Gate) Reserve(key string, size int64) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.limits.MaxOpen > 0 && len(g.reserved) >= g.limits.MaxOpen {
-		return &Refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d uploads are under way, and no more are allowed: finish or delete one, or try again later", len(g.reserved))}
+	if g.limits.MaxOpen > 0 && len(g.promised) >= g.limits.MaxOpen {
+		return &Refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d uploads are under way, and no more are allowed: finish or delete one, or try again later", len(g.promised))}
 	}
 	if err := g.room(size); err != nil {
 		return err
 	}
-	g.set(key, size)
+	g.set(key, promise{size, size})
 	return nil
 }
 
@@ -93,36 +98,39 @@ func (g *Gate) room(size int64) error {
 		if err != nil {
 			return fmt.Errorf("measure what the depot holds: %w", err)
 		}
-		if left := g.limits.Quota - used - g.total; size > left {
-			return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, used, g.limits.Quota, g.total)}
+		if left := g.limits.Quota - used - g.total.quota; size > left {
+			return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, used, g.limits.Quota, g.total.quota)}
 		}
 	}
 	free, ok, err := g.meter.Free()
 	if err != nil {
 		return fmt.Errorf("measure the depot's disk: %w", err)
 	}
-	if left := free - g.limits.MinFree - g.total; ok && size > left {
-		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, g.total, g.limits.MinFree)}
+	if left := free - g.limits.MinFree - g.total.disk; ok && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, g.total.disk, g.limits.MinFree)}
 	}
 	return nil
 }
 
-// Keep notes what an upload that was accepted still needs, without asking.
-func (g *Gate) Keep(key string, remaining int64) {
+// Keep notes what an upload of size bytes that was accepted still needs,
+// without asking.
+func (g *Gate) Keep(key string, size, remaining int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.set(key, remaining)
+	g.set(key, promise{size, remaining})
 }
 
 // Release ends the promise to an upload.
 func (g *Gate) Release(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.total -= g.reserved[key]
-	delete(g.reserved, key)
+	g.set(key, promise{})
+	delete(g.promised, key)
 }
 
-func (g *Gate) set(key string, size int64) {
-	g.total += size - g.reserved[key]
-	g.reserved[key] = size
+func (g *Gate) set(key string, p promise) {
+	old := g.promised[key]
+	g.total.quota += p.quota - old.quota
+	g.total.disk += p.disk - old.disk
+	g.promised[key] = p
 }

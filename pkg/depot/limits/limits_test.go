@@ -48,7 +48,7 @@ func TestWhatIsReleasedCanBePromisedAgain(t *testing.T) {
 	if err := g.Reserve("a", 10); err != nil {
 		t.Fatal(err)
 	}
-	g.Keep("a", 4)
+	g.Keep("a", 10, 4)
 	if err := g.Room(6); err != nil {
 		t.Error(err)
 	}
@@ -59,5 +59,17 @@ func TestWhatIsReleasedCanBePromisedAgain(t *testing.T) {
 	g.Release("a")
 	if err := g.Reserve("b", 10); err != nil {
 		t.Error(err)
+	}
+}
+
+// What has come of an open upload is held by no blob yet, and so not measured.
+func TestAnOpenUploadCountsWholeForTheQuota(t *testing.T) {
+	g := NewGate(Limits{Quota: 100}, fixed{0, 1000})
+	if err := g.Reserve("a", 90); err != nil {
+		t.Fatal(err)
+	}
+	g.Keep("a", 90, 10)
+	if err := g.Reserve("b", 50); err == nil {
+		t.Error("140 bytes were promised of a quota of 100")
 	}
 }

@@ -36,6 +36,7 @@ func (s *Service) Finish(ctx context.Context, p Pending) (artifact.Record, error
 	if err := s.store.Commit(ctx, artifact.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
+	s.gate.Keep(key(ref), 0, 0) // it is a blob now, and measured as such
 	rec, err := s.publish(ctx, p)
 	var refused interface{ Refused() }
 	if errors.As(err, &refused) {

@@ -134,7 +134,7 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(body, part))
 		got := now - have
 		have = now
-		s.gate.Keep(key(ref), p.Record.ImageLength-have)
+		s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-have)
 		if err != nil {
 			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
 			if have > offset { // a bad line is no reason to give an upload up
@@ -199,7 +199,7 @@ func (s *Service) Recover(ctx context.Context) error {
 			s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
 			return s.Abort(ctx, p)
 		}
-		s.gate.Keep(key(ref), p.Record.ImageLength-offset)
+		s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-offset)
 		if offset < p.Record.ImageLength {
 			return nil
 		}
