@@ -3,6 +3,7 @@ package depot
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -30,9 +31,36 @@ func guarded(gate *limits.Gate, next http.Handler) http.Handler {
 			if most := gate.Limits().MaxUpload; most > 0 && r.Body != nil {
 				r.Body = http.MaxBytesReader(w, r.Body, most)
 			}
+			if r.ContentLength < 0 && r.Body != nil {
+				r.Body = &roomy{ReadCloser: r.Body, gate: gate}
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// askAfter is how many bytes of unknown length come before the gate is asked
+// again.
+const askAfter = 64 << 20
+
+// roomy is a body that does not say how long it is: Docker pushes so. It ends
+// when there is no room for more.
+type roomy struct {
+	io.ReadCloser
+	gate *limits.Gate
+	came int64
+}
+
+func (b *roomy) Read(p []byte) (int, error) {
+	if b.came >= askAfter {
+		if err := b.gate.Room(askAfter); err != nil {
+			return 0, err
+		}
+		b.came = 0
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.came += int64(n)
+	return n, err
 }
 
 // admit asks for room before the first byte; the length may be unknown (-1).
