@@ -13,8 +13,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// mostSecrets bounds the names in one Role, which must fit into one object: the names of 10,000 hosts do.
-const mostSecrets = 20_000
+// mostSecrets bounds what one template is filled in for, and mostBytes the names in one Role in all: the API server stores no object above 1.5 MiB.
+const (
+	mostSecrets = 20_000
+	mostBytes   = 1 << 20
+)
 
 // secretsOfTask are the names, sorted, of the Secrets that select-hosts reads by itself: those that the hosts which it may choose could be given
 // with an OS image, and those that tell of addresses that the hardware facts may not tell of. Which hosts it chooses it decides anew.
@@ -41,7 +44,12 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 		names = append(names, given...)
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	names = slices.Compact(names)
+	if n := len(strings.Join(names, `","`)); n > mostBytes {
+		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names of %d bytes fit into no Role, %d are the most: leave $(host) or $(node) out of "+
+			"spec.osImage, or write spec.access.subnets instead of spec.access.interface", len(names), n, mostBytes)
+	}
+	return names, nil
 }
 
 // secretsOfImage are the names that go with the image, for every host and node that may come together.

@@ -3,6 +3,7 @@ package provisioning
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -243,17 +244,17 @@ func TestSecretsOfTheTask(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	p := edge(image("$(host)-$(node)", ""), func(p *v1alpha1.Provisioning) {
-		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "w", Count: v1alpha1.NodeCount{Active: 1000}}}
-	})
-	for range 30 {
-		site.all = append(site.all, bare)
+	for n := range 6000 {
+		site.all = append(site.all, hosts.Host{Name: fmt.Sprintf("server-%d", n), Bare: true})
 	}
-	request, err := resources.MakeRequest(p, resources.Depot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "leave $(host) or $(node) out") {
-		t.Errorf("error %v: want one that says what to do", err)
+	for _, template := range []string{"$(host)-$(node)", strings.Repeat("n", 200) + "$(host)"} { // too many, and too long for one Role
+		p := edge(withWorkers, image(template, ""))
+		request, err := resources.MakeRequest(p, resources.Depot{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "leave $(host) or $(node) out") {
+			t.Errorf("error %.200v: want one that says what to do", err)
+		}
 	}
 }
