@@ -67,7 +67,8 @@ func needs(r *http.Request) ([]Access, error) {
 		if isForm(r) {
 			return nil, errForm
 		}
-		return imageNeeds(verb, parts[1:], r)
+		images, err := imageNeeds(verb, parts[1:], r)
+		return append(images, reservedNeeds(images)...), err
 	case "v1":
 		return artifactNeeds(verb, parts[1:]), nil
 	case "files":
@@ -124,6 +125,19 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 		return []Access{{Get, Images, "", ""}}, nil
 	}
 	return nil, errUnknown
+}
+
+// reserved begins the repositories in which the depot keeps what /v1 is for.
+const reserved = "bpa-depot/"
+
+// reservedNeeds: a right to images is none to the artifacts of all owners.
+func reservedNeeds(images []Access) []Access {
+	for _, a := range images {
+		if strings.HasPrefix(a.Name, reserved) {
+			return []Access{{a.Verb, Artifacts, "", ""}}
+		}
+	}
+	return nil
 }
 
 // isForm: the registry would read parameters from a form as well, such as where to mount a blob from, and keep all of it in memory.

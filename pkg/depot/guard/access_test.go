@@ -30,6 +30,11 @@ func TestWhatARequestNeeds(t *testing.T) {
 		{"GET", "/v2/app/referrers/sha256:1", []Access{{Get, Images, "", "app"}}},
 		{"GET", "/v2/_catalog", []Access{{Get, Images, "", ""}}},
 
+		// Artifacts are in repositories of their own, for all owners.
+		{"GET", "/v2/bpa-depot/artifacts/c1/edge/os_images/a/manifests/current", []Access{
+			{Get, Images, "", "bpa-depot/artifacts/c1/edge/os_images/a"}, {Get, Artifacts, "", ""},
+		}},
+		{"POST", "/v2/app/blobs/uploads/?mount=sha256:aa&from=bpa-depot/uploads", []Access{{Create, Images, "", "app"}, {Get, Images, "", "bpa-depot/uploads"}, {Get, Artifacts, "", ""}}},
 		{"POST", "/v1/baremetalcluster/c1/edge/os_images", []Access{{Create, Artifacts, "c1", "edge"}}},
 		{"PATCH", "/v1/baremetalcluster/c1/edge/os_images/ubuntu.img", []Access{{Update, Artifacts, "c1", "edge"}}},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/binary_images/kubelet", []Access{{Delete, Artifacts, "c1", "edge"}}},
