@@ -119,6 +119,11 @@ func (s *filePutter) publish(temp, name, sum string) error {
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
+	f, err := s.root.Open(temp)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	if err := s.root.Rename(temp, place); err != nil {
 		return blocked(name, err)
 	}
@@ -130,7 +135,8 @@ func (s *filePutter) publish(temp, name, sum string) error {
 			break
 		}
 	}
-	info, err := s.root.Stat(place)
+	// The state is this file's, even if another has its name by now.
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
