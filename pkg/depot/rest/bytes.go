@@ -130,7 +130,7 @@ func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Re
 
 func (a *api) store(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
 	ctx = context.WithoutCancel(ctx)
-	p, err := a.uploads.Create(ctx, rec)
+	p, err := a.uploads.CreateWhole(ctx, rec)
 	if err != nil {
 		return rec, err
 	}

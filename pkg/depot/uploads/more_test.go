@@ -48,3 +48,23 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 		t.Errorf("Received = %v, want an error that names %s", err, bad)
 	}
 }
+
+// A client that puts a whole artifact tries again after the depot was killed.
+func TestAnUploadInOneRequestEndsWithItsProcess(t *testing.T) {
+	s := newService(t, limits.Limits{})
+	rec := artifact.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))}
+	p, err := s.CreateWhole(t.Context(), rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), p, 0, strings.NewReader(content[:5])); err != nil {
+		t.Fatal(err)
+	}
+	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.StorageMeter{Dir: s.store.Dir()}), nil, s.log)
+	if err := again.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.CreateWhole(t.Context(), rec); err != nil {
+		t.Errorf("the second try: %v", err)
+	}
+}

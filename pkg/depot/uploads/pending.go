@@ -28,6 +28,8 @@ type Pending struct {
 	Record artifact.Record `json:"record"`
 	// Writer is the id of the upload in the staging repository.
 	Writer string `json:"writer"`
+	// Whole says that one request brings all of it or nothing.
+	Whole bool `json:"whole,omitempty"`
 	// Digest is set once all bytes are there and agree with what was announced:
 	// from then on the upload can only be finished.
 	Digest digest.Digest `json:"digest,omitempty"`

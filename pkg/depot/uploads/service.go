@@ -42,6 +42,16 @@ func New(s *store.Store, g *limits.Gate, i Importer, log *slog.Logger) *Service 
 
 // Create opens an upload for the artifact that the record describes.
 func (s *Service) Create(ctx context.Context, rec artifact.Record) (Pending, error) {
+	return s.create(ctx, rec, false)
+}
+
+// CreateWhole opens one that comes in a single request, all or nothing: a crash
+// ends it, since nobody knows that there is something to go on with.
+func (s *Service) CreateWhole(ctx context.Context, rec artifact.Record) (Pending, error) {
+	return s.create(ctx, rec, true)
+}
+
+func (s *Service) create(ctx context.Context, rec artifact.Record, whole bool) (Pending, error) {
 	ref := rec.Ref()
 	if err := ref.Validate(); err != nil {
 		return Pending{}, invalid("%v", err)
@@ -52,14 +62,14 @@ func (s *Service) Create(ctx context.Context, rec artifact.Record) (Pending, err
 	if err := s.gate.Reserve(key(ref), rec.ImageLength); err != nil {
 		return Pending{}, err
 	}
-	p, err := s.begin(ctx, rec)
+	p, err := s.begin(ctx, rec, whole)
 	if err != nil {
 		s.gate.Release(key(ref))
 	}
 	return p, err
 }
 
-func (s *Service) begin(ctx context.Context, rec artifact.Record) (Pending, error) {
+func (s *Service) begin(ctx context.Context, rec artifact.Record, whole bool) (Pending, error) {
 	id, err := s.store.Begin(ctx, artifact.Staging)
 	if err != nil {
 		return Pending{}, fmt.Errorf("begin upload of %s: %w", rec.Ref(), err)
@@ -67,7 +77,7 @@ func (s *Service) begin(ctx context.Context, rec artifact.Record) (Pending, erro
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Created, rec.Updated, rec.Images = &now, &now, nil
 	setProgress(&rec, 0, false)
-	p := Pending{ID: newID(), Record: rec, Writer: id, Touched: now}
+	p := Pending{ID: newID(), Record: rec, Writer: id, Whole: whole, Touched: now}
 	return p, s.savePending(ctx, p)
 }
 
@@ -197,6 +207,10 @@ func (s *Service) Recover(ctx context.Context) error {
 		}
 		if err != nil { // its bytes were purged
 			s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
+			return s.Abort(ctx, p)
+		}
+		if p.Whole && offset < p.Record.ImageLength {
+			s.log.Warn("an upload in one request was cut off and is dropped", "artifact", ref.String())
 			return s.Abort(ctx, p)
 		}
 		s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-offset)
