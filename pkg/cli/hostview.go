@@ -126,7 +126,7 @@ func undoing(host *metal3.BareMetalHost) string {
 	freed.Spec.ConsumerRef = nil
 	maps.DeleteFunc(freed.Labels, func(label, _ string) bool {
 		return label == contract.LabelCluster || label == contract.LabelNode || label == contract.LabelSet || label == contract.LabelStandby ||
-			strings.HasPrefix(label, contract.LabelRolePrefix)
+			label == contract.LabelFormerNode || strings.HasPrefix(label, contract.LabelRolePrefix)
 	})
 	raw, _ := client.MergeFrom(host).Data(freed) // cannot fail: two objects of one kind
 	return strings.ReplaceAll(string(raw), "'", `\u0027`)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // change edits a host that is the owner's, and tells whether there was anything to change. It starts from the host as it is known, if it is, and
@@ -45,11 +44,4 @@ func write(ctx context.Context, c client.Client, host, changed *metal3.BareMetal
 func same(host, changed *metal3.BareMetalHost) bool {
 	return reflect.DeepEqual(host.Labels, changed.Labels) && reflect.DeepEqual(host.Annotations, changed.Annotations) &&
 		reflect.DeepEqual(host.Spec, changed.Spec)
-}
-
-// retire leaves a host ours and takes it out of the cluster's nodes.
-func retire(host *metal3.BareMetalHost) {
-	cluster := host.Labels[contract.LabelCluster]
-	dropLabels(host)
-	setLabel(host, contract.LabelCluster, cluster)
 }

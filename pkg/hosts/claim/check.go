@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -67,16 +69,33 @@ func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMeta
 	release := maps.Clone(excess)
 	for name, host := range excess {
 		_, isNew := c.taken[name]
-		if isNew || !essence(host, c.request).Lost && !slices.Contains(c.request.Installed, name) {
+		if isNew || !essence(host, c.request).Lost && !c.mayRun(host) {
 			continue
 		}
 		delete(release, name)
 		kept = append(kept, name)
-		if _, err := change(ctx, c.client, c.me, name, host, retire); err != nil {
+		if _, err := change(ctx, c.client, c.me, name, host, c.retire); err != nil {
 			return nil, fmt.Errorf("take the node from host %s, which stays held: %w", name, err)
 		}
 	}
 	slices.Sort(kept)
 	_, err = giveBack(ctx, c.client, c.me, release)
 	return kept, err
+}
+
+// mayRun reports whether the cluster may be installed on a host: by the request, or, since a later request knows no more than the nodes that came out of this
+// one, by what an earlier claim wrote on it.
+func (c *claimant) mayRun(host *metal3.BareMetalHost) bool {
+	_, former := host.Labels[contract.LabelFormerNode]
+	return former || slices.Contains(c.request.Installed, host.Name)
+}
+
+// retire leaves a host ours and takes it out of the cluster's nodes. Of a lost one it notes nothing: a person ends that, and then it is like any other.
+func (c *claimant) retire(host *metal3.BareMetalHost) {
+	may, node := c.mayRun(host), cmp.Or(host.Labels[contract.LabelNode], host.Labels[contract.LabelFormerNode], "unknown")
+	dropLabels(host)
+	setLabel(host, contract.LabelCluster, c.request.Provisioning)
+	if may && !facts.Of(host, nil).Lost {
+		setLabel(host, contract.LabelFormerNode, node)
+	}
 }

@@ -133,6 +133,18 @@ func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
 		t.Errorf("Make: %v, kept %v; want host-2 kept", err, claim.Kept)
 	}
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/"})
+
+	request.Installed = []string{"host-1"} // the next run knows only the nodes of this one
+	claim, err = Make(ctx, c, request)
+	if err != nil || !cmp.Equal([]string{"host-2"}, claim.Kept) {
+		t.Errorf("the second Make: %v, kept %v; want host-2 kept", err, claim.Kept)
+	}
+	expectLabels(t, c, "host-2", map[string]string{"rack": "r1", contract.LabelCluster: "edge-1", contract.LabelFormerNode: "b"})
+
+	if _, err = Make(ctx, c, wants("a", "b")); err != nil { // what may be the node of this cluster can be one of it again
+		t.Error(err)
+	}
+	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/b"})
 }
 
 // A claim is decided on a cache that knows nothing of what happened since; the writes and one look back find out.

@@ -147,7 +147,7 @@ func setLabel(host *metal3.BareMetalHost, label, value string) {
 }
 
 // claimLabels are the labels of a claim, apart from those of roles.
-var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby}
+var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby, contract.LabelFormerNode}
 
 // dropLabels removes the labels of a claim; those that describe hardware stay.
 func dropLabels(host *metal3.BareMetalHost) {

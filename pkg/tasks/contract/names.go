@@ -12,6 +12,8 @@ const (
 	// not installed.
 	LabelSet     = "bpa.akraino.org/node-set"
 	LabelStandby = "bpa.akraino.org/standby"
+	// LabelFormerNode is on a host that is held for no node any more although the named one may be installed on it.
+	LabelFormerNode = "bpa.akraino.org/former-node"
 	// LabelOperation and LabelAttempt are on a PipelineRun.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
