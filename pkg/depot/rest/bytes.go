@@ -169,7 +169,7 @@ func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref artif
 	h.Set("X-Content-Type-Options", "nosniff")
 	var modified time.Time
 	if a.Record.Updated != nil {
-		modified = *a.Record.Created
+		modified = *a.Record.Updated
 	}
 	http.ServeContent(w, r, "", modified, f)
 	return nil
