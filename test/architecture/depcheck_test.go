@@ -33,7 +33,7 @@ var rooms = []room{
 	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
-	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/tasks/contract/"}},
+	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},

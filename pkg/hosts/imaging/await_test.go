@@ -24,7 +24,7 @@ import (
 func claimed(name string, change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	h := bare()
 	h.Name, h.Labels = name, map[string]string{contract.LabelCluster: "edge-1"}
-	h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Provisioning", Name: "edge-1"}
+	h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning", Name: "edge-1"}
 	Put(h, jammy, name)
 	for _, f := range change {
 		f(h)
@@ -111,6 +111,8 @@ func TestAwait(t *testing.T) {
 		{"deleted", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", nil}}, "host host-2, claimed for node-2, is not held for it any more", ""},
 		{"missing from the start", []client.Object{claimed("host-1")}, nil, "host host-2, claimed for node-2, is not held for it any more", ""},
 		{"taken by somebody", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }}},
+			"is not held for it any more", ""},
+		{"taken by another kind of that name", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.APIVersion, h.Spec.ConsumerRef.Kind = "infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Machine" }}},
 			"is not held for it any more", ""},
 		{"the image is taken out", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.Image = nil }}},
 			"has lost the image that we gave it", ""},

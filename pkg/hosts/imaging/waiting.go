@@ -9,6 +9,9 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
 // hiccups is how many errors in a row Metal3 may have with a host, other than with the image, before that counts.
@@ -48,7 +51,7 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 	}
 	is := host.Status.Provisioning.State
 	switch why := trouble(host); {
-	case host.Spec.ConsumerRef == nil || host.Spec.ConsumerRef.Name != w.holder:
+	case !heldBy(host.Spec.ConsumerRef, w.holder):
 		w.gone(host.Name)
 	case why != "":
 		w.fail(host.Name, why)
@@ -61,6 +64,11 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 		w.states[host.Name] = state{is, time.Now()}
 		fmt.Fprintf(w.log, "%s: %s\n", host.Name, is)
 	}
+}
+
+// heldBy reports whether a reference is that of a Provisioning of this name. Others' objects may have the name too.
+func heldBy(ref *corev1.ObjectReference, holder string) bool {
+	return ref != nil && ref.Kind == hosts.Kind && ref.Name == holder && strings.HasPrefix(ref.APIVersion, hosts.Group+"/")
 }
 
 func (w *waiting) gone(host string) { w.fail(host, "is not held for it any more") }

@@ -159,7 +159,16 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, nam
 func tellReleased(ctx context.Context, p *v1alpha1.Provisioning, released []string) {
 	if len(released) > 0 {
 		tell(ctx, p, []plan.Event{{
-			Type: corev1.EventTypeNormal, Reason: "HostsReleased", Message: "released " + strings.Join(released, ", "),
+			Type: corev1.EventTypeNormal, Reason: "HostsReleased", Message: cutList("released ", released),
 		}})
 	}
+}
+
+// cutList writes the first of many names: an Event has room for a kilobyte.
+func cutList(what string, names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return what + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s%s and %d more", what, strings.Join(names[:most], ", "), len(names)-most)
 }

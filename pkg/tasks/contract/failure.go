@@ -8,8 +8,8 @@ const (
 	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
 	// ReasonAddressMissing: a claimed host has no usable address in its hardware facts. A person must act.
 	ReasonAddressMissing Reason = "AddressMissing"
-	// ReasonHostProvisioningFailed: Metal3 could not put the operating system on a host; the hosts are given back. A person must act, since every
-	// attempt erases disks: correct spec.osImage, or ask for another attempt, which takes another host as long as Metal3 has an error with this one.
+	// ReasonHostProvisioningFailed: Metal3 could not put the operating system on a host; the hosts are given back. May go away: Metal3 keeps its error
+	// on that host, so the next attempt takes another.
 	ReasonHostProvisioningFailed Reason = "HostProvisioningFailed"
 	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. May go away.
 	ReasonHostUnreachable Reason = "HostUnreachable"
@@ -54,7 +54,7 @@ const (
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
-		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable:
+		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed:
 		return true
 	}
 	return false

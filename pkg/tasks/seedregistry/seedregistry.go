@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +39,12 @@ func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 	if request.OSImage == nil || request.DepotURL == "" {
 		return list
 	}
-	if path, ok := strings.CutPrefix(request.OSImage.URL, request.DepotURL+"/files/"); ok {
+	image, err := url.Parse(request.OSImage.URL)
+	depot, failed := url.Parse(request.DepotURL)
+	if err != nil || failed != nil || image.Hostname() != depot.Hostname() { // whichever of its doors: Ironic may use another than the nodes
+		return list
+	}
+	if path, ok := strings.CutPrefix(image.Path, strings.TrimRight(depot.Path, "/")+"/files/"); ok {
 		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
 	}
 	return list

@@ -214,6 +214,10 @@ func TestOSImageOfTheDepotIsWanted(t *testing.T) {
 	if len(got.Files) != 2 || got.Files[1].Path != "os_images/a/b/c" || len(list.Files) != 1 {
 		t.Errorf("files %+v", got.Files)
 	}
+	request.OSImage.URL = "http://d:5000/files/os_images/a/b/c"
+	if got := WithOSImage(list, request); len(got.Files) != 2 {
+		t.Errorf("by its plain door: files %+v", got.Files)
+	}
 	for _, url := range []string{"https://elsewhere/files/os_images/a/b/c", "https://d:5443.evil/files/x"} {
 		request.OSImage.URL = url
 		if got := WithOSImage(list, request); len(got.Files) != 1 {
