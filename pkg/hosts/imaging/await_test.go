@@ -112,7 +112,9 @@ func TestAwait(t *testing.T) {
 		{"missing from the start", []client.Object{claimed("host-1")}, nil, "host host-2, claimed for node-2, is not held for it any more", ""},
 		{"taken by somebody", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }}},
 			"is not held for it any more", ""},
-		{"taken by another kind of that name", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.APIVersion, h.Spec.ConsumerRef.Kind = "infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Machine" }}},
+		{"taken by another kind of that name", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) {
+			h.Spec.ConsumerRef.APIVersion, h.Spec.ConsumerRef.Kind = "infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Machine"
+		}}},
 			"is not held for it any more", ""},
 		{"the image is taken out", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.Image = nil }}},
 			"has lost the image that we gave it", ""},
