@@ -357,7 +357,8 @@ func compete(ctx context.Context, admin client.Client) error {
 		}
 		if host.Spec.ConsumerRef == nil {
 			host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "machine-1", Namespace: arena}
-			if err := admin.Update(ctx, host); err != nil && !apierrors.IsConflict(err) {
+			// To its end, come what may: after a broken call nobody would know whether the host is to be given back.
+			if err := admin.Update(context.WithoutCancel(ctx), host); err != nil && !apierrors.IsConflict(err) {
 				return endOf(ctx, err)
 			} else if err == nil {
 				<-tick.C

@@ -53,7 +53,7 @@ type depot struct {
 
 // TestDepotAsksKubernetes: a real API server judges, and a real client is judged.
 func TestDepotAsksKubernetes(t *testing.T) {
-	for _, args := range [][]string{{"apply", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
+	for _, args := range [][]string{{"apply", "-n", "bpa-system", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
 	}
 	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reporter"} {
@@ -82,7 +82,7 @@ func TestDepotAsksKubernetes(t *testing.T) {
 
 // TestDepotsManifestsAreTaken: by a real API server, in the namespace that admits restricted pods only.
 func TestDepotsManifestsAreTaken(t *testing.T) {
-	out := must(t, "", "apply", "--dry-run=server", "-f", "../../config/200-depot.yaml", "-f", "../../config/400-depot-service.yaml", "-f", "../../config/depot.yaml")
+	out := must(t, "", "apply", "-n", "bpa-system", "--dry-run=server", "-f", "../../config/200-depot.yaml", "-f", "../../config/400-depot-service.yaml", "-f", "../../config/depot.yaml")
 	if strings.Contains(out, "Warning") || !strings.Contains(out, "deployment.apps/bpa-depot") {
 		t.Error(out)
 	}

@@ -146,6 +146,11 @@ func startMetal3(t *testing.T, ctx context.Context) {
 		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", imaged, "--timeout=25s")
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		// What Metal3 had not let go of by then would keep its kinds from being removed.
+		left, _ := shared.run(context.WithoutCancel(ctx), nil, "get", "baremetalhosts,hostfirmwaresettings,hostfirmwarecomponents,preprovisioningimages,hardwaredata", "-n", imaged, "-o", "name")
+		for _, object := range strings.Fields(left) {
+			_, _ = shared.run(context.WithoutCancel(ctx), nil, "patch", object, "-n", imaged, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		}
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			t.Logf("the end of Metal3's log:\n%s", text[max(0, len(text)-4000):])
