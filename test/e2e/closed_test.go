@@ -4,7 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"os/exec"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,43 +14,49 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// checkClosed proves that a lab machine reaches nothing beyond the machine's own network: what it sends outside is counted by the rule that
-// drops it. 192.0.2.1 is nobody's address (RFC 5737).
-func checkClosed(t *testing.T, s *site.Site, host string) {
+// closedRule drops what a machine sends beyond the networks of the lab and of its clusters.
+const closedRule = "OUTPUT -o eth0 ! -d 10.0.0.0/8 -j DROP"
+
+// closeOff gives a machine that rule, and proves by its counter that it bites, and by the depot that it does not bite too much.
+// 203.0.113.1 is nobody's address (RFC 5737).
+func closeOff(t *testing.T, s *site.Site, host string) {
 	t.Helper()
-	before := dropped(t)
-	out := s.On(host, "timeout 2 bash -c 'exec 3<>/dev/tcp/192.0.2.1/443' 2>&1 && echo connected || echo refused")
-	if !strings.Contains(out, "refused") {
+	const try = "timeout 2 bash -c 'exec 3<>/dev/tcp/%s' 2>/dev/null && echo connected || echo refused"
+	s.On(host, "iptables -w -t mangle -I "+closedRule)
+	before := dropped(t, s, host)
+	if out := s.On(host, fmt.Sprintf(try, "203.0.113.1/443")); !strings.Contains(out, "refused") {
 		t.Errorf("%s reached an address outside: %s", host, out)
 	}
-	if after := dropped(t); after <= before {
-		t.Errorf("the rule that keeps machines inside dropped %d packets before a connection outside and %d after: it does not see them", before, after)
+	if after := dropped(t, s, host); after <= before {
+		t.Errorf("the rule of %s counts %d packets before a connection outside and %d after: it does not see them", host, before, after)
+	}
+	if out := s.On(host, fmt.Sprintf(try, "10.60.0.1/5443")); !strings.Contains(out, "connected") {
+		t.Errorf("%s does not reach the depot: %s", host, out)
 	}
 }
 
-// dropped counts the packets from lab machines and pods that did not leave this machine.
-func dropped(t *testing.T) int {
+// stayedClosed wants the rule in force still, and tells how much it has dropped.
+func stayedClosed(t *testing.T, s *site.Site, host string) {
 	t.Helper()
-	out, err := exec.Command("iptables", "-w", "-t", "mangle", "-nvxL", "POSTROUTING").Output()
-	if err != nil {
-		t.Fatalf("read the machine's firewall: %v", err)
-	}
-	packets, rules := 0, 0
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		if len(fields) < 8 || fields[2] != "DROP" {
-			continue
+	s.On(host, "iptables -w -t mangle -C "+closedRule)
+	t.Logf("%s: %d packets to addresses outside were dropped", host, dropped(t, s, host))
+}
+
+// dropped is the rule's counter.
+func dropped(t *testing.T, s *site.Site, host string) int {
+	t.Helper()
+	out := s.On(host, "iptables -w -t mangle -nvxL OUTPUT")
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 8 && fields[2] == "DROP" && fields[8] == "!10.0.0.0/8" {
+			n, err := strconv.Atoi(fields[0])
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			return n
 		}
-		n, err := strconv.Atoi(fields[0])
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		packets, rules = packets+n, rules+1
 	}
-	if rules == 0 {
-		t.Fatalf("no rule keeps lab machines inside:\n%s", out)
-	}
-	return packets
+	t.Fatalf("%s has no rule that keeps it inside:\n%s", host, out)
+	return 0
 }
 
 // TestArtifactMissing: what the depot lacks is named, with the command that brings it, before any host is claimed; a spec that wants what is

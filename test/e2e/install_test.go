@@ -25,7 +25,9 @@ const installLimit = 12 * time.Minute
 // other, the controller killed in the middle, a pod on the new cluster, then everything given back.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
-	checkClosed(t, s, "host-2")
+	for _, host := range []string{"host-1", "host-2", "host-3"} {
+		closeOff(t, s, host)
+	}
 	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
@@ -51,6 +53,9 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	checkCluster(t, s, ready, 3)
+	for _, n := range ready.Status.Nodes {
+		stayedClosed(t, s, n.Host)
+	}
 	checkNoSecretShown(t, s, "edge-1")
 
 	if err := s.Delete(context.Background(), p); err != nil {
