@@ -16,6 +16,9 @@ export PATH := $(BPA_STATE)/bin:$(PATH)
 machine := $(BPA_STATE)/bin/machine
 lab     := $(BPA_STATE)/bin/lab
 
+# debian installs packages if a program is missing; on a fresh machine apt has no lists yet. RUNLEVEL=1: no service is started.
+debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); }
+
 .PHONY: help
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +45,8 @@ bundle: up plugin ## One file with everything that the demo's cluster needs, fro
 	test/demo/bundle.sh
 bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
-	command -v nginx >/dev/null || RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy nginx-light
+	$(call debian,curl,curl)
+	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
 	go test ./pkg/artifacts/carry -run '^$$' -bench Seeding -benchtime 2x
 
@@ -65,7 +69,8 @@ unit: ## Tests without a cluster, in seconds
 	go test -C bootstrap ./...
 integration: tools ## Against real servers and clients: kube-apiserver, Metal3, S3, containerd, skopeo, tus-js-client, OCI conformance
 	$(machine) build
-	command -v npm >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nodejs npm; }
+	$(call debian,skopeo,skopeo)
+	$(call debian,npm,nodejs npm)
 	go test ./test/integration/... -tags integration -count=1 -timeout 25m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
 e2e: up plugin ## User stories with failures, on lab machines

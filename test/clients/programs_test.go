@@ -37,7 +37,7 @@ func debian(t *testing.T, name string) (program string) {
 	}
 	env := []string{"DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"}
 	if out, err := doors.Try(t, env, "apt-get", "install", "-qy", "--no-install-recommends", name); err != nil {
-		t.Fatalf("%s is not here and cannot be installed (try apt-get update): %v\n%s", name, err, out)
+		t.Fatalf("%s is not here and cannot be installed (make integration does): %v\n%s", name, err, out)
 	}
 	program, err := exec.LookPath(name)
 	if err != nil {

@@ -30,7 +30,7 @@ func FuzzPathIsServedAsItWasJudged(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.Host != "" || u.Scheme != "" {
-			t.Skip() // the server refuses it before us
+			return // the server refuses it before us
 		}
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.URL, r.RequestURI = u, path
