@@ -78,14 +78,14 @@ func TestProjectsClustersHaveTheMachinesDepot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := withSettings(text, map[string]any{"depot-url": "https://10.60.0.1:5443", "depot-ca": "PEM\nPEM\n"})
+	set, err := withSettings(text, map[string]any{"depot-url": "https://10.60.0.1:5443", "depot-ca": "PEM\nPEM\n", "depot-image-url": "http://10.60.0.1:5000"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if before, after := len(objects(t, text)), len(objects(t, set)); before != after {
 		t.Errorf("%d objects became %d", before, after)
 	}
-	for _, want := range []string{"depot-url: https://10.60.0.1:5443\n", "depot-ca: |\n    PEM\n", "max-attempts:"} {
+	for _, want := range []string{"depot-url: https://10.60.0.1:5443\n", "depot-ca: |\n    PEM\n", "depot-image-url: http://10.60.0.1:5000\n", "max-attempts:"} {
 		if !strings.Contains(string(set), want) {
 			t.Errorf("the settings lack %q", want)
 		}

@@ -47,7 +47,9 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("the depot's CA, which it makes when it starts: %w", err)
 	}
-	if source, err = withSettings(source, map[string]any{"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca)}); err != nil {
+	if source, err = withSettings(source, map[string]any{
+		"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca), "depot-image-url": "http://" + layout.Depot,
+	}); err != nil {
 		return false, err
 	}
 	resolved, err := c.resolve(ctx, koRun{

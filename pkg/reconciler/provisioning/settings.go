@@ -32,6 +32,7 @@ func ParseSettings(cm *corev1.ConfigMap) (Settings, error) {
 	err := configmap.Parse(cm.Data,
 		configmap.AsString("depot-url", &s.Depot.URL),
 		configmap.AsString("depot-ca", &s.Depot.CA),
+		configmap.AsString("depot-image-url", &s.Depot.ImageURL),
 		configmap.AsBool("depot-connected", &s.Depot.Connected),
 		configmap.AsInt32("max-attempts", &s.Limits.Attempts),
 		configmap.AsInt("run-history", &s.Limits.History),
@@ -39,7 +40,7 @@ func ParseSettings(cm *corev1.ConfigMap) (Settings, error) {
 	if err != nil {
 		return DefaultSettings(), fmt.Errorf("ConfigMap %s: %w", cm.Name, err)
 	}
-	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
+	s.Depot.URL, s.Depot.ImageURL = strings.TrimRight(s.Depot.URL, "/"), strings.TrimRight(s.Depot.ImageURL, "/")
 	if s.Limits.Attempts < 1 || s.Limits.History < 1 {
 		return DefaultSettings(), fmt.Errorf("ConfigMap %s: max-attempts and run-history must be at least 1", cm.Name)
 	}

@@ -22,6 +22,8 @@ type Request struct {
 	Lost []string `json:"lost,omitempty"`
 	// OSImage is what hosts are given that have no operating system yet; nil: only hosts that have one count.
 	OSImage *OSImage `json:"osImage,omitempty"`
+	// OperatingSystem is what hosts run, ID-VERSION_ID of os-release: ubuntu-24.04. Empty: nobody said.
+	OperatingSystem string `json:"operatingSystem,omitempty"`
 	// Access says by which address nodes are reached.
 	Access Access `json:"access,omitzero"`
 

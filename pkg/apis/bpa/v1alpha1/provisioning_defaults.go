@@ -41,7 +41,7 @@ func (p *Provisioning) SetDefaults(context.Context) {
 func (s *ProvisioningSpec) setDefaults() {
 	s.setNodeDefaults()
 	s.Kubernetes.Version = strings.TrimLeft(s.Kubernetes.Version, "v")
-	s.Depot.URL = strings.TrimRight(s.Depot.URL, "/")
+	s.Depot.URL, s.Depot.ImageURL = strings.TrimRight(s.Depot.URL, "/"), strings.TrimRight(s.Depot.ImageURL, "/")
 
 	orDefault(&s.PodSubnet, DefaultPodSubnet)
 	orDefault(&s.Kubernetes.Version, DefaultKubernetesVersion)

@@ -65,6 +65,10 @@ type ProvisioningSpec struct {
 
 	// OSImage is put on chosen hosts that have no operating system yet. Without it only hosts that have one can be chosen.
 	OSImage *OSImageSpec `json:"osImage,omitempty"`
+	// OperatingSystem is what the hosts run: ID and VERSION_ID of their /etc/os-release with a dash between, such as ubuntu-24.04. With it the packages
+	// that the installation needs are looked for in the depot before any host is claimed, and hosts that run something else are refused. Without it
+	// packages are not looked at.
+	OperatingSystem string `json:"operatingSystem,omitempty"`
 	// Access says by which of their addresses the nodes are reached.
 	Access AccessSpec `json:"access,omitempty"`
 	// Kubernetes says which Kubernetes is installed and how its network looks.
@@ -220,7 +224,7 @@ type FirmwareRequirement struct {
 // OSImageSpec is an operating system for hosts that Metal3 calls available: the fields of a BareMetalHost's image, and what goes with it.
 type OSImageSpec struct {
 	// Upload is an OS image that was uploaded to the depot, as OWNER/CLUSTER/NAME: the depot's URL and checksum are used, and no host is
-	// claimed before it is there. Ironic must reach the depot, and trust its certificate. Either this or url is given.
+	// claimed before it is there. Ironic must reach the depot, see imageURL of spec.depot. Either this or url is given.
 	Upload string `json:"upload,omitempty"`
 	// URL of the image, as Ironic reaches it: http, https, file or oci.
 	URL string `json:"url,omitempty"`
@@ -286,11 +290,14 @@ type SSHSpec struct {
 // DepotSpec says where the nodes get binaries and images.
 type DepotSpec struct {
 	// URL of the site's store, such as https://10.60.0.1:5443, as the nodes reach it. Empty means the controller's own settings (keys depot-url,
-	// depot-ca and depot-connected of ConfigMap config-bpa), and if there is none there either, kubespray's own Internet addresses.
+	// depot-ca, depot-image-url and depot-connected of ConfigMap config-bpa), and if there is none there either, kubespray's own Internet addresses.
 	URL string `json:"url,omitempty"`
 	// CABundle is the certificate, in PEM, of who signs the store's certificate. The nodes are made to trust it. Needed with a URL whose certificate
 	// the nodes' operating system does not know; the depot's own is at its /ca.crt.
 	CABundle string `json:"caBundle,omitempty"`
+	// ImageURL is the address of the same store at which Metal3 fetches OS images that were uploaded. Plain http will do, since Metal3 compares the
+	// checksum; its ramdisk knows no CA of the site's own. Default: url, and for the site's depot the setting depot-image-url.
+	ImageURL string `json:"imageURL,omitempty"`
 	// Connected lets BPA fetch from the Internet what the store lacks, before any host is claimed. Otherwise what is missing is listed
 	// in the condition ArtifactsAvailable, and nothing but the store is asked. Default: the controller's setting depot-connected.
 	Connected *bool `json:"connected,omitempty"`

@@ -75,6 +75,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		s.Kubespray.validate().ViaField("kubespray"),
 		s.SSH.validate().ViaField("ssh"),
 		s.Depot.validate().ViaField("depot"),
+		validateSystem(s.OperatingSystem),
 		s.Timeouts.validate().ViaField("timeouts"),
 		validatePlugins(s.KUDPlugins),
 	)

@@ -17,7 +17,9 @@ var (
 	versionPattern  = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	userPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	pluginPattern   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	// systemPattern is that of os-release's ID and VERSION_ID; it becomes a folder of the depot.
+	systemPattern = regexp.MustCompile(`^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`)
+	pluginPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
 // takenUsers are names that Ansible reads in an inventory as values of Python instead of text.
@@ -56,7 +58,9 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	return errs
 }
 
-func (d *DepotSpec) validate() *apis.FieldError { return d.validateURL().Also(d.validateCA()) }
+func (d *DepotSpec) validate() *apis.FieldError {
+	return validateDepotURL("url", d.URL).Also(validateDepotURL("imageURL", d.ImageURL), d.validateCA())
+}
 
 // validateCA wants certificates and nothing else: what is written here goes to every node, and a private key must not.
 func (d *DepotSpec) validateCA() *apis.FieldError {
@@ -87,31 +91,38 @@ func (d *DepotSpec) validateCA() *apis.FieldError {
 // maxCABundle is room for some ten certificates. The bundle travels in a command line to each node.
 const maxCABundle = 20 << 10
 
-// validateURL keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
-func (d *DepotSpec) validateURL() *apis.FieldError {
-	if d.URL == "" {
+// validateDepotURL keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
+func validateDepotURL(field, text string) *apis.FieldError {
+	if text == "" {
 		return nil
 	}
 	const advice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
-	for _, c := range d.URL {
+	for _, c := range text {
 		if c > unicode.MaxASCII || !unicode.IsPrint(c) || strings.ContainsRune(" \"'`\\{}$;#<>|^", c) {
-			return problem("url", advice, "%q holds %q, which no address of a store has", d.URL, c)
+			return problem(field, advice, "%q holds %q, which no address of a store has", text, c)
 		}
 	}
-	u, err := url.Parse(d.URL)
+	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return problem("url", advice, "%q is no URL", d.URL)
+		return problem(field, advice, "%q is no URL", text)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return problem("url", advice, "%q is neither http nor https", d.URL)
+		return problem(field, advice, "%q is neither http nor https", text)
 	case u.User != nil:
-		return problem("url", "take user and password out: nodes read the store without", "the URL holds credentials")
+		return problem(field, "take user and password out: nodes read the store without", "the URL holds credentials")
 	case u.RawQuery != "" || u.ForceQuery:
-		return problem("url", advice, "%q has a query", d.URL)
-	case strings.Contains(d.URL, "@"):
-		return problem("url", advice, "%q holds '@', which no address of a store has", d.URL)
+		return problem(field, advice, "%q has a query", text)
+	case strings.Contains(text, "@"):
+		return problem(field, advice, "%q holds '@', which no address of a store has", text)
 	}
 	return nil
+}
+
+func validateSystem(text string) *apis.FieldError {
+	if text == "" || systemPattern.MatchString(text) && len(text) <= 64 {
+		return nil
+	}
+	return problem("operatingSystem", "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04", "%q is no operating system with its version", text)
 }
 
 func (t *TimeoutsSpec) validate() *apis.FieldError {

@@ -11,6 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+func TestOperatingSystems(t *testing.T) {
+	for _, good := range []string{"", "ubuntu-24.04", "debian-12", "rocky-9.5", "opensuse-leap-15.6", "flatcar-4152.2.0"} {
+		if err := validateSystem(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
 const one = "masters: [{m: {cpu: 1}}]\n"
 
 func TestNetworkRules(t *testing.T) {
@@ -41,6 +49,7 @@ func TestNetworkRules(t *testing.T) {
 
 func TestSettingRules(t *testing.T) {
 	const depotAdvice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	const systemAdvice = "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04"
 	const userAdvice = "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore"
 	const secretAdvice = "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace"
 	checkRules(t, []rule{
@@ -57,6 +66,10 @@ func TestSettingRules(t *testing.T) {
 		{"negative port", one + "ssh: {port: -22}", "-22 is no port: spec.ssh.port\nwrite a number from 1 to 65535, or leave it out for 22"},
 		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is no name of a Secret: spec.ssh.secretName` + "\n" + secretAdvice},
 		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is no URL: spec.depot.url` + "\n" + depotAdvice},
+		{"images by ftp", one + "depot: {imageURL: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.imageURL` + "\n" + depotAdvice},
+		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"depot by ftp", one + "depot: {url: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.url` + "\n" + depotAdvice},
 		{"depot with a password", one + "depot: {url: 'http://me:secret@depot'}",
 			"the URL holds credentials: spec.depot.url\ntake user and password out: nodes read the store without"},

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 // Depot is where the nodes' binaries and images come from.
 type Depot struct {
 	URL       string // without a trailing slash; empty: the Internet
+	ImageURL  string // where Metal3 fetches OS images; empty: URL
 	CA        string // PEM of who signs its certificate; empty: nodes know it
 	Connected bool   // what it lacks may be fetched from the Internet
 }
@@ -22,8 +24,9 @@ type Depot struct {
 func depotOf(spec v1alpha1.DepotSpec, site Depot) Depot {
 	d := site
 	if spec.URL != "" && spec.URL != site.URL {
-		d.URL, d.CA = spec.URL, ""
+		d.URL, d.CA, d.ImageURL = spec.URL, "", ""
 	}
+	d.ImageURL = cmp.Or(spec.ImageURL, d.ImageURL, d.URL)
 	if spec.CABundle != "" {
 		d.CA = spec.CABundle
 	}
@@ -54,9 +57,10 @@ func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error)
 		DepotURL:          depot.URL,
 		DepotCA:           depot.CA,
 		Connected:         depot.Connected,
+		OperatingSystem:   p.Spec.OperatingSystem,
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
 	}
-	if request.OSImage, err = makeOSImage(p.Spec.OSImage, depot.URL); err != nil {
+	if request.OSImage, err = makeOSImage(p.Spec.OSImage, depot.ImageURL); err != nil {
 		return contract.Request{}, err
 	}
 	if request.Slots, err = makeSlots(slots); err != nil {
@@ -76,9 +80,9 @@ func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error)
 
 // Digest identifies the cluster that a request describes. How the cluster is reached and where its parts come from (user, port, depot,
 // the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
-// installed, and the image for hosts that are to come.
+// installed, and the image for hosts that are to come, with what is expected of them.
 func Digest(r contract.Request) (string, error) {
-	r.UID, r.SSHUser, r.SSHPort, r.OSImage = "", "", 0, nil
+	r.UID, r.SSHUser, r.SSHPort, r.OSImage, r.OperatingSystem = "", "", 0, nil, ""
 	r.DepotURL, r.DepotCA, r.Connected = "", "", false
 	r.Installed, r.Lost = nil, nil
 	installed := []contract.Set(nil)

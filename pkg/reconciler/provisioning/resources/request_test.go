@@ -250,6 +250,21 @@ func TestUploadedOSImage(t *testing.T) {
 	if diff := cmp.Diff(want, got.OSImage); diff != "" {
 		t.Errorf("image (-want +got):\n%s", diff)
 	}
+	for name, tc := range map[string]struct {
+		spec v1alpha1.DepotSpec
+		want string
+	}{
+		"the site's door for images":         {v1alpha1.DepotSpec{}, "http://10.60.0.1:5000"},
+		"the spec's":                         {v1alpha1.DepotSpec{ImageURL: "http://10.60.0.1:80"}, "http://10.60.0.1:80"},
+		"another depot has none of the site": {v1alpha1.DepotSpec{URL: "https://other"}, "https://other"},
+	} {
+		p.Spec.Depot = tc.spec
+		got, err := MakeRequest(p, Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"})
+		if err != nil || got.OSImage.URL != tc.want+"/files/os_images/c1/edge-1/Debian-13.qcow2" {
+			t.Errorf("%s: %+v, %v", name, got.OSImage, err)
+		}
+	}
+	p.Spec.Depot = v1alpha1.DepotSpec{}
 	if _, err := MakeRequest(p, Depot{}); err == nil || !strings.Contains(err.Error(), "spec.depot.url") {
 		t.Errorf("without a depot: %v; want what to do", err)
 	}
