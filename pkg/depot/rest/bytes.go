@@ -98,50 +98,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.interrupted.Load():
 		return n, uploads.ErrInterrupted
 	}
-	return n, fmt.Errorf("%w: %w", errBody, err)
-}
-
-// putContent takes a whole artifact in one request, for clients that need no
-// resumption: all or nothing.
-func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
-	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
-	var err error
-	if rec.SHA256, err = announced(r, ""); err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	if r.ContentLength < 0 {
-		a.refuse(w, r, http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length, or upload in pieces")
-		return
-	}
-	body := newBody(w, r)
-	err = a.locked(r.Context(), ref, body.interrupt, func() error {
-		rec, err = a.store(r.Context(), rec, body)
-		return err
-	})
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	w.Header().Set("Location", ref.Path())
-	progress(w.Header(), rec)
-	answer(w, http.StatusCreated, rec)
-}
-
-func (a *api) store(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
-	ctx = context.WithoutCancel(ctx)
-	p, err := a.uploads.CreateWhole(ctx, rec)
-	if err != nil {
-		return rec, err
-	}
-	next, err := a.uploads.Append(ctx, p, 0, body)
-	if err == nil && next < rec.ImageLength {
-		err = errBody
-	}
-	if err != nil {
-		return rec, errors.Join(err, a.uploads.Abort(ctx, p))
-	}
-	return a.uploads.Finish(ctx, p)
+	return n, fmt.Errorf("%w: %w", uploads.ErrBody, err)
 }
 
 func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {

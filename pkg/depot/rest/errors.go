@@ -44,14 +44,11 @@ func statusOf(err error) int {
 		return http.StatusConflict
 	case errors.Is(err, uploads.ErrNotFound), errors.Is(err, status.ErrNotFound):
 		return http.StatusNotFound
-	case errors.Is(err, errBody):
+	case errors.Is(err, uploads.ErrBody):
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
 }
-
-// errBody marks what went wrong with reading from the client.
-var errBody = errors.New("the request's body ended early")
 
 // formError is a request that is not what it should be.
 type formError struct {

@@ -77,11 +77,18 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
-	if r.Method == http.MethodHead && !a.uploads.Knows(r.Context(), ref, r.PathValue("id")) {
-		// A HEAD breaks off the request that sends, as tus clients want after a
-		// lost connection; who does not know the upload's id may not do that.
-		w.WriteHeader(http.StatusNotFound)
-		return
+	// The handler's lock breaks off the request that sends, as tus clients want
+	// after a lost connection; who does not know the upload's id may not do that.
+	if r.Method != http.MethodOptions {
+		known, err := a.uploads.Knows(r.Context(), ref, r.PathValue("id"))
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		if !known {
+			http.Error(w, "no such upload: it has ended, or the artifact has another", http.StatusNotFound)
+			return
+		}
 	}
 	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name}
 	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))

@@ -43,12 +43,19 @@ func TusID(ref artifact.Ref, id string) string { return key(ref) + "." + id }
 func cutTusID(tusID string) (key, id string, ok bool) { return strings.Cut(tusID, ".") }
 
 // Knows says whether an artifact has or came from the upload with this id.
-func (s *Service) Knows(ctx context.Context, ref artifact.Ref, id string) bool {
-	if p, open, err := s.pending(ctx, ref); err == nil && open {
-		return p.ID == id
+func (s *Service) Knows(ctx context.Context, ref artifact.Ref, id string) (bool, error) {
+	p, open, err := s.pending(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	if open && p.ID == id {
+		return true, nil
 	}
 	stored, err := s.Stored(ctx, ref)
-	return err == nil && stored.Upload == id
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && stored.Upload == id, err
 }
 
 // NewUpload opens an upload under the artifact's lock.
