@@ -13,10 +13,9 @@ import (
 // yearInSeconds is how long a client may keep a blob: its name says what is in it, so it never changes.
 const yearInSeconds = "31536000"
 
-// blobSender answers for blobs on a disk as the registry does, but from a file,
-// which the kernel can copy to the socket. The registry reads through its
-// storage driver and copies every byte twice. What is not there, or not on a
-// disk, is left to the registry.
+// blobSender answers for blobs on a disk as the registry does, but from a file
+// and in large pieces. The registry reads through its storage driver and copies
+// every byte twice. What is not there, or not on a disk, is left to the registry.
 func blobSender(s *store.Store, registry http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || s.Dir() == "" || !sendBlob(w, r, s) {
@@ -46,7 +45,7 @@ func sendBlob(w http.ResponseWriter, r *http.Request, s *store.Store) bool {
 	h.Set("ETag", `"`+desc.Digest.String()+`"`)
 	h.Set("Cache-Control", "max-age="+yearInSeconds)
 	h.Set("Content-Type", desc.MediaType)
-	http.ServeContent(w, r, "", time.Time{}, f)
+	http.ServeContent(copied{w}, r, "", time.Time{}, f)
 	return true
 }
 
