@@ -132,6 +132,9 @@ func checkVars(t *testing.T, r contract.Request, text []byte) {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
 	for name, value := range r.Vars {
+		if name == mirrorsVar && r.DepotURL != "" {
+			continue // ours are with them: see TestTheirMirrorsWin
+		}
 		var asked, got any
 		if json.Unmarshal(value, &asked) != nil || json.Unmarshal(found[name], &got) != nil || !cmp.Equal(asked, got) {
 			t.Errorf("variable %s is %s, want %s", name, found[name], value)
