@@ -1,0 +1,107 @@
+//go:build integration
+
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/test/clients/doors"
+)
+
+// TestEveryRegistryIsTheDepot: a node's containerd gets an image of any registry from the depot, over TLS with the depot's authority, and asks
+// nobody else, whether the depot has it or not. The names end in .test, which nobody can have (RFC 6761).
+func TestEveryRegistryIsTheDepot(t *testing.T) {
+	depot := doors.Open(t)
+	image := makeImage(t)
+	programs := doors.Machines(t, "containerd", "ctr")
+	node := &containerdClient{programs[0], programs[1], at{address: depot.TLS, ca: depot.CA, token: depot.Token}}
+	must(t)(node.push(t, image.layout, depot.TLS+"/x/y:1"))
+	node.at.token = ""
+	mirrored := node.start(t)
+	folder := mirrorFolder(t, depot)
+
+	for _, ref := range []string{"registry.example.test/x/y:1", "registry.example.test:5000/x/y:1", "registry.k8s.io/x/y:1", "registry.example.test/x/y@" + image.digest} {
+		must(t)(mirrored.pullThrough(t, folder, ref))
+		if out, err := mirrored.run(t, "list", "name=="+ref); err != nil || !strings.Contains(out, image.digest) {
+			t.Errorf("%s: %v; want digest %s\n%s", ref, err, image.digest, out)
+		}
+	}
+	const missing = "registry.example.test/x/none:1"
+	if out, err := mirrored.pullThrough(t, folder, missing); err == nil || strings.Contains(out, "lookup") || !strings.Contains(out, "not found") {
+		t.Errorf("what the depot lacks: %v; want it not found, and nobody else asked\n%s", err, out)
+	}
+	askUpstreamLast(t, folder)
+	if out, err := mirrored.pullThrough(t, folder, missing); err == nil || !strings.Contains(out, "lookup registry.example.test") {
+		t.Errorf("what the depot lacks, where a person wants upstream asked last: %v; want it asked\n%s", err, out)
+	}
+}
+
+func (d running) pullThrough(t *testing.T, folder, ref string) (string, error) {
+	t.Helper()
+	return d.run(t, "pull", "--local", "--all-platforms", "--snapshotter=native", "--hosts-dir", folder, ref)
+}
+
+// mirrorFolder is what kubespray's template makes of the variable that BPA renders for this depot.
+func mirrorFolder(t *testing.T, depot *doors.Depot) (folder string) {
+	t.Helper()
+	rendered, err := inventory.Render(contract.Request{
+		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
+		DepotURL: "https://" + depot.TLS, DepotCA: "PEM",
+	}, []contract.Node{{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Address: "10.60.0.11"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vars struct {
+		Mirrors []struct {
+			Prefix, Server string
+			Mirrors        []struct {
+				Host, CA     string
+				Capabilities []string
+				SkipVerify   bool `json:"skip_verify"`
+			}
+		} `json:"containerd_registries_mirrors"`
+	}
+	if err := json.Unmarshal(rendered.GroupVars, &vars); err != nil {
+		t.Fatal(err)
+	}
+	folder = t.TempDir()
+	for _, m := range vars.Mirrors {
+		host := m.Mirrors[0]
+		if host.CA != contract.DepotCAPath {
+			t.Errorf("%s: CA %s, want %s", m.Prefix, host.CA, contract.DepotCAPath)
+		}
+		text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"%s\"]\n  skip_verify = %t\n  override_path = false\n  ca = [%q]\n",
+			m.Server, host.Host, strings.Join(host.Capabilities, `","`), host.SkipVerify, depot.CA)
+		writeHosts(t, folder, m.Prefix, text)
+	}
+	return folder
+}
+
+// askUpstreamLast is what a person's own entry with an empty server makes.
+func askUpstreamLast(t *testing.T, folder string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "_default", "hosts.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n")
+	writeHosts(t, folder, "_default", "server = \"\"\n"+rest)
+}
+
+func writeHosts(t *testing.T, folder, prefix, text string) {
+	t.Helper()
+	dir := filepath.Join(folder, prefix)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
