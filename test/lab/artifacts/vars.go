@@ -47,7 +47,7 @@ func (s *Site) writeVars(ctx context.Context, files []file) error {
 // mirrors sends the registries of upstream image names to the depot.
 func mirrors(depot string) []any {
 	var out []any
-	for _, registry := range []string{"registry.k8s.io", "docker.io", "quay.io", "ghcr.io"} {
+	for _, registry := range []string{"_default", "docker.io", "ghcr.io", "quay.io", "registry.k8s.io"} {
 		out = append(out, map[string]any{
 			"prefix":  registry,
 			"server":  depot,
