@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
@@ -73,11 +74,10 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &offset) {
 		w.Header().Set("Upload-Offset", strconv.FormatInt(offset.Want, 10))
 	}
-	text := err.Error()
 	if code == http.StatusInternalServerError {
 		a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-		text = "the depot cannot do this now: see its log"
 	}
+	text := detail(code, err)
 	a.refuse(w, r, code, text)
 }
 
@@ -100,12 +100,20 @@ func (a *api) tusError(err error) error {
 		return nil
 	}
 	code := statusOf(err)
-	text := err.Error()
 	if code == http.StatusInternalServerError {
 		a.log.Error("upload failed", "error", err)
-		text = "the depot cannot do this now: see its log"
 	}
-	return handler.NewError("ERR_DEPOT", text, code)
+	return handler.NewError("ERR_DEPOT", detail(code, err), code)
+}
+
+// detail is what a client learns. Of the depot's own faults that is what it
+// can do something about: delete the damaged artifact.
+func detail(code int, err error) string {
+	var damaged *store.DamagedError
+	if code == http.StatusInternalServerError && !errors.As(err, &damaged) {
+		return "the depot cannot do this now: see its log"
+	}
+	return err.Error()
 }
 
 // scope checks the owner and cluster of a path that names no image.

@@ -50,7 +50,9 @@ type contract struct {
 	server *httptest.Server
 	router routers.Router
 	disk   *disk
-	seen   map[string]bool
+	// dir is where the store is.
+	dir  string
+	seen map[string]bool
 }
 
 func newContract(t *testing.T) *contract {
@@ -60,7 +62,7 @@ func newContract(t *testing.T) *contract {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	c := &contract{t: t, disk: &disk{}, seen: map[string]bool{}}
+	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}}
 	gate := limits.NewGate(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	handler, err := rest.New(uploads.New(s, gate, full{}, log), status.New(s), gate, time.Minute, log)
 	if err != nil {

@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 
@@ -105,63 +103,4 @@ func (a *api) delete(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// list writes the records one by one, so that their number costs no memory.
-func (a *api) list(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), artifact.Kind(r.PathValue("kind"))
-	for _, s := range []string{owner, cluster} {
-		if err := artifact.CheckScope(s, s); s != "" && err != nil {
-			a.fail(w, r, bad("%v", err))
-			return
-		}
-	}
-	if kind != "" {
-		if err := (artifact.Ref{Owner: owner, Cluster: cluster, Kind: kind, Name: "any"}).Validate(); err != nil {
-			a.fail(w, r, bad("%v", err))
-			return
-		}
-	}
-	l := &lister{w: w}
-	if err := a.uploads.List(r.Context(), owner, cluster, kind, l.add); err != nil {
-		if !l.begun {
-			a.fail(w, r, err)
-			return
-		}
-		a.log.Error("a list was broken off", "path", r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler) // so that the client does not take it for whole
-	}
-	l.end()
-}
-
-type lister struct {
-	w     http.ResponseWriter
-	begun bool
-}
-
-func (l *lister) add(rec artifact.Record) error {
-	separator := ",\n"
-	if !l.begun {
-		l.begun = true
-		l.w.Header().Set("Content-Type", "application/json")
-		separator = `{"images": [` + "\n"
-	}
-	body, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(l.w, separator); err != nil {
-		return err
-	}
-	_, err = l.w.Write(body)
-	return err
-}
-
-func (l *lister) end() {
-	end := "\n]}\n"
-	if !l.begun {
-		l.w.Header().Set("Content-Type", "application/json")
-		end = `{"images": []}` + "\n"
-	}
-	_, _ = io.WriteString(l.w, end) // the client may be gone
 }

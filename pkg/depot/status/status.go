@@ -47,6 +47,8 @@ type Cluster struct {
 	Owner       string `json:"owner"`
 	ClusterName string `json:"cluster_name"`
 	Nodes       []Node `json:"nodes"`
+	// Damaged are nodes whose report cannot be read: it has to come again.
+	Damaged []string `json:"damaged,omitempty"`
 }
 
 // Bounds of one report.
@@ -117,7 +119,7 @@ func (b *Book) get(ctx context.Context, repository, tag string) (Node, error) {
 	}
 	var n Node
 	if err := json.Unmarshal(doc.Config, &n); err != nil {
-		return Node{}, fmt.Errorf("status %s: %w", repository, err)
+		return Node{}, &store.DamagedError{What: "status " + repository + ":" + tag, Err: err}
 	}
 	return n, nil
 }
@@ -141,6 +143,11 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 		n, err := b.get(ctx, repository, tag)
 		if errors.Is(err, ErrNotFound) {
 			continue // removed in the meantime
+		}
+		var damaged *store.DamagedError
+		if node, ok := artifact.Unescape(tag); ok && errors.As(err, &damaged) {
+			c.Damaged = append(c.Damaged, node)
+			continue
 		}
 		if err != nil {
 			return c, err

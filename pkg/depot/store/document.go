@@ -122,7 +122,7 @@ func (s *Store) Load(ctx context.Context, repository, tag string) (Document, err
 	for {
 		desc, err := repo.Tags(ctx).Get(ctx, tag)
 		if err != nil {
-			return Document{}, err
+			return Document{}, damaged("tag "+tag, err)
 		}
 		manifest, err := manifests.Get(ctx, desc.Digest)
 		if IsAbsent(err) && desc.Digest != last {
@@ -130,27 +130,35 @@ func (s *Store) Load(ctx context.Context, repository, tag string) (Document, err
 			continue
 		}
 		if err != nil {
-			return Document{}, err
+			return Document{}, lost("manifest "+desc.Digest.String(), err)
 		}
 		return s.parse(ctx, repo, desc.Digest, manifest)
 	}
 }
 
 func (s *Store) parse(ctx context.Context, repo distribution.Repository, d digest.Digest, manifest distribution.Manifest) (Document, error) {
+	what := "manifest " + d.String()
 	_, body, err := manifest.Payload()
 	if err != nil {
-		return Document{}, err
+		return Document{}, damaged(what, err)
+	}
+	if digest.FromBytes(body) != d {
+		return Document{}, &DamagedError{what, errOther}
 	}
 	var m v1.Manifest
 	if err := json.Unmarshal(body, &m); err != nil {
-		return Document{}, fmt.Errorf("manifest %s: %w", d, err)
+		return Document{}, &DamagedError{what, err}
 	}
 	if m.Config.Size > maxDocument {
-		return Document{}, fmt.Errorf("manifest %s: its metadata has %d bytes, more than the depot ever writes", d, m.Config.Size)
+		return Document{}, &DamagedError{what, fmt.Errorf("its metadata has %d bytes, more than the depot ever writes", m.Config.Size)}
 	}
+	what = fmt.Sprintf("metadata %s of manifest %s", m.Config.Digest, d)
 	config, err := repo.Blobs(ctx).Get(ctx, m.Config.Digest)
 	if err != nil {
-		return Document{}, fmt.Errorf("metadata %s of manifest %s: %w", m.Config.Digest, d, err)
+		return Document{}, lost(what, err)
+	}
+	if digest.FromBytes(config) != m.Config.Digest {
+		return Document{}, &DamagedError{what, errOther}
 	}
 	return Document{Type: m.ArtifactType, Config: config, Layers: m.Layers, Digest: d}, nil
 }

@@ -39,7 +39,7 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 		t.Error(err)
 	}
 	wantWhole(t, s)
-	if err := s.List(t.Context(), "", "", "", func(artifact.Record) error { return nil }); err != nil {
+	if err := s.List(t.Context(), "", "", "", func(artifact.Record) error { return nil }, func(_ artifact.Ref, err error) error { return err }); err != nil {
 		t.Error(err)
 	}
 	// What is not known to be garbage is not collected.

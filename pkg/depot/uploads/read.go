@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -36,10 +33,10 @@ func (s *Service) Stored(ctx context.Context, ref artifact.Ref) (Stored, error) 
 	}
 	var rec artifact.Record
 	if err := json.Unmarshal(doc.Config, &rec); err != nil {
-		return Stored{}, fmt.Errorf("record of %s: %w", ref, err)
+		return Stored{}, &store.DamagedError{What: "record of " + ref.String(), Err: err}
 	}
-	if len(doc.Layers) != 1 {
-		return Stored{}, fmt.Errorf("manifest %s of %s has %d layers, not one", doc.Digest, ref, len(doc.Layers))
+	if n := len(doc.Layers); n != 1 {
+		return Stored{}, &store.DamagedError{What: fmt.Sprintf("manifest %s of %s", doc.Digest, ref), Err: fmt.Errorf("it has %d layers, not one", n)}
 	}
 	return Stored{rec, doc.Layers[0].Digest, doc.Layers[0].Annotations[annotationUpload]}, nil
 }
@@ -105,69 +102,6 @@ func unchanged(next, held artifact.Record, complete bool) error {
 	}
 	if complete && next.SHA256 != "" && next.SHA256 != held.SHA256 {
 		return &DigestError{Given: next.SHA256, Computed: held.SHA256}
-	}
-	return nil
-}
-
-// List visits the records of complete artifacts and open uploads below a
-// prefix: owner, cluster and kind, each only where the one before is given.
-func (s *Service) List(ctx context.Context, owner, cluster string, kind artifact.Kind, visit func(artifact.Record) error) error {
-	at := artifact.Artifacts
-	depth := 4
-	for _, part := range []string{owner, cluster, string(kind)} {
-		if part == "" {
-			break
-		}
-		if depth > 2 {
-			part = artifact.Escape(part)
-		}
-		at, depth = path.Join(at, part), depth-1
-	}
-	if err := s.listStored(ctx, at, depth, visit); err != nil {
-		return err
-	}
-	return s.eachPending(ctx, func(p Pending) error {
-		ref := p.Record.Ref()
-		if owner != "" && ref.Owner != owner || cluster != "" && ref.Cluster != cluster || kind != "" && ref.Kind != kind {
-			return nil
-		}
-		open, err := s.Open(ctx, ref)
-		if errors.Is(err, ErrNotFound) {
-			return nil // finished in the meantime
-		}
-		if err != nil {
-			return err
-		}
-		return visit(open.Record)
-	})
-}
-
-func (s *Service) listStored(ctx context.Context, at string, depth int, visit func(artifact.Record) error) error {
-	if depth == 0 {
-		ref, ok := artifact.ParseRepository(at)
-		if !ok {
-			return nil
-		}
-		stored, err := s.Stored(ctx, ref)
-		if errors.Is(err, ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return visit(stored.Record)
-	}
-	paths, err := s.store.Driver.List(ctx, path.Join(store.RepositoriesPath, at))
-	if err != nil && !store.IsAbsent(err) {
-		return err
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
-		if name := path.Base(p); !strings.HasPrefix(name, "_") {
-			if err := s.listStored(ctx, path.Join(at, name), depth-1, visit); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -1,0 +1,119 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// flip changes one bit of the blob that has text in it, and says so.
+func flip(t *testing.T, dir, text string) {
+	t.Helper()
+	flipped := 0
+	err := filepath.WalkDir(filepath.Join(dir, "docker/registry/v2/blobs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(body), text) {
+			return err
+		}
+		flipped++
+		body[strings.Index(string(body), text)] ^= 1
+		return os.WriteFile(path, body, 0o600)
+	})
+	if err != nil || flipped == 0 {
+		t.Fatalf("%d blobs with %q flipped: %v", flipped, text, err)
+	}
+}
+
+func TestOneDamagedRecordHidesNoOther(t *testing.T) {
+	for name, text := range map[string]string{
+		"a letter of the record":   `"image_name":"hurt"`,
+		"the form of the record":   `{"owner":"o","cluster_name":"c","type":"os_images","image_name":"hurt"`,
+		"the title in a manifest":  `"org.opencontainers.image.title":"hurt"`,
+		"the form of the manifest": `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.akraino.bpa.artifact.v1","config":`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newContract(t)
+			c.load()
+			c.do(201, "PUT", kind+"/hurt/content", "first")
+			if !strings.Contains(name, "form of the manifest") { // it has the same beginning
+				c.do(201, "PUT", kind+"/whole/content", "second")
+			}
+			flip(t, c.dir, text)
+			if strings.Contains(name, "form of the manifest") {
+				c.do(201, "PUT", kind+"/whole/content", "second")
+			}
+			for _, at := range []string{"", "/o/c", "/o/c/os_images"} {
+				c.do(200, "GET", artifact.Base+at, "")
+				got := list(t, c.server.URL+artifact.Base+at)
+				if len(got.Images) != 1 || got.Images[0].ImageName != "whole" {
+					t.Errorf("the list has %+v, want the whole one", got.Images)
+				}
+				if len(got.Damaged) != 1 || got.Damaged[0].ImageName != "hurt" || got.Damaged[0].Owner != "o" || !strings.Contains(got.Damaged[0].Detail, "depot scrub") {
+					t.Errorf("damaged are %+v, want the other one and what to do", got.Damaged)
+				}
+			}
+			c.do(204, "DELETE", kind+"/hurt", "")
+			c.do(201, "PUT", kind+"/hurt/content", "again")
+			if got := list(t, c.server.URL+kind); len(got.Images) != 2 || len(got.Damaged) != 0 {
+				t.Errorf("after it was uploaded again: %+v", got)
+			}
+		})
+	}
+}
+
+type listed struct {
+	Images  []artifact.Record
+	Damaged []struct {
+		Owner, Detail string
+		ImageName     string `json:"image_name"`
+	}
+}
+
+func list(t *testing.T, url string) (l listed) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestOneDamagedReportHidesNoOther(t *testing.T) {
+	c := newContract(t)
+	c.load()
+	const cluster = artifact.Base + "/o/c/status"
+	for _, node := range []string{"hurt", "whole"} {
+		c.do(200, "PUT", cluster+"/"+node, `{"packages": [{"name": "p", "state": "installed"}]}`, inJSON...)
+	}
+	flip(t, c.dir, `{"node":"hurt"`)
+	resp, err := http.Get(c.server.URL + cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got struct {
+		Nodes   []struct{ Node string }
+		Damaged []string
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Nodes) != 1 || got.Nodes[0].Node != "whole" || len(got.Damaged) != 1 || got.Damaged[0] != "hurt" {
+		t.Errorf("the cluster's status is %+v, want one report and the name of the damaged one", got)
+	}
+	c.do(200, "PUT", cluster+"/hurt", `{"packages": []}`, inJSON...)
+	c.do(200, "GET", cluster+"/hurt", "")
+}

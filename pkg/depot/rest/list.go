@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// list writes the records one by one, so that their number costs no memory.
+// Those that are damaged come last, under a name of their own.
+func (a *api) list(w http.ResponseWriter, r *http.Request) {
+	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), artifact.Kind(r.PathValue("kind"))
+	for _, s := range []string{owner, cluster} {
+		if err := artifact.CheckScope(s, s); s != "" && err != nil {
+			a.fail(w, r, bad("%v", err))
+			return
+		}
+	}
+	if kind != "" {
+		if err := (artifact.Ref{Owner: owner, Cluster: cluster, Kind: kind, Name: "any"}).Validate(); err != nil {
+			a.fail(w, r, bad("%v", err))
+			return
+		}
+	}
+	l := &lister{w: w}
+	if err := a.uploads.List(r.Context(), owner, cluster, kind, l.add, l.hurt); err != nil {
+		if !l.begun {
+			a.fail(w, r, err)
+			return
+		}
+		a.log.Error("a list was broken off", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // so that the client does not take it for whole
+	}
+	_ = l.end() // the client may be gone
+}
+
+type lister struct {
+	w       http.ResponseWriter
+	begun   bool
+	damaged []damagedRecord
+}
+
+// damagedRecord names an artifact that is there and cannot be read.
+type damagedRecord struct {
+	Owner       string        `json:"owner"`
+	ClusterName string        `json:"cluster_name"`
+	Kind        artifact.Kind `json:"kind"`
+	ImageName   string        `json:"image_name"`
+	// Detail says what is damaged and what to do.
+	Detail string `json:"detail"`
+}
+
+// maxDamaged bounds how many are kept for the end of a list. The log has all.
+const maxDamaged = 1000
+
+func (l *lister) hurt(ref artifact.Ref, err error) error {
+	if len(l.damaged) < maxDamaged {
+		l.damaged = append(l.damaged, damagedRecord{ref.Owner, ref.Cluster, ref.Kind, ref.Name, err.Error()})
+	}
+	return nil
+}
+
+func (l *lister) add(rec artifact.Record) error {
+	separator := ",\n"
+	if !l.begun {
+		separator = "\n"
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(l.w, separator); err != nil {
+		return err
+	}
+	_, err = l.w.Write(body)
+	return err
+}
+
+func (l *lister) begin() error {
+	l.begun = true
+	l.w.Header().Set("Content-Type", "application/json")
+	_, err := io.WriteString(l.w, `{"images": [`)
+	return err
+}
+
+func (l *lister) end() error {
+	if !l.begun {
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	end := "]}\n"
+	if len(l.damaged) > 0 {
+		body, err := json.Marshal(l.damaged)
+		if err != nil {
+			return err
+		}
+		end = "],\n\"damaged\": " + string(body) + "}\n"
+	}
+	_, err := io.WriteString(l.w, end)
+	return err
+}
