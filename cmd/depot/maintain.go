@@ -125,6 +125,11 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if !*dry {
+		if err := opened.FinishRemovals(ctx); err != nil { // of a depot that was killed
+			return 0, err
+		}
+	}
 	freed, err := garbage.Collect(ctx, opened, keep, *dry)
 	verb := "freed"
 	if *dry {

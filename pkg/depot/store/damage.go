@@ -43,3 +43,8 @@ func lost(what string, err error) error {
 	}
 	return damaged(what, err)
 }
+
+func isDamage(err error) bool {
+	var hurt *DamagedError
+	return errors.As(damaged("", err), &hurt)
+}

@@ -162,31 +162,3 @@ func (s *Store) parse(ctx context.Context, repo distribution.Repository, d diges
 	}
 	return Document{Type: m.ArtifactType, Config: config, Layers: m.Layers, Digest: d}, nil
 }
-
-// Remove takes a document away: first out of sight, then with its manifest.
-// Its blobs stay until they are collected.
-func (s *Store) Remove(ctx context.Context, repository, tag string) error {
-	repo, err := s.Repository(ctx, repository)
-	if err != nil {
-		return err
-	}
-	desc, err := repo.Tags(ctx).Get(ctx, tag)
-	if err != nil {
-		return err
-	}
-	if err := repo.Tags(ctx).Untag(ctx, tag); err != nil {
-		return fmt.Errorf("untag %s: %w", repository, err)
-	}
-	if err := deleteManifest(ctx, repo, desc.Digest); err != nil {
-		return err
-	}
-	rest, err := repo.Tags(ctx).All(ctx)
-	if err != nil && !IsAbsent(err) || len(rest) > 0 {
-		return err
-	}
-	err = s.Driver.Delete(ctx, RepositoriesPath+"/"+repository)
-	if IsAbsent(err) {
-		return nil
-	}
-	return err
-}
