@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -23,10 +24,11 @@ import (
 // filePutter stores plain files: all or nothing, in place of one that is
 // there. A checksum in the request's headers is checked before that.
 type filePutter struct {
-	root    *os.Root
-	digests *digests
-	gate    *limits.Gate
-	log     *slog.Logger
+	root     *os.Root
+	digests  *digests
+	packages *apt.Repositories
+	gate     *limits.Gate
+	log      *slog.Logger
 }
 
 // putRefusal is a request that cannot be done, with the status that says so.
@@ -42,11 +44,14 @@ func (s *filePutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sum, err := s.put(r, name)
 	var refused *putRefusal
 	var full *limits.Refusal
+	var packaged *apt.Refusal
 	switch {
 	case errors.As(err, &refused):
 		http.Error(w, refused.text, refused.status)
 	case errors.As(err, &full):
 		http.Error(w, full.Text, full.Status)
+	case errors.As(err, &packaged):
+		http.Error(w, packaged.Text, packaged.Status)
 	case err != nil:
 		s.log.Error("file cannot be stored", "path", name, "error", err)
 		http.Error(w, fmt.Sprintf("cannot store %q: see the depot's log", name), http.StatusInternalServerError)
@@ -58,6 +63,9 @@ func (s *filePutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *filePutter) put(r *http.Request, name string) (string, error) {
 	if err := checkFileName(name); err != nil {
+		return "", err
+	}
+	if err := s.packages.Check(name); err != nil {
 		return "", err
 	}
 	want, err := checksum.Of(r.Header)
@@ -114,16 +122,32 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
+// publish gives a whole file its name, once nothing speaks against what is in it.
 func (s *filePutter) publish(temp, name, sum string) error {
-	place := path.Join(filesDir, name)
-	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
-		return blocked(name, err)
-	}
 	f, err := s.root.Open(temp)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	return s.packages.Store(name, f, sum, func() (fs.FileInfo, error) {
+		if err := s.place(temp, name); err != nil {
+			return nil, err
+		}
+		// The state is this file's, even if another has its name by now.
+		info, err := f.Stat()
+		if err == nil {
+			s.digests.keep(name, kept{stamp: stampOf(info), SHA256: sum})
+		}
+		return info, err
+	})
+}
+
+// place returns once the file would be found by its name after a crash.
+func (s *filePutter) place(temp, name string) error {
+	place := path.Join(filesDir, name)
+	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
+		return blocked(name, err)
+	}
 	if err := s.root.Rename(temp, place); err != nil {
 		return blocked(name, err)
 	}
@@ -132,16 +156,9 @@ func (s *filePutter) publish(temp, name, sum string) error {
 			return err
 		}
 		if dir == "." {
-			break
+			return nil
 		}
 	}
-	// The state is this file's, even if another has its name by now.
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	s.digests.keep(name, kept{stamp: stampOf(info), SHA256: sum})
-	return nil
 }
 
 // blocked explains what stands in a file's way.

@@ -1,0 +1,73 @@
+package apt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Control is what a package says of itself.
+type Control struct {
+	Package      string `json:"package"`
+	Version      string `json:"version"`
+	Architecture string `json:"architecture"`
+	// Text has the fields as they stand in the package, without those that an index adds. Bytes: old packages are not all in UTF-8.
+	Text []byte `json:"text"`
+}
+
+// String is equal for what dpkg would take for the same package.
+func (c Control) String() string {
+	return fmt.Sprintf("%s %s %s", c.Package, c.Version, c.Architecture)
+}
+
+// stanza is a package's entry in an index.
+func (c Control) stanza(filename string, size int64, sha256 string) string {
+	return fmt.Sprintf("%sFilename: %s\nSize: %d\nSHA256: %s\n\n", c.Text, filename, size, sha256)
+}
+
+var (
+	fieldName = regexp.MustCompile(`^[!-9;-~]+$`)
+	// added by the index: a package's own word on where it lies and what it hashes to would contradict it.
+	added = []string{"filename", "size", "md5sum", "sha1", "sha256", "sha512"}
+	// needed are the fields that name a package, with what they may be.
+	needed = map[string]*regexp.Regexp{
+		"package":      regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`),
+		"version":      regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:-]*$`),
+		"architecture": regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`),
+	}
+)
+
+// parseControl takes one paragraph (deb-control(5)) and nothing else: a second one would be an entry of its own in the index.
+func parseControl(text string) (Control, error) {
+	if strings.ContainsAny(text, "\r\x00") {
+		return Control{}, malformed("its file control has characters that are none of a text's")
+	}
+	values := map[string]string{}
+	var kept strings.Builder
+	current := ""
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
+		if strings.TrimSpace(line) == "" {
+			return Control{}, malformed("its file control is empty or has more than one paragraph")
+		}
+		if line[0] != ' ' && line[0] != '\t' {
+			name, value, ok := strings.Cut(line, ":")
+			current = strings.ToLower(name)
+			if _, twice := values[current]; !ok || twice || !fieldName.MatchString(name) || strings.HasPrefix(name, "#") {
+				return Control{}, malformed("its file control has a line that is no field, or a second one of the same name: %.80q", line)
+			}
+			values[current] = strings.TrimSpace(value)
+		} else if needed[current] != nil || current == "" {
+			return Control{}, malformed("its file control has a line that continues nothing: %.80q", line)
+		}
+		if !slices.Contains(added, current) {
+			kept.WriteString(line + "\n")
+		}
+	}
+	for _, name := range []string{"package", "version", "architecture"} {
+		if !needed[name].MatchString(values[name]) {
+			return Control{}, malformed("its file control says no valid %s: %.80q", name, values[name])
+		}
+	}
+	return Control{values["package"], values["version"], values["architecture"], []byte(kept.String())}, nil
+}

@@ -1,0 +1,115 @@
+package apt
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// generation is one state of a system's indexes. Those are files in the repository's cache folder, named by what is in them.
+type generation struct {
+	// Changed is the folder's last change then, in Unix nanoseconds.
+	Changed int64     `json:"changedUnixNano"`
+	Index   indexFile `json:"index"`
+	Packed  indexFile `json:"packed"`
+	Release []byte    `json:"release"`
+	// Until is when the next one took its place. Zero: it is served now.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// indexFile is named by its SHA-256, in hexadecimal.
+type indexFile struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// How long a node may take between a Release and the indexes that it names. The newest ones are kept however old they are.
+const (
+	keepFor    = 15 * time.Minute
+	keepNewest = 3
+	keepAtMost = 100
+)
+
+// generate writes the indexes of the records, and remembers them.
+func (r *repository) generate(changed int64) error {
+	kept, problems := r.entries()
+	r.tell(problems)
+	next := generation{Changed: changed}
+	var err error
+	if next.Index, next.Packed, err = r.writeIndexes(kept); err != nil {
+		return err
+	}
+	next.Release = r.release(kept, next)
+	now := time.Now()
+	if len(r.history) > 0 {
+		r.history[0].Until = now
+	}
+	r.history = prune(append([]generation{next}, r.history...), now)
+	r.stale = false
+	r.save()
+	r.tidy()
+	return nil
+}
+
+// prune keeps what nodes may still be reading.
+func prune(history []generation, now time.Time) []generation {
+	for i, g := range history {
+		if i >= keepAtMost || i >= keepNewest && now.Sub(g.Until) > keepFor {
+			return history[:i]
+		}
+	}
+	return history
+}
+
+// writeIndexes writes Packages and Packages.gz.
+func (r *repository) writeIndexes(kept []entry) (plain, packed indexFile, err error) {
+	plainFile, err := r.newFile()
+	if err != nil {
+		return plain, packed, err
+	}
+	defer plainFile.discard()
+	packedFile, err := r.newFile()
+	if err != nil {
+		return plain, packed, err
+	}
+	defer packedFile.discard()
+	zip := gzip.NewWriter(packedFile) // without a name and a time: the same content gives the same bytes
+	both := bufio.NewWriter(io.MultiWriter(plainFile, zip))
+	for _, e := range kept {
+		if _, err := both.WriteString(e.Control.stanza(e.path, e.Stamp.Size, e.SHA256)); err != nil {
+			return plain, packed, err
+		}
+	}
+	if err := errors.Join(both.Flush(), zip.Close()); err != nil {
+		return plain, packed, err
+	}
+	if plain, err = plainFile.keep(); err != nil {
+		return plain, packed, err
+	}
+	packed, err = packedFile.keep()
+	return plain, packed, err
+}
+
+// release is what apt reads first. Its date is the folder's, so that it does not change with the time of the question.
+func (r *repository) release(kept []entry, g generation) []byte {
+	architectures := map[string]bool{}
+	for _, e := range kept {
+		architectures[e.Control.Architecture] = true
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Origin: bpa-depot\nLabel: bpa-depot\nSuite: %s\n", r.system)
+	if len(architectures) > 0 {
+		fmt.Fprintf(&b, "Architectures: %s\n", strings.Join(slices.Sorted(maps.Keys(architectures)), " "))
+	}
+	fmt.Fprintf(&b, "Date: %s\n", time.Unix(0, g.Changed).UTC().Format("Mon, 02 Jan 2006 15:04:05 UTC"))
+	fmt.Fprintf(&b, "Acquire-By-Hash: yes\nDescription: packages of %s in the depot\nSHA256:\n", r.system)
+	fmt.Fprintf(&b, " %s %d %s\n %s %d %s\n", g.Index.SHA256, g.Index.Size, indexName, g.Packed.SHA256, g.Packed.Size, packedName)
+	return b.Bytes()
+}

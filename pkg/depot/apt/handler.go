@@ -1,0 +1,120 @@
+package apt
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+)
+
+// Handler serves what is generated. Any other path is for next. Paths are those below /files/.
+func (s *Repositories) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.Trim(r.URL.Path, "/")
+		system, rest, ok := split(name)
+		if !ok || !isGenerated(rest) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		repo, err := s.of(system)
+		switch {
+		case err == nil && repo == nil:
+			next.ServeHTTP(w, r)
+			return
+		case err == nil:
+			err = repo.serve(w, r, rest, next)
+		}
+		if err != nil {
+			s.log.Error("packages cannot be indexed", "path", name, "error", err)
+			http.Error(w, fmt.Sprintf("cannot index the packages for %q: see the depot's log", name), http.StatusInternalServerError)
+		}
+	})
+}
+
+// serve returns an error only while nothing has been sent.
+func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string, next http.Handler) error {
+	if sum, ok := strings.CutPrefix(rest, byHash); ok {
+		return r.serveByHash(w, req, sum, next)
+	}
+	now, err := r.current()
+	if err != nil {
+		return err
+	}
+	// Without a time of change: it has whole seconds, and apt would take a second change within one for none.
+	w.Header().Set("Cache-Control", "no-cache")
+	switch rest {
+	case releaseName:
+		serveBytes(w, req, now.Release)
+	case damagedName:
+		serveBytes(w, req, r.damaged())
+	case indexName:
+		return r.serveIndex(w, req, now.Index)
+	case packedName:
+		return r.serveIndex(w, req, now.Packed)
+	}
+	return nil
+}
+
+// serveByHash serves what some Release has named, of now or of before.
+func (r *repository) serveByHash(w http.ResponseWriter, req *http.Request, sum string, next http.Handler) error {
+	file, ok := r.indexOf(sum)
+	if !ok {
+		next.ServeHTTP(w, req)
+		return nil
+	}
+	return r.serveIndex(w, req, file)
+}
+
+func (r *repository) indexOf(sum string) (indexFile, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.history {
+		for _, f := range []indexFile{g.Index, g.Packed} {
+			if f.SHA256 == sum {
+				return f, true
+			}
+		}
+	}
+	return indexFile{}, false
+}
+
+func (r *repository) serveIndex(w http.ResponseWriter, req *http.Request, index indexFile) error {
+	f, err := r.root.Open(r.cached(index.SHA256))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	serveContent(w, req, index.SHA256, "application/octet-stream", f)
+	return nil
+}
+
+func serveBytes(w http.ResponseWriter, req *http.Request, content []byte) {
+	serveContent(w, req, sumOf(content), "text/plain; charset=utf-8", bytes.NewReader(content))
+}
+
+func serveContent(w http.ResponseWriter, req *http.Request, sum, kind string, content io.ReadSeeker) {
+	h := w.Header()
+	h.Set("ETag", `"`+sum+`"`)
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set(checksum.Header, sum)
+	http.ServeContent(w, req, "", time.Time{}, content)
+}
+
+// damaged lists what is left out of the index, and why.
+func (r *repository) damaged() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, problems := r.entries()
+	var b bytes.Buffer
+	for _, at := range slices.Sorted(maps.Keys(problems)) {
+		fmt.Fprintf(&b, "%q: %s\n", at, problems[at])
+	}
+	return b.Bytes()
+}

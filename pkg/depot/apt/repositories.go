@@ -1,0 +1,58 @@
+package apt
+
+import (
+	"log/slog"
+	"os"
+	"path"
+	"sync"
+	"time"
+)
+
+// cacheDir is where indexes are kept, below the depot's root. All of it can be made again.
+const cacheDir = "apt-indexes"
+
+// Repositories are the folders apt/SYSTEM of a depot. Make them with New.
+type Repositories struct {
+	root, files *os.Root
+	sum         func(name string) (string, error)
+	unsettled   time.Duration
+	log         *slog.Logger
+
+	mu   sync.Mutex
+	open map[string]*repository
+}
+
+// New makes the repositories of a depot whose plain files are below files. Indexes are kept below root. sum gives the SHA-256 in hexadecimal
+// of a plain file.
+func New(root, files *os.Root, sum func(name string) (string, error), log *slog.Logger) *Repositories {
+	return &Repositories{root: root, files: files, sum: sum, unsettled: unsettled, log: log, open: map[string]*repository{}}
+}
+
+// of returns the repository of a system that has a folder with no index of its own, and nil for any other: that folder is served as it is.
+func (s *Repositories) of(system string) (*repository, error) {
+	folder := path.Join(Folder, system)
+	if info, err := s.files.Stat(folder); err != nil || !info.IsDir() || !systemName.MatchString(system) {
+		return nil, nil
+	}
+	if own, err := hasOwnIndex(s.files, folder); own || err != nil {
+		return nil, err
+	}
+	return s.opened(system), nil
+}
+
+// opened returns the repository of a system, whether it has a folder or not yet. It is the only one of that system, which nothing closes:
+// what it holds in memory is what its index has.
+func (s *Repositories) opened(system string) *repository {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.open[system]; ok {
+		return r
+	}
+	r := &repository{
+		system: system, files: s.files, root: s.root, sum: s.sum, unsettled: s.unsettled, log: s.log,
+		records: map[string]record{}, told: map[string]string{},
+	}
+	r.load()
+	s.open[system] = r
+	return r
+}
