@@ -10,8 +10,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/distribution/distribution/v3"
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
+	registrymiddleware "github.com/distribution/distribution/v3/registry/middleware/registry"
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 
@@ -36,17 +38,26 @@ func newRegistry(root *os.Root, s *store.Store, expiry time.Duration) (r *regist
 			r, err = nil, fmt.Errorf("start registry: %v", p)
 		}
 	}()
-	return &registry{handlers.NewApp(context.Background(), registryConfig(s.Driver, secret, expiry))}, nil
+	return &registry{handlers.NewApp(context.Background(), registryConfig(s, secret, expiry))}, nil
 }
 
 // Close ends the registry's background purge of abandoned uploads.
 func (r *registry) Close() error { return r.Shutdown() }
 
-// The library makes its storage by a name in its configuration. Ours stands for
-// the driver that the rest of the depot uses already.
-const sharedDriver = "shared"
+// The library makes its parts by their names in its configuration. Ours stand
+// for the driver that the rest of the depot uses already, and for what the
+// store notes beside manifests, whoever writes them.
+const (
+	sharedDriver = "shared"
+	storeHook    = "store"
+)
 
-func init() { factory.Register(sharedDriver, shared{}) }
+func init() {
+	factory.Register(sharedDriver, shared{})
+	if err := registrymiddleware.Register(storeHook, hooked); err != nil {
+		panic(err) // two of one name
+	}
+}
 
 type shared struct{}
 
@@ -58,11 +69,19 @@ func (shared) Create(_ context.Context, parameters map[string]any) (storagedrive
 	return driver, nil
 }
 
-func registryConfig(driver storagedriver.StorageDriver, secret string, expiry time.Duration) *configuration.Configuration {
-	return &configuration.Configuration{
+func hooked(_ context.Context, registry distribution.Namespace, _ storagedriver.StorageDriver, options map[string]any) (distribution.Namespace, error) {
+	s, ok := options["store"].(*store.Store)
+	if !ok {
+		return nil, errors.New("the store is missing")
+	}
+	return s.Hook(registry)
+}
+
+func registryConfig(s *store.Store, secret string, expiry time.Duration) *configuration.Configuration {
+	config := &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Storage: configuration.Storage{
-			sharedDriver: {"driver": driver},
+			sharedDriver: {"driver": s.Driver},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
 			// It counts from an upload's beginning, and /v1's uploads, which expire by
@@ -78,7 +97,14 @@ func registryConfig(driver storagedriver.StorageDriver, secret string, expiry ti
 		},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
 		Tags:    configuration.Tags{MaxTags: 1000},
+		Middleware: map[string][]configuration.Middleware{
+			"registry": {{Name: storeHook, Options: configuration.Parameters{"store": s}}},
+		},
 	}
+	// Layers that may not be redistributed are named by where they are: the depot
+	// never fetches them. The library takes no such layer unless it is told to.
+	config.Validation.Manifests.URLs.Allow = []string{"^https?://"}
+	return config
 }
 
 func uploadSecret(root *os.Root) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/distribution/distribution/v3"
 	"github.com/distribution/distribution/v3/registry/storage"
@@ -15,6 +16,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/singleflight"
 )
 
 // maxThreads bounds how many files are open at once for the registry.
@@ -27,6 +29,10 @@ type Store struct {
 	Registry distribution.Namespace
 	// dir is the directory of a store on disk, empty for any other.
 	dir string
+	// referring keeps changes of one manifest that refers to another apart.
+	referring [64]sync.Mutex
+	// indexing lets one caller at a time look through an older repository.
+	indexing singleflight.Group
 }
 
 // OnDisk keeps everything below dir.
@@ -49,7 +55,9 @@ func open(ctx context.Context, driver storagedriver.StorageDriver, dir string) (
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Driver: driver, Registry: registry, dir: dir}, nil
+	s := &Store{Driver: driver, dir: dir}
+	s.Registry, err = s.Hook(registry)
+	return s, err
 }
 
 // Dir is the directory of a store on disk, and empty for any other.

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+)
+
+// Hook wraps a registry over this store's driver, so that whoever writes a
+// manifest through it also keeps what the store notes beside manifests: who
+// refers to whom. The Registry of the store is wrapped already.
+func (s *Store) Hook(registry distribution.Namespace) (distribution.Namespace, error) {
+	enumerator, ok := registry.(distribution.RepositoryEnumerator)
+	if !ok {
+		return nil, errors.New("the registry cannot list its repositories")
+	}
+	remover, ok := registry.(distribution.RepositoryRemover)
+	if !ok {
+		return nil, errors.New("the registry cannot remove a repository")
+	}
+	return &namespace{registry, enumerator, remover, s}, nil
+}
+
+type namespace struct {
+	distribution.Namespace
+	distribution.RepositoryEnumerator
+	distribution.RepositoryRemover
+	store *Store
+}
+
+func (n *namespace) Repository(ctx context.Context, name reference.Named) (distribution.Repository, error) {
+	inner, err := n.Namespace.Repository(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &repository{inner, n.store}, nil
+}
+
+type repository struct {
+	distribution.Repository
+	store *Store
+}
+
+func (r *repository) Manifests(ctx context.Context, options ...distribution.ManifestServiceOption) (distribution.ManifestService, error) {
+	inner, err := r.Repository.Manifests(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &manifests{inner, r.store, r.Named().Name()}, nil
+}
+
+type manifests struct {
+	distribution.ManifestService
+	store *Store
+	name  string
+}
+
+// Put notes the referrer before the manifest is there: a crash between the two
+// leaves a note of nothing, which nobody sees. The other way round, a client
+// that finds its manifest after the crash would never send it again.
+func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, options ...distribution.ManifestServiceOption) (digest.Digest, error) {
+	_, body, err := manifest.Payload()
+	if err != nil {
+		return "", err
+	}
+	subject := SubjectOf(body)
+	if subject == "" {
+		return m.ManifestService.Put(ctx, manifest, options...)
+	}
+	link := referrerLink{m.name, subject, digest.FromBytes(body)}
+	defer m.store.holdReferrer(link)()
+	there, err := m.Exists(ctx, link.referrer)
+	if err != nil {
+		return "", err
+	}
+	if err := m.store.link(ctx, link); err != nil {
+		return "", err
+	}
+	d, err := m.ManifestService.Put(ctx, manifest, options...)
+	if err != nil && !there {
+		err = errors.Join(err, m.store.unlink(context.WithoutCancel(ctx), link))
+	}
+	return d, err
+}
+
+// Delete removes the manifest before what is noted beside it, for the same reason.
+func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
+	body, err := m.store.Manifest(ctx, m.name, d)
+	if err != nil {
+		return m.ManifestService.Delete(ctx, d) // what cannot be read can go all the same
+	}
+	link := referrerLink{m.name, SubjectOf(body), d}
+	if link.subject != "" {
+		defer m.store.holdReferrer(link)()
+	}
+	if err := m.ManifestService.Delete(ctx, d); err != nil {
+		return err
+	}
+	if err := m.store.dropAliases(ctx, m.name, d, body); err != nil {
+		return fmt.Errorf("forget the other digests of %s: %w", d, err)
+	}
+	if link.subject == "" {
+		return nil
+	}
+	return m.store.unlink(ctx, link)
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// ReferrersFolder is where a repository notes which of its manifests refer to
+// another one by their subject:
+//
+//	<repository>/_referrers/<algorithm>/<subject>/<algorithm>/<referrer>/link   content: the referrer's digest
+//	<repository>/_referrers/indexed                                             content: referrersMark
+//
+// It lies in the repository's own folder, so that it is copied, moved and
+// removed with it, and in the form of the library's links, one file for each, so
+// that nothing is ever changed in place and two writers need not agree. A name
+// that begins with an underscore is no repository's.
+//
+// A link is a hint: who reads it looks at the manifest itself. So one that a
+// crash left without its manifest is never seen. Once a repository is marked,
+// none is missing: the mark is made when the manifests from before there were
+// links have been looked through.
+const ReferrersFolder = "_referrers"
+
+const (
+	indexedFile   = "indexed"
+	referrersMark = "every manifest of this repository with a subject has a link\n"
+)
+
+// SubjectOf is the manifest that a manifest refers to, and empty for one that
+// refers to none, or whose subject has no digest that anybody could ask for.
+// Only OCI images and indexes have subjects; they need not say what they are.
+func SubjectOf(manifest []byte) digest.Digest {
+	var m struct {
+		MediaType string
+		Subject   *v1.Descriptor
+	}
+	if json.Unmarshal(manifest, &m) != nil || m.Subject == nil || m.Subject.Digest.Validate() != nil {
+		return ""
+	}
+	switch m.MediaType {
+	case v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "":
+		return m.Subject.Digest
+	}
+	return ""
+}
+
+// referrerLink says that a manifest of a repository refers to another.
+type referrerLink struct {
+	repository        string
+	subject, referrer digest.Digest
+}
+
+func (l referrerLink) folder() string {
+	return path.Join(referrersOf(l.repository, l.subject), l.referrer.Algorithm().String(), l.referrer.Encoded())
+}
+
+func referrersOf(repository string, subject digest.Digest) string {
+	return path.Join(RepositoriesPath, repository, ReferrersFolder, subject.Algorithm().String(), subject.Encoded())
+}
+
+func markOf(repository string) string {
+	return path.Join(RepositoriesPath, repository, ReferrersFolder, indexedFile)
+}
+
+// holdReferrer keeps others from changing the same manifest until it is called back.
+func (s *Store) holdReferrer(l referrerLink) (release func()) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(l.repository + "@" + l.referrer.String())) // never fails, by its contract
+	lock := &s.referring[h.Sum32()%uint32(len(s.referring))]
+	lock.Lock()
+	return lock.Unlock
+}
+
+func (s *Store) link(ctx context.Context, l referrerLink) error {
+	if err := s.Driver.PutContent(ctx, path.Join(l.folder(), "link"), []byte(l.referrer)); err != nil {
+		return fmt.Errorf("note that %s refers to %s: %w", l.referrer, l.subject, err)
+	}
+	return nil
+}
+
+func (s *Store) unlink(ctx context.Context, l referrerLink) error {
+	if err := s.Driver.Delete(ctx, l.folder()); err != nil && !IsAbsent(err) {
+		return fmt.Errorf("forget that %s refers to %s: %w", l.referrer, l.subject, err)
+	}
+	return nil
+}
+
+// Referrers are the manifests of a repository that may refer to a subject, in
+// order and each once: those with a link, and those that a client which knew of
+// no referrers API listed in an index with the fallback tag.
+func (s *Store) Referrers(ctx context.Context, repository string, subject digest.Digest) ([]digest.Digest, error) {
+	if err := s.indexReferrers(ctx, repository); err != nil {
+		return nil, fmt.Errorf("look for referrers in %s: %w", repository, err)
+	}
+	found, err := s.listed(ctx, repository, FallbackTag(subject))
+	if err != nil {
+		return nil, err
+	}
+	err = s.Driver.Walk(ctx, referrersOf(repository, subject), func(f storagedriver.FileInfo) error {
+		if f.IsDir() || path.Base(f.Path()) != "link" {
+			return nil
+		}
+		place := path.Dir(f.Path())
+		d := digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place))
+		if d.Validate() == nil {
+			found = append(found, d)
+		}
+		return nil
+	})
+	if err != nil && !IsAbsent(err) {
+		return nil, err
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// FallbackTag is where a client lists a manifest's referrers at a registry
+// that does not do so.
+func FallbackTag(subject digest.Digest) string {
+	const most = 64
+	encoded := subject.Encoded()
+	return subject.Algorithm().String() + "-" + encoded[:min(len(encoded), most)]
+}
+
+// listed are the manifests in the index of a tag; of no index there are none.
+func (s *Store) listed(ctx context.Context, repository, tag string) ([]digest.Digest, error) {
+	repo, err := s.Repository(ctx, repository)
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := repo.Manifests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	desc, err := repo.Tags(ctx).Get(ctx, tag)
+	if err != nil {
+		return nil, unlessAbsent(err)
+	}
+	index, err := manifests.Get(ctx, desc.Digest)
+	if err != nil {
+		return nil, unlessAbsent(err)
+	}
+	var found []digest.Digest
+	for _, part := range index.References() {
+		if part.Digest.Validate() == nil {
+			found = append(found, part.Digest)
+		}
+	}
+	return found, nil
+}
+
+func unlessAbsent(err error) error {
+	if IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// indexReferrers links the manifests that came before there were links, once
+// for each repository. Who asks meanwhile waits for the same work.
+func (s *Store) indexReferrers(ctx context.Context, repository string) error {
+	_, err := s.Driver.Stat(ctx, markOf(repository))
+	if err == nil || !IsAbsent(err) {
+		return err
+	}
+	_, err, _ = s.indexing.Do(repository, func() (any, error) {
+		return nil, s.linkAll(context.WithoutCancel(ctx), repository)
+	})
+	return err
+}
+
+func (s *Store) linkAll(ctx context.Context, repository string) error {
+	revisions, err := s.Revisions(ctx, repository)
+	if err != nil || len(revisions) == 0 {
+		return err // of nothing, no note is left
+	}
+	for _, d := range revisions {
+		body, err := s.Manifest(ctx, repository, d)
+		if IsAbsent(err) {
+			continue // deleted meanwhile; or lost, which the scrubber says
+		}
+		if err != nil {
+			return err
+		}
+		if subject := SubjectOf(body); subject != "" {
+			if err := s.link(ctx, referrerLink{repository, subject, d}); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Driver.PutContent(ctx, markOf(repository), []byte(referrersMark))
+}
