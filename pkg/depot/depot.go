@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/archive"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
@@ -172,16 +173,23 @@ func (d *Depot) keepTidy(o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", guarded(d.gate, blobSender(d.store, d.registry)))
+	mux.Handle("/v2/", guarded(d.gate, d.images(log)))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	sums := &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log}
 	plain := &fileServer{root: d.files, digests: sums, log: log}
-	mux.Handle("GET /files/", http.StripPrefix("/files/", &artifactFiles{d.uploads, log, plain}))
-	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, gate: d.gate, log: log}))
+	packages := apt.New(d.root, d.files, sums.Of, log)
+	mux.Handle("GET /files/", http.StripPrefix("/files/", packages.Handler(&artifactFiles{d.uploads, log, plain})))
+	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, packages: packages, gate: d.gate, log: log}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux
+}
+
+// images is the registry with what its library leaves out.
+func (d *Depot) images(log *slog.Logger) http.Handler {
+	blobs := &blobNamer{d.store, log, blobSender(d.store, d.registry)}
+	return lister(d.store, log, &manifestTaker{d.store, log, blobs})
 }
 
 // ServeHTTP answers one request.
