@@ -71,8 +71,12 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	$(machine) build
 	$(call debian,skopeo,skopeo)
 	$(call debian,npm,nodejs npm)
+	$(call debian,gnutls-cli,gnutls-bin)
+	$(call debian,openssl,openssl)
+	$(call debian,curl,curl)
+	$(call debian,python3,python3-minimal)
 	go test ./test/integration/... -tags integration -count=1 -timeout 25m
-	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
+	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./pkg/depot/tlscert ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
 e2e: up plugin ## User stories with failures, on lab machines
 	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
 

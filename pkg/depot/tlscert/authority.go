@@ -2,6 +2,7 @@ package tlscert
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,15 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Files in the folder. The first two hold a private key behind the certificate; the third is public.
+// Files in the folder. The first holds a private key behind the certificate; the second is public.
 const (
 	authorityFile = "ca.pem"
-	leafFile      = "server.pem"
 	publicFile    = "ca.crt"
 )
 
@@ -26,16 +26,14 @@ const (
 	// authorityWarning is how long before its end a person is told: every machine that trusts the authority must learn of the next.
 	authorityWarning = 365 * 24 * time.Hour
 	leafLife         = 90 * 24 * time.Hour
-	// renewAhead leaves a third of the leaf's life for whatever keeps it from being renewed, such as a full disk.
+	// renewAhead leaves time to clients whose clocks are ahead.
 	renewAhead = leafLife / 3
-	// retryAfter keeps a disk that refuses from being asked at every handshake.
-	retryAfter = time.Minute
 )
 
 // epoch is before this program was written: a clock that is older was never set, and certificates by it would be expired once it is.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Authority signs the depot's own certificate and holds the one in use. Make it with Open.
+// Authority signs the depot's own certificates and holds those in use. Make it with Open.
 type Authority struct {
 	dir    string
 	hosts  []string
@@ -44,9 +42,8 @@ type Authority struct {
 	ca     *pair
 	public []byte // PEM
 
-	leaf    atomic.Pointer[tls.Certificate]
-	renewal sync.Mutex
-	tryAt   time.Time // no renewal is tried before; guarded by renewal
+	mu     sync.Mutex
+	leaves map[string]*tls.Certificate // by their hosts, joined; guarded by mu
 }
 
 // Option changes how an Authority behaves.
@@ -55,23 +52,25 @@ type Option func(*Authority)
 // WithClock gives the time instead of time.Now.
 func WithClock(now func() time.Time) Option { return func(a *Authority) { a.now = now } }
 
-// WithLogger says where renewals and their failures are told.
+// WithLogger says where new certificates are told.
 func WithLogger(log *slog.Logger) Option { return func(a *Authority) { a.log = log } }
 
-// Open reads the authority and the certificate in dir, and makes what is missing. Hosts are the DNS names and IP addresses by which
-// clients reach the depot. An authority that cannot be read, or is over, is an error and not replaced.
+// Open reads the authority in dir, or makes it. Hosts are the DNS names and IP addresses by which clients reach the depot; the authority's
+// certificate is made anew, for the same key, unless it permits exactly these. An authority that cannot be read, or is over, is an error and
+// not replaced.
 func Open(dir string, hosts []string, opts ...Option) (*Authority, error) {
-	a := &Authority{dir: dir, hosts: names(hosts), now: time.Now, log: slog.Default()}
+	a := &Authority{dir: dir, now: time.Now, log: slog.Default(), leaves: map[string]*tls.Certificate{}}
 	for _, opt := range opts {
 		opt(a)
+	}
+	var err error
+	if a.hosts, err = spelled(hosts); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of certificates: %w", err)
 	}
-	if err := a.openAuthority(); err != nil {
-		return nil, err
-	}
-	return a, a.openLeaf()
+	return a, a.openAuthority()
 }
 
 func (a *Authority) openAuthority() error {
@@ -86,6 +85,11 @@ func (a *Authority) openAuthority() error {
 	if !now.Before(held.cert.NotAfter) {
 		return fmt.Errorf("the depot's authority in %s ended on %s: remove the file, start again, and hand the new /ca.crt to every machine that trusts it", path, held.cert.NotAfter.Format(time.DateOnly))
 	}
+	if !isFor(held.cert, a.hosts) {
+		if held, err = a.changeHosts(path, held); err != nil {
+			return fmt.Errorf("make the depot's authority anew for %s: %w", strings.Join(a.hosts, ", "), err)
+		}
+	}
 	a.ca, a.public = held, encode(certificateBlock, held.cert.Raw)
 	// Written again at each start: only its copy in the first file counts.
 	return writeFile(filepath.Join(a.dir, publicFile), a.public, 0o644)
@@ -95,76 +99,55 @@ func (a *Authority) makeAuthority(path string, now time.Time) (*pair, error) {
 	if now.Before(epoch) {
 		return nil, fmt.Errorf("this machine's clock says %s: set it first", now.Format(time.DateOnly))
 	}
-	made, err := sign(authority(now), nil)
+	made, err := newAuthority(a.hosts, now)
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("made an authority for TLS: hand /ca.crt to the machines that use the depot", "file", path, "sha256", made.fingerprint())
+	a.log.Info("made an authority for TLS: hand /ca.crt to the machines that use the depot", "file", path, "sha256", made.fingerprint(), "permitted", a.hosts)
 	return made, writePair(path, made)
 }
 
-func (a *Authority) openLeaf() error {
-	held, err := readPair(filepath.Join(a.dir, leafFile))
-	switch {
-	case err == nil && a.serves(held):
-		a.use(held)
-		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		// Nobody trusts it by itself, so a new one does no harm.
-		a.log.Warn("the depot's TLS certificate is of no use and is made anew", "error", err)
-	}
-	return a.renew()
-}
-
-// serves tells whether the certificate need not be made anew.
-func (a *Authority) serves(p *pair) bool {
-	return p.cert.CheckSignatureFrom(a.ca.cert) == nil && a.fresh(p.cert.NotBefore, p.cert.NotAfter) && covers(p.cert, a.hosts)
-}
-
-func (a *Authority) fresh(notBefore, notAfter time.Time) bool {
-	now := a.now()
-	return now.After(notBefore) && (now.Before(notAfter.Add(-renewAhead)) || notAfter.Equal(a.ca.cert.NotAfter))
-}
-
-// renew makes a certificate and serves it from the next handshake on.
-func (a *Authority) renew() error {
-	now := a.now()
-	made, err := sign(leaf(a.hosts, now, a.ca.cert.NotAfter), a.ca)
+func (a *Authority) changeHosts(path string, old *pair) (*pair, error) {
+	made, err := old.forHosts(a.hosts)
 	if err != nil {
-		return fmt.Errorf("make the depot's TLS certificate: %w", err)
+		return nil, err
 	}
-	if err := writePair(filepath.Join(a.dir, leafFile), made); err != nil {
-		return fmt.Errorf("keep the depot's TLS certificate: %w", err)
+	if err := writePair(path, made); err != nil {
+		return nil, err
 	}
-	a.use(made)
-	a.log.Info("TLS certificate made", "names", a.hosts, "ends", made.cert.NotAfter.Format(time.DateOnly))
-	if end := a.ca.cert.NotAfter; now.Add(authorityWarning).After(end) {
+	change := []any{"file", path, "sha256", made.fingerprint(), "before", old.fingerprint(), "permitted", a.hosts}
+	if !isConstrained(old.cert) {
+		a.log.Warn("the authority has a certificate that permits the depot's names only. Machines with the one before work on, but would believe its key about every name: replace it there by /ca.crt", change...)
+		return made, nil
+	}
+	a.log.Info("the authority has a certificate for other names. Machines with the one before work on with the names that it permits: replace it by /ca.crt where a new name is used", change...)
+	return made, nil
+}
+
+func (a *Authority) fresh(leaf *x509.Certificate) bool {
+	now := a.now()
+	return now.After(leaf.NotBefore) && (now.Before(leaf.NotAfter.Add(-renewAhead)) || leaf.NotAfter.Equal(a.ca.cert.NotAfter))
+}
+
+// Certificate gives the certificate for a handshake, made or renewed when it is time.
+func (a *Authority) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	hosts := a.askedFor(hello)
+	key := strings.Join(hosts, " ")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if held := a.leaves[key]; held != nil && a.fresh(held.Leaf) {
+		return held, nil
+	}
+	made, err := newLeaf(hosts, a.now(), a.ca)
+	if err != nil {
+		return nil, fmt.Errorf("make the depot's TLS certificate for %s: %w", key, err)
+	}
+	a.log.Info("TLS certificate made", "names", hosts, "ends", made.cert.NotAfter.Format(time.DateOnly))
+	if end := a.ca.cert.NotAfter; a.now().Add(authorityWarning).After(end) {
 		a.log.Warn("the depot's authority ends soon: plan to replace it, see docs/depot.md", "ends", end.Format(time.DateOnly))
 	}
-	return nil
-}
-
-func (a *Authority) use(p *pair) {
-	a.leaf.Store(&tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key, Leaf: p.cert})
-}
-
-// Certificate gives the certificate for a handshake, renewed when it is time. Handshakes beside the one that renews, and all after a
-// failure, get the old one.
-func (a *Authority) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	held := a.leaf.Load()
-	if a.fresh(held.Leaf.NotBefore, held.Leaf.NotAfter) || !a.renewal.TryLock() {
-		return held, nil
-	}
-	defer a.renewal.Unlock()
-	now := a.now()
-	if held = a.leaf.Load(); a.fresh(held.Leaf.NotBefore, held.Leaf.NotAfter) || now.Before(a.tryAt) {
-		return held, nil
-	}
-	if err := a.renew(); err != nil {
-		a.tryAt = now.Add(retryAfter)
-		a.log.Error("TLS certificate not renewed: the old one serves on", "ends", held.Leaf.NotAfter, "error", err)
-	}
-	return a.leaf.Load(), nil
+	a.leaves[key] = &tls.Certificate{Certificate: [][]byte{made.cert.Raw}, PrivateKey: made.key, Leaf: made.cert}
+	return a.leaves[key], nil
 }
 
 // Config is what a TLS listener needs.

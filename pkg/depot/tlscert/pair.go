@@ -9,14 +9,15 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"math/big"
-	"net"
-	"slices"
 	"strings"
 	"time"
 )
 
 // skew is how far a client's clock may be behind ours.
 const skew = 24 * time.Hour
+
+// serverOnly: neither the authority nor what it signs is good for clients, mail or programs.
+var serverOnly = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 
 // pair is a certificate with its private key.
 type pair struct {
@@ -33,28 +34,46 @@ func (p *pair) fingerprint() string {
 	return strings.Join(parts, ":")
 }
 
-func authority(now time.Time) *x509.Certificate {
-	return &x509.Certificate{
-		Subject:   pkix.Name{CommonName: "BPA depot " + now.UTC().Format(time.DateOnly)},
+func authority(hosts []string, now time.Time) *x509.Certificate {
+	c := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "BPA depot " + now.UTC().Format(time.DateTime)},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(authorityLife),
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign, ExtKeyUsage: serverOnly, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
 	}
+	constrain(c, hosts)
+	return c
 }
 
-// leaf ends with its authority at the latest.
-func leaf(hosts []string, now, end time.Time) *x509.Certificate {
+// newAuthority makes one with a key of its own.
+func newAuthority(hosts []string, now time.Time) (*pair, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	return sign(authority(hosts, now), key, nil)
+}
+
+// forHosts makes the authority's certificate anew for other hosts. What it signed, and signs, is good by the one and by the other.
+func (p *pair) forHosts(hosts []string) (*pair, error) {
+	c := authority(hosts, p.cert.NotBefore)
+	c.RawSubject, c.SubjectKeyId = p.cert.RawSubject, p.cert.SubjectKeyId // by these, certificates say who signed them
+	c.NotBefore, c.NotAfter = p.cert.NotBefore, p.cert.NotAfter
+	return sign(c, p.key, nil)
+}
+
+// newLeaf makes a server's certificate; it ends with its authority at the latest. Its subject has no common name: GnuTLS, and OpenSSL if it
+// looks like one, take that for a host's name, and find that no constraint permits it.
+func newLeaf(hosts []string, now time.Time, by *pair) (*pair, error) {
 	c := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "depot"}, NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(leafLife), end),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+		Subject: pkix.Name{Organization: []string{"BPA depot"}}, NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(leafLife), by.cert.NotAfter),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: serverOnly, BasicConstraintsValid: true,
 	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			c.IPAddresses = append(c.IPAddresses, ip)
-		} else {
-			c.DNSNames = append(c.DNSNames, host)
-		}
+	c.DNSNames, c.IPAddresses = divide(hosts)
+	key, err := newKey()
+	if err != nil {
+		return nil, err
 	}
-	return c
+	return sign(c, key, by)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -64,18 +83,17 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// sign gives the template a key and a signature; a nil parent signs itself.
-func sign(template *x509.Certificate, parent *pair) (*pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+// sign makes a certificate for a key; a nil signer: by that key itself.
+func sign(template *x509.Certificate, key *ecdsa.PrivateKey, signer *pair) (*pair, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
-		return nil, err
-	}
-	signer := &pair{cert: template, key: key}
-	if parent != nil {
-		signer = parent
+	template.SerialNumber = serial
+	if signer == nil {
+		signer = &pair{cert: template, key: key}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, key.Public(), signer.key)
 	if err != nil {
@@ -83,30 +101,4 @@ func sign(template *x509.Certificate, parent *pair) (*pair, error) {
 	}
 	cert, err := x509.ParseCertificate(der)
 	return &pair{cert: cert, key: key}, err
-}
-
-// covers tells whether the certificate is for exactly these hosts.
-func covers(c *x509.Certificate, hosts []string) bool {
-	have := slices.Clone(c.DNSNames)
-	for _, ip := range c.IPAddresses {
-		have = append(have, ip.String())
-	}
-	slices.Sort(have)
-	return slices.Equal(have, hosts)
-}
-
-// names are the hosts in one order and one spelling, with the machine's own names for itself.
-func names(hosts []string) []string {
-	all := []string{"localhost", "127.0.0.1", "::1"}
-	for _, host := range hosts {
-		host = strings.ToLower(strings.Trim(strings.TrimSpace(host), "[]"))
-		if ip := net.ParseIP(host); ip != nil {
-			host = ip.String()
-		}
-		if host != "" {
-			all = append(all, host)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
