@@ -1,6 +1,9 @@
 package artifacts
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Have is what a depot has, as far as somebody asked it.
 type Have struct {
@@ -8,9 +11,9 @@ type Have struct {
 	Images map[Place]string
 	// Files are by path.
 	Files map[string]FileState
-	// Packages are the versions that the depot's package source has, by name; nil if it has no package source: then the nodes have their
-	// own, and what is in it is not for the depot to say.
-	Packages map[string][]string
+	// Packages are what the depot's package sources list, by system. Of a system that is not in it the depot has none: then the nodes have
+	// sources of their own, and what is in those is not for the depot to say.
+	Packages map[string]*PackageIndex
 }
 
 // FileState is a file in the depot.
@@ -27,6 +30,10 @@ type Missing struct {
 	Why map[string]string
 	// Of is how many artifacts were wanted and looked for.
 	Of int
+	// Elsewhere are the systems whose packages the depot does not keep.
+	Elsewhere []string
+	// Unresolved is what packages in the depot depend on and the depot lacks, in words: nodes must have it already.
+	Unresolved []string
 }
 
 // Nothing reports whether the depot has everything.
@@ -35,9 +42,6 @@ func (m Missing) Nothing() bool { return m.Size() == 0 }
 // Compare says what is missing. A tag's digest counts only if the list names one: what a site has put under a name is what it wants there.
 func Compare(l List, have Have) Missing {
 	m := Missing{Of: len(l.Images) + len(l.Files), Why: map[string]string{}}
-	if have.Packages != nil {
-		m.Of += len(l.Packages)
-	}
 	for _, i := range l.Images {
 		place, err := i.Place()
 		got, there := have.Images[place]
@@ -60,8 +64,22 @@ func Compare(l List, have Have) Missing {
 			m.Why[f.Path] = why
 		}
 	}
-	m.Packages = missingPackages(l.Packages, have.Packages)
+	m.comparePackages(l, have)
 	return m
+}
+
+func (m *Missing) comparePackages(l List, have Have) {
+	for _, system := range l.Systems() {
+		index := have.Packages[system]
+		if index == nil {
+			m.Elsewhere = append(m.Elsewhere, system)
+			continue
+		}
+		wanted := slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return p.System != system })
+		_, missing, unresolved := index.Resolve(wanted)
+		m.Of += len(wanted)
+		m.Packages, m.Unresolved = append(m.Packages, missing...), append(m.Unresolved, unresolved...)
+	}
 }
 
 // differsFrom leaves SHA512 to whoever fetches the file: a depot tells SHA-256 only.
@@ -73,21 +91,4 @@ func (f File) differsFrom(got FileState) string {
 		return fmt.Sprintf("the depot has %d bytes, wanted are %d", got.Size, f.Size)
 	}
 	return ""
-}
-
-func missingPackages(wanted []Package, have map[string][]string) []Package {
-	if have == nil {
-		return nil
-	}
-	var missing []Package
-	for _, p := range wanted {
-		found := false
-		for _, version := range have[p.Name] {
-			found = found || p.Version == "" || p.Version == version
-		}
-		if !found {
-			missing = append(missing, p)
-		}
-	}
-	return missing
 }

@@ -85,15 +85,3 @@ func CheckPath(p string) error {
 	}
 	return nil
 }
-
-var packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
-
-func (p Package) check() error {
-	if !packagePattern.MatchString(p.Name) {
-		return fmt.Errorf("package %q is no name of a package", p.Name)
-	}
-	if strings.ContainsFunc(p.Version, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("package %s: version %q", p.Name, p.Version)
-	}
-	return nil
-}

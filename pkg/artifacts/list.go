@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -19,6 +20,22 @@ type List struct {
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
+	// System is the operating system, ID-VERSION_ID of its os-release: debian-12. Empty: nobody said, so nobody looks for the package.
+	System string `json:"system,omitempty"`
+	// Architecture is the system's own word for it: amd64 in Debian, x86_64 in Fedora. Empty: any.
+	Architecture string `json:"architecture,omitempty"`
+}
+
+// String is how apt is asked for the package.
+func (p Package) String() string {
+	text := p.Name
+	if p.Architecture != "" {
+		text += ":" + p.Architecture
+	}
+	if p.Version != "" {
+		text += "=" + p.Version
+	}
+	return text
 }
 
 // MaxList bounds the JSON form in bytes: some thousand times what an installation needs.
@@ -67,7 +84,7 @@ func Merge(lists ...List) (List, error) {
 		Images: sorted(images, func(_ Place, i Image) Image { return i }, func(a, b Image) int { return cmp.Compare(a.Ref, b.Ref) }),
 		Files:  sorted(files, func(_ string, f File) File { return f }, func(a, b File) int { return cmp.Compare(a.Path, b.Path) }),
 		Packages: sorted(packages, func(p Package, _ bool) Package { return p }, func(a, b Package) int {
-			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+			return cmp.Or(cmp.Compare(a.System, b.System), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Architecture, b.Architecture), cmp.Compare(a.Version, b.Version))
 		}),
 	}, nil
 }
@@ -118,6 +135,17 @@ func addFile(files map[string]File, f File) error {
 }
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+// Systems are those that packages on the list are for, sorted.
+func (l List) Systems() []string {
+	systems := map[string]bool{}
+	for _, p := range l.Packages {
+		if p.System != "" {
+			systems[p.System] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(systems))
+}
 
 // Size is how many artifacts the list names.
 func (l List) Size() int { return len(l.Images) + len(l.Files) + len(l.Packages) }

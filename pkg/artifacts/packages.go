@@ -2,36 +2,149 @@ package artifacts
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
+
+	"pault.ag/go/debian/dependency"
+	"pault.ag/go/debian/version"
 )
 
-// PackageIndex is where a depot that holds OS packages lists them, below /files: the index of a flat Debian repository, which nodes use as
-// "deb [trusted=yes] http://DEPOT/files/apt ./" and dpkg-scanpackages makes.
-const PackageIndex = "apt/Packages"
+// PackageFolder is where below /files a depot keeps the packages of a system such as debian-12: a flat Debian repository.
+func PackageFolder(system string) string { return "apt/" + system }
 
-// ParsePackages reads such an index: versions by package. It is never nil.
-func ParsePackages(index io.Reader) (map[string][]string, error) {
-	found := map[string][]string{}
-	var name, version string
-	add := func() {
-		if name != "" {
-			found[name] = append(found[name], version)
-		}
-		name, version = "", ""
+// IndexPath is the list of what is in that folder.
+func IndexPath(system string) string { return PackageFolder(system) + "/Packages" }
+
+var (
+	packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
+	// systemPattern keeps a system to one folder; architectures are such words too.
+	systemPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+func (p Package) check() error {
+	switch {
+	case !packagePattern.MatchString(p.Name):
+		return fmt.Errorf("package %q is no name of a package", p.Name)
+	case strings.ContainsFunc(p.Version, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("package %s: version %q", p.Name, p.Version)
+	case p.System != "" && !systemPattern.MatchString(p.System):
+		return fmt.Errorf("package %s: system %q is not like debian-12", p.Name, p.System)
+	case p.Architecture != "" && !systemPattern.MatchString(p.Architecture):
+		return fmt.Errorf("package %s: architecture %q is not like amd64", p.Name, p.Architecture)
 	}
+	return nil
+}
+
+// DebianPackage is a package in a repository, as far as it matters what one gets by asking for it.
+type DebianPackage struct {
+	Name, Version, Architecture string
+	// Filename is relative to the repository. SHA256 is in hexadecimal, of the depot's own bytes: apt installs no other.
+	Filename, SHA256 string
+	// Depends and PreDepends are as the package has them, unread: few of many are ever asked for.
+	Depends, PreDepends string
+
+	provides string
+	number   version.Version
+}
+
+// PackageIndex is what a flat Debian repository lists.
+type PackageIndex struct {
+	packages map[string][]*DebianPackage
+	provided map[string][]provision
+}
+
+// provision is another name under which a package can be asked for.
+type provision struct {
+	by      *DebianPackage
+	version *version.Version // nil: of no version in particular
+}
+
+// maxIndexLine bounds a line of an index in bytes; some packages provide a thousand names.
+const maxIndexLine = 1 << 20
+
+// ParsePackages reads an index. What apt would not install is passed over: a package without a version, a place or a SHA-256.
+func ParsePackages(index io.Reader) (*PackageIndex, error) {
+	x := &PackageIndex{packages: map[string][]*DebianPackage{}, provided: map[string][]provision{}}
+	stanza, key := map[string]string{}, ""
 	lines := bufio.NewScanner(index)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, maxIndexLine)
 	for lines.Scan() {
-		switch key, value, _ := strings.Cut(lines.Text(), ":"); {
-		case lines.Text() == "":
-			add()
-		case key == "Package":
-			name = strings.TrimSpace(value)
-		case key == "Version":
-			version = strings.TrimSpace(value)
+		line := lines.Text()
+		switch {
+		case strings.TrimSpace(line) == "":
+			x.add(stanza)
+			clear(stanza)
+			key = ""
+		case line[0] == ' ' || line[0] == '\t': // the field goes on
+			if wantedFields[key] {
+				stanza[key] += line
+			}
+		default:
+			name, value, _ := strings.Cut(line, ":")
+			if key = strings.ToLower(name); wantedFields[key] {
+				stanza[key] = strings.TrimSpace(value)
+			}
 		}
 	}
-	add()
-	return found, lines.Err()
+	x.add(stanza)
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("index of packages: %w", err)
+	}
+	return x, nil
+}
+
+var wantedFields = map[string]bool{
+	"package": true, "version": true, "architecture": true, "filename": true, "sha256": true, "depends": true, "pre-depends": true, "provides": true,
+}
+
+func (x *PackageIndex) add(stanza map[string]string) {
+	number, err := version.Parse(stanza["version"])
+	if err != nil || stanza["package"] == "" || stanza["filename"] == "" || !sha256Pattern.MatchString(stanza["sha256"]) {
+		return
+	}
+	p := &DebianPackage{
+		Name: stanza["package"], Version: stanza["version"], Architecture: stanza["architecture"], Filename: stanza["filename"], SHA256: stanza["sha256"],
+		Depends: stanza["depends"], PreDepends: stanza["pre-depends"], provides: stanza["provides"], number: number,
+	}
+	x.packages[p.Name] = append(x.packages[p.Name], p)
+	for _, r := range relations(p.provides) {
+		for _, other := range r.alternatives {
+			also := provision{by: p}
+			if v := other.Version; v != nil && v.Operator == "=" {
+				if number, err := version.Parse(v.Number); err == nil {
+					also.version = &number
+				}
+			}
+			x.provided[other.Name] = append(x.provided[other.Name], also)
+		}
+	}
+}
+
+// relation is one thing that a package needs, in its own words and as alternatives.
+type relation struct {
+	text         string
+	alternatives []dependency.Possibility
+}
+
+// maxRelation bounds the text of one relation in bytes: the library takes the square of a name's length.
+const maxRelation = 4 << 10
+
+// relations splits a field such as Depends. What cannot be read has no alternatives, so nothing meets it.
+func relations(field string) []relation {
+	var all []relation
+	for text := range strings.SplitSeq(field, ",") {
+		r := relation{text: strings.Join(strings.Fields(text), " ")}
+		if r.text == "" {
+			continue
+		}
+		if len(r.text) <= maxRelation {
+			if read, err := dependency.Parse(r.text); err == nil {
+				r.alternatives = read.GetAllPossibilities()
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }

@@ -48,22 +48,34 @@ func (m Missing) Full(depot string) string {
 		m.line(&b, "file", f.Path, f.identity())
 	}
 	for _, p := range m.Packages {
-		m.line(&b, "package", strings.TrimSpace(p.Name+" "+p.Version), "")
+		m.line(&b, "package", p.String(), p.System)
 	}
-	if len(m.Images)+len(m.Files) == 0 {
-		fmt.Fprintf(&b, "\nPut the packages into the package source below %s/files.\n", depot)
-		return b.String()
+	wanted, _ := json.Marshal(m.List) // cannot fail: strings and numbers
+	systems := ""
+	for _, system := range m.Systems() {
+		systems += " --system " + system
 	}
-	wanted, _ := json.Marshal(List{Images: m.Images, Files: m.Files}) // cannot fail: strings and numbers
 	fmt.Fprintf(&b, `
 Where there is Internet, pack them; carry missing.tar here; then import it and try again:
   cat >missing.json <<'END'
 %s
 END
-  kubectl bpa bundle create --list missing.json --output missing.tar
+  kubectl bpa bundle create --list missing.json%s --output missing.tar
   kubectl bpa bundle import missing.tar --depot %s
-`, wanted, depot)
+`, wanted, systems, depot)
 	return b.String()
+}
+
+// Notes are what a person should know although nothing is missing by it.
+func (m Missing) Notes() []string {
+	var notes []string
+	if len(m.Elsewhere) > 0 {
+		notes = append(notes, fmt.Sprintf("it has no OS packages for %s, so nodes use their own sources", strings.Join(m.Elsewhere, ", ")))
+	}
+	if len(m.Unresolved) > 0 {
+		notes = append(notes, fmt.Sprintf("%s of OS packages must be on the nodes already", count(len(m.Unresolved), "dependency")))
+	}
+	return notes
 }
 
 func (m Missing) line(b *strings.Builder, kind, name, identity string) {
@@ -92,7 +104,7 @@ func (m Missing) names() []string {
 		names = append(names, parts[len(parts)-1])
 	}
 	for _, p := range m.Packages {
-		names = append(names, p.Name)
+		names = append(names, p.String())
 	}
 	return names
 }
@@ -100,6 +112,9 @@ func (m Missing) names() []string {
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		what = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

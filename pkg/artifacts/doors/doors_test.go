@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
@@ -52,7 +53,7 @@ func TestLook(t *testing.T) {
 		Images: map[artifacts.Place]string{
 			{Repository: "kube-proxy", Tag: "v1.35.4"}: digest.String(), {Repository: "kube-proxy", Digest: digest.String()}: digest.String(),
 		},
-		Files: map[string]artifacts.FileState{"dl.k8s.io/kubelet": {SHA256: sum, Size: 7}},
+		Files: map[string]artifacts.FileState{"dl.k8s.io/kubelet": {SHA256: sum, Size: 7}}, Packages: map[string]*artifacts.PackageIndex{},
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("Look (-want +got):\n%s", diff)
@@ -65,19 +66,24 @@ func TestLookAtPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := artifacts.List{Packages: []artifacts.Package{{Name: "socat"}, {Name: "curl"}}}
+	list := artifacts.List{Packages: []artifacts.Package{{Name: "socat", System: "debian-12"}, {Name: "curl", System: "debian-12"}, {Name: "curl", System: "rocky-9.5"}}}
 	for _, tc := range []struct {
-		index string // none: no package source
-		want  []artifacts.Package
-	}{{"", nil}, {"Package: socat\nVersion: 1\n", []artifacts.Package{{Name: "curl"}}}} {
+		index     string // none: no package source
+		want      []artifacts.Package
+		elsewhere []string
+	}{
+		{"", nil, []string{"debian-12", "rocky-9.5"}},
+		{"Package: socat\nVersion: 1\nFilename: ./socat.deb\nSHA256: " + depottest.Sum(nil) + "\n", list.Packages[1:2], []string{"rocky-9.5"}},
+	} {
 		if tc.index != "" {
-			site.Put(t, artifacts.PackageIndex, []byte(tc.index))
+			site.Put(t, artifacts.IndexPath("debian-12"), []byte(tc.index))
 		}
 		have, err := to.Look(t.Context(), list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tc.want, artifacts.Compare(list, have).Packages); diff != "" {
+		got := artifacts.Compare(list, have)
+		if diff := cmp.Diff(artifacts.Missing{List: artifacts.List{Packages: tc.want}, Elsewhere: tc.elsewhere}, got, cmpopts.IgnoreFields(got, "Why", "Of")); diff != "" {
 			t.Errorf("with %q (-want +got):\n%s", tc.index, diff)
 		}
 	}

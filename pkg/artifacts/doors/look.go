@@ -19,7 +19,7 @@ const looks = 16
 
 // Look asks the depot for everything that is on the list, by digest.
 func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, error) {
-	have := artifacts.Have{Images: map[artifacts.Place]string{}, Files: map[string]artifacts.FileState{}}
+	have := artifacts.Have{Images: map[artifacts.Place]string{}, Files: map[string]artifacts.FileState{}, Packages: map[string]*artifacts.PackageIndex{}}
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(looks)
@@ -51,13 +51,16 @@ func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, 
 			return nil
 		})
 	}
-	if len(list.Packages) > 0 {
-		g.Go(func() (err error) {
-			packages, err := d.packages(ctx)
+	for _, system := range list.Systems() {
+		g.Go(func() error {
+			index, err := d.packages(ctx, system)
+			if err != nil || index == nil {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			have.Packages = packages
-			return err
+			have.Packages[system] = index
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -66,19 +69,20 @@ func (d *Depot) Look(ctx context.Context, list artifacts.List) (artifacts.Have, 
 	return have, nil
 }
 
-// packages reads the index of the depot's package source; nil if there is none.
-func (d *Depot) packages(ctx context.Context) (map[string][]string, error) {
-	if _, there, err := d.FileState(ctx, artifacts.PackageIndex, false); err != nil || !there {
+// packages reads the index of the depot's package source for a system; nil if there is none.
+func (d *Depot) packages(ctx context.Context, system string) (*artifacts.PackageIndex, error) {
+	path := artifacts.IndexPath(system)
+	if _, there, err := d.FileState(ctx, path, false); err != nil || !there {
 		return nil, err
 	}
-	body, _, err := d.GetFile(ctx, artifacts.PackageIndex)
+	body, _, err := d.GetFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
 	found, err := artifacts.ParsePackages(body)
 	if err != nil {
-		return nil, fmt.Errorf("file %s: %w", artifacts.PackageIndex, err)
+		return nil, fmt.Errorf("file %s: %w", path, err)
 	}
 	return found, nil
 }

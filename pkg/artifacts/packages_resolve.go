@@ -1,0 +1,114 @@
+package artifacts
+
+import (
+	"maps"
+	"slices"
+
+	"pault.ag/go/debian/dependency"
+	"pault.ag/go/debian/version"
+)
+
+// everywhere is the architecture of packages that run on any.
+const everywhere = "all"
+
+// Resolve looks for packages and for all that they depend on. Held is what was found, sorted; missing is what was asked for and is not there;
+// unresolved is what something held depends on and the index lacks, such as "libc6 (>= 2.34), which jq needs". That is no fault by itself: a
+// repository like this need not have what every system has, and it does not say what that is.
+func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing []Package, unresolved []string) {
+	r := resolution{index: x, seen: map[visit]bool{}, held: map[*DebianPackage]bool{}, unresolved: map[string]bool{}}
+	for _, p := range wanted {
+		found := x.find(asked(p), p.Architecture)
+		if found == nil {
+			missing = append(missing, p)
+			continue
+		}
+		r.follow(found, p.Architecture)
+	}
+	for p := range r.held {
+		held = append(held, *p)
+	}
+	slices.SortFunc(held, func(a, b DebianPackage) int { return slices.Compare(a.key(), b.key()) })
+	return held, missing, slices.Sorted(maps.Keys(r.unresolved))
+}
+
+func (p DebianPackage) key() []string { return []string{p.Name, p.Version, p.Architecture, p.Filename} }
+
+// asked is a package of a list as a dependency.
+func asked(p Package) dependency.Possibility {
+	is := dependency.Possibility{Name: p.Name}
+	if p.Version != "" {
+		is.Version = &dependency.VersionRelation{Operator: "=", Number: p.Version}
+	}
+	return is
+}
+
+// resolution is one walk over what depends on what.
+type resolution struct {
+	index      *PackageIndex
+	seen       map[visit]bool
+	held       map[*DebianPackage]bool
+	unresolved map[string]bool
+}
+
+// visit is a package on a node of an architecture: one for all architectures may need others for each.
+type visit struct {
+	*DebianPackage
+	architecture string
+}
+
+// follow goes on with a list of its own, since chains of dependencies have any length.
+func (r *resolution) follow(first *DebianPackage, architecture string) {
+	for open := []visit{{first, architecture}}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		if r.seen[at] {
+			continue
+		}
+		r.seen[at], r.held[at.DebianPackage] = true, true
+		if at.architecture == "" && at.Architecture != everywhere {
+			at.architecture = at.Architecture
+		}
+		for _, need := range append(relations(at.PreDepends), relations(at.Depends)...) {
+			if met := r.index.first(need.alternatives, at.architecture); met != nil {
+				open = append(open, visit{met, at.architecture})
+			} else {
+				r.unresolved[need.text+", which "+at.Name+" needs"] = true
+			}
+		}
+	}
+}
+
+// first is what meets the first alternative that anything meets, as apt prefers it.
+func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture string) *DebianPackage {
+	for _, a := range alternatives {
+		if found := x.find(a, architecture); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// find is the newest package that meets a dependency on a node of an architecture (empty: of any), by its own name before others that
+// provide it; nil: there is none. A qualifier such as python3:any does not matter where nodes have one architecture.
+func (x *PackageIndex) find(need dependency.Possibility, architecture string) *DebianPackage {
+	var best *DebianPackage
+	consider := func(p *DebianPackage, v *version.Version) {
+		fits := architecture == "" || p.Architecture == everywhere || p.Architecture == architecture
+		if need.Version != nil && (v == nil || !need.Version.SatisfiedBy(*v)) {
+			fits = false
+		}
+		if fits && (best == nil || version.Compare(p.number, best.number) > 0) {
+			best = p
+		}
+	}
+	for _, p := range x.packages[need.Name] {
+		consider(p, &p.number)
+	}
+	if best != nil {
+		return best
+	}
+	for _, p := range x.provided[need.Name] {
+		consider(p.by, p.version)
+	}
+	return best
+}
