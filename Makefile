@@ -74,7 +74,7 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	$(call debian,gnutls-cli,gnutls-bin)
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
-	$(call debian,python3,python3-minimal)
+	$(call debian,python3,python3)
 	go test ./test/integration/... -tags integration -count=1 -timeout 25m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./pkg/depot/tlscert ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
 e2e: up plugin ## User stories with failures, on lab machines
