@@ -13,9 +13,10 @@ import (
 func newBundle(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
-		Short: "Bring images and files to a site without Internet",
-		Long: `Bring images and files to a site without Internet: pack them into one file
-where there is Internet, carry it to the site, import it into the depot there.
+		Short: "Bring images, files and OS packages to a site without Internet",
+		Long: `Bring images, files and OS packages to a site without Internet: pack them into
+one file where there is Internet, carry it to the site, import it into the depot
+there.
 
 A bundle is an OCI image layout in a tar, so skopeo, crane and oras read it too.
 Without this program, curl does what import does for a file, and skopeo for an

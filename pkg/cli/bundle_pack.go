@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/bundle"
+)
+
+// packing are the flags of create and export.
+func (o *bundleOptions) packing(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&o.lists, "list", nil, "file with a list of what to pack, JSON; - is stdin")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&o.split, "split", "", "write parts of at most this size, such as 2GiB: FILE.000, FILE.001 ..., and FILE.parts.json")
+	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "what to take of images for several platforms, such as linux/amd64 (default all, which keeps upstream's digests)")
+	o.packages.add(cmd)
+}
+
+// form is how a bundle is written.
+type form struct {
+	output    string
+	limit     int64
+	platforms []v1.Platform
+}
+
+func (o bundleOptions) form() (f form, err error) {
+	f.output = o.output
+	if o.output == "" {
+		return f, usageError(errors.New("--output is missing: the file to write"))
+	}
+	if f.limit, err = size(o.split); err != nil {
+		return f, err
+	}
+	f.platforms, err = parsePlatforms(o.platforms)
+	return f, err
+}
+
+// pack writes the bundle, whole or not at all.
+func (s *session) pack(ctx context.Context, f form, list artifacts.List, from carry.Source) error {
+	out := bundle.NewOutput(f.output, f.limit)
+	defer out.Discard()
+	if err := bundle.Create(ctx, list, from, out, bundle.CreateOptions{Platforms: f.platforms, Log: s.ErrOut}); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return fmt.Errorf("write the bundle: %w", err)
+	}
+	_, err := fmt.Fprintf(s.Out, "wrote %s\n", strings.Join(out.Files(), " "))
+	return err
+}
+
+// size reads a number of bytes such as 2GiB or 700M.
+func size(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	q, err := resource.ParseQuantity(strings.TrimSuffix(text, "B"))
+	if err != nil || q.Value() < 1<<10 {
+		return 0, usageError(fmt.Errorf("--split %q is no size such as 2GiB, of at least 1 KiB", text))
+	}
+	return q.Value(), nil
+}
+
+func parsePlatforms(texts []string) (all []v1.Platform, err error) {
+	for _, text := range texts {
+		p, err := v1.ParsePlatform(text)
+		if err != nil {
+			return nil, usageError(fmt.Errorf("--platform %q: %w", text, err))
+		}
+		all = append(all, *p)
+	}
+	return all, nil
+}
