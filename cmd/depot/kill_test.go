@@ -167,7 +167,11 @@ func (l *ledger) send(ctx context.Context, address string, u *upload, r *rand.Ra
 func (l *ledger) resume(ctx context.Context, address string, u *upload, r *rand.Rand) error {
 	for u.offset < len(u.content) {
 		piece := min(1+r.IntN(100_000), len(u.content)-u.offset)
-		if err := ask(ctx, http.MethodPatch, "http://"+address+u.path, bytes.NewReader(u.content[u.offset:u.offset+piece]), http.StatusNoContent, "Upload-Offset", strconv.Itoa(u.offset)); err != nil {
+		err := ask(ctx, http.MethodPatch, "http://"+address+u.path, bytes.NewReader(u.content[u.offset:u.offset+piece]), http.StatusNoContent, "Upload-Offset", strconv.Itoa(u.offset))
+		if errors.Is(err, errBusy) {
+			continue // it is being recovered
+		}
+		if err != nil {
 			return err
 		}
 		u.offset += piece
@@ -187,6 +191,9 @@ func (l *ledger) done(u *upload) {
 	delete(l.open, u.path)
 }
 
+// errBusy is an answer that asks to try again.
+var errBusy = errors.New("503")
+
 func ask(ctx context.Context, method, url string, body io.Reader, want int, header ...string) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -203,6 +210,9 @@ func ask(ctx context.Context, method, url string, body io.Reader, want int, head
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
+	}
+	if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "" {
+		return errBusy
 	}
 	if resp.StatusCode != want {
 		return fmt.Errorf("%s %s = %d %s", method, url, resp.StatusCode, text)
@@ -245,6 +255,10 @@ func (l *ledger) verifyOpen(t *testing.T, address, path string, u *upload) {
 	}
 	u.offset = offset
 	got, status := fetch(t, "http://"+address+path+"/content")
+	for deadline := time.Now().Add(time.Minute); status == http.StatusNotFound && offset == len(u.content) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond) // between two questions: it is being recovered
+		got, status = fetch(t, "http://"+address+path+"/content")
+	}
 	whole := fmt.Sprintf("%x", sha256.Sum256(u.content))
 	switch {
 	case status == http.StatusNotFound && offset < len(u.content):

@@ -57,6 +57,8 @@ type options struct {
 	stall  time.Duration
 	limits limits.Limits
 	s3     *bucket.At
+	// importer is for tests; nil is the real one.
+	importer uploads.Importer
 }
 
 // Option changes how a Depot behaves.
@@ -75,8 +77,8 @@ func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l
 // and what can be computed again stay in the directory.
 func WithS3(at bucket.At) Option { return func(o *options) { o.s3 = &at } }
 
-// New opens the store in dir, makes the folders that are missing, and finishes
-// what a crash has interrupted.
+// New opens the store in dir, makes the folders that are missing, and begins to
+// finish what a crash has interrupted. It does not wait for the end of that.
 func New(dir string, opts ...Option) (*Depot, error) {
 	o := options{log: slog.Default(), stall: defaultStall}
 	for _, opt := range opts {
@@ -101,7 +103,7 @@ func (d *Depot) open(dir string, o options) error {
 		return err
 	}
 	d.handler = logged(o.log, bounded(o.stall, d.routes(v1, o.log)))
-	d.keepTidy(o)
+	d.work(o)
 	return nil
 }
 
@@ -142,33 +144,39 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 		return err
 	}
 	d.gate = limits.NewGate(o.limits, &limits.StorageMeter{Driver: d.store.Driver, Path: store.BlobsPath, Dir: d.store.Dir()})
-	d.uploads = uploads.New(d.store, d.gate, &archive.Importer{Store: d.store, Gate: d.gate}, o.log)
-	return d.uploads.Recover(ctx)
+	if o.importer == nil {
+		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
+	}
+	d.uploads = uploads.New(d.store, d.gate, o.importer, o.log)
+	return d.uploads.Inherit(ctx)
 }
 
 // tidyPause is how often abandoned uploads are looked for.
 const tidyPause = 10 * time.Minute
 
-func (d *Depot) keepTidy(o options) {
-	if o.limits.Expiry <= 0 {
-		return
-	}
+// work begins what goes on beside the requests.
+func (d *Depot) work(o options) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.stop = cancel
-	d.done.Go(func() {
-		tick := time.NewTicker(min(tidyPause, o.limits.Expiry))
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if err := d.uploads.Expire(ctx); err != nil && ctx.Err() == nil {
-				o.log.Error("abandoned uploads cannot be removed", "error", err)
-			}
+	d.done.Go(func() { d.uploads.Recover(ctx) })
+	if o.limits.Expiry > 0 {
+		d.done.Go(func() { d.keepTidy(ctx, o) })
+	}
+}
+
+func (d *Depot) keepTidy(ctx context.Context, o options) {
+	tick := time.NewTicker(min(tidyPause, o.limits.Expiry))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
-	})
+		if err := d.uploads.Expire(ctx); err != nil && ctx.Err() == nil {
+			o.log.Error("abandoned uploads cannot be removed", "error", err)
+		}
+	}
 }
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {

@@ -43,6 +43,8 @@ func statusOf(err error) int {
 		return http.StatusUnprocessableEntity
 	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted), errors.Is(err, uploads.ErrLocked):
 		return http.StatusConflict
+	case errors.Is(err, uploads.ErrRecovering):
+		return http.StatusServiceUnavailable
 	case errors.Is(err, uploads.ErrNotFound), errors.Is(err, status.ErrNotFound):
 		return http.StatusNotFound
 	case errors.Is(err, uploads.ErrBody):
@@ -50,6 +52,9 @@ func statusOf(err error) int {
 	}
 	return http.StatusInternalServerError
 }
+
+// retryAfter is when it is worth to ask again, in seconds.
+const retryAfter = "10"
 
 // formError is a request that is not what it should be.
 type formError struct {
@@ -77,6 +82,9 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusInternalServerError {
 		a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	text := detail(code, err)
 	a.refuse(w, r, code, text)
 }
@@ -103,7 +111,11 @@ func (a *api) tusError(err error) error {
 	if code == http.StatusInternalServerError {
 		a.log.Error("upload failed", "error", err)
 	}
-	return handler.NewError("ERR_DEPOT", detail(code, err), code)
+	answer := handler.NewError("ERR_DEPOT", detail(code, err), code)
+	if code == http.StatusServiceUnavailable {
+		answer.HTTPResponse.Header["Retry-After"] = retryAfter
+	}
+	return answer
 }
 
 // detail is what a client learns. Of the depot's own faults that is what it

@@ -51,8 +51,9 @@ type contract struct {
 	router routers.Router
 	disk   *disk
 	// dir is where the store is.
-	dir  string
-	seen map[string]bool
+	dir     string
+	seen    map[string]bool
+	uploads *uploads.Service
 }
 
 func newContract(t *testing.T) *contract {
@@ -64,7 +65,8 @@ func newContract(t *testing.T) *contract {
 	log := slog.New(slog.DiscardHandler)
 	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}}
 	gate := limits.NewGate(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
-	handler, err := rest.New(uploads.New(s, gate, full{}, log), status.New(s), gate, time.Minute, log)
+	c.uploads = uploads.New(s, gate, full{}, log)
+	handler, err := rest.New(c.uploads, status.New(s), gate, time.Minute, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,6 +173,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 	c.resumable()
 	c.statuses()
 	c.limits()
+	c.recovering()
 
 	var seen []string
 	for s := range c.seen {
@@ -321,4 +324,37 @@ func (c *contract) limits() {
 	c.do(201, "POST", kind, record("open-2", 2), inJSON...)
 	c.do(503, "POST", kind, record("open-3", 2), inJSON...)
 	c.do(503, "PUT", kind+"/open-3/content", "ab")
+}
+
+// recovering is what there is between a restart and the end of the recovery.
+func (c *contract) recovering() {
+	c.t.Helper()
+	c.do(204, "DELETE", kind+"/open-1", "")
+	c.do(204, "DELETE", kind+"/open-2", "")
+	upload := c.tusCreate("left", "", "4")
+	left := kind + "/left"
+	tus := []string{"Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream"}
+	if err := c.uploads.Inherit(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.do(200, "GET", left, "")
+	if got := c.do(200, "HEAD", left, "").Header.Get("Upload-Offset"); got != "0" {
+		c.t.Errorf("Upload-Offset = %q", got)
+	}
+	for _, r := range []*http.Response{
+		c.do(503, "PATCH", left, "abcd", "Upload-Offset", "0"),
+		c.do(503, "PUT", left, record("left", 4), inJSON...),
+		c.do(503, "PUT", left+"/content", "abcd"),
+		c.do(503, "DELETE", left, ""),
+		c.do(503, "POST", kind, record("left", 4), inJSON...),
+		c.do(503, "HEAD", upload, ""),
+		c.do(503, "PATCH", upload, "abcd", tus...),
+		c.do(503, "DELETE", upload, "", tus...),
+	} {
+		if r.Header.Get("Retry-After") == "" {
+			c.t.Errorf("%s %s does not say when to try again", r.Request.Method, r.Request.URL.Path)
+		}
+	}
+	c.uploads.Recover(c.t.Context())
+	c.do(204, "PATCH", upload, "abcd", tus...)
 }

@@ -77,6 +77,10 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+	if a.uploads.Recovering(ref) {
+		a.fail(w, r, uploads.ErrRecovering)
+		return
+	}
 	// The handler's lock breaks off the request that sends, as tus clients want
 	// after a lost connection; who does not know the upload's id may not do that.
 	if r.Method != http.MethodOptions {

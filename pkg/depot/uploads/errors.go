@@ -13,6 +13,8 @@ var (
 	// ErrInterrupted ends a request whose upload somebody else continues.
 	ErrInterrupted = errors.New("another request continues this upload")
 	ErrLocked      = errors.New("another request works on this artifact: try again")
+	// ErrRecovering keeps everybody off an upload that an earlier process left.
+	ErrRecovering = errors.New("the depot was restarted and is finishing this upload: try again in some seconds")
 	// ErrBody marks what went wrong with reading from the client.
 	ErrBody = errors.New("the request's body ended early")
 )

@@ -25,7 +25,10 @@ const annotationUpload = "org.akraino.bpa.upload"
 // Finish checks an upload that has all its bytes and makes it visible. It may
 // be repeated after a crash at any point.
 func (s *Service) Finish(ctx context.Context, p Pending) (artifact.Record, error) {
-	ctx = context.WithoutCancel(ctx) // the bytes are here; who sent them may go
+	return s.finish(context.WithoutCancel(ctx), p) // the bytes are here; who sent them may go
+}
+
+func (s *Service) finish(ctx context.Context, p Pending) (artifact.Record, error) {
 	ref := p.Record.Ref()
 	if p.Digest == "" {
 		var err error
@@ -38,8 +41,7 @@ func (s *Service) Finish(ctx context.Context, p Pending) (artifact.Record, error
 	}
 	s.gate.Keep(key(ref), 0, 0) // it is a blob now, and measured as such
 	rec, err := s.publish(ctx, p)
-	var refused interface{ Refused() }
-	if errors.As(err, &refused) {
+	if isRefused(ctx, err) {
 		err = errors.Join(err, s.discard(ctx, p))
 	}
 	if err != nil {
@@ -65,7 +67,11 @@ func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, erro
 	rec, ref := p.Record, p.Record.Ref()
 	if ref.Kind == artifact.ContainerImages && s.importer != nil {
 		images, err := s.importer.Import(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
-			return s.store.Open(ctx, artifact.Staging, p.Digest)
+			f, err := s.store.Open(ctx, artifact.Staging, p.Digest)
+			if err != nil {
+				return nil, err
+			}
+			return stoppable{f, ctx}, nil
 		})
 		if err != nil {
 			return rec, fmt.Errorf("import images of %s: %w", ref, err)

@@ -25,6 +25,9 @@ func newLocks() locks { return locks{memorylocker.New(), &sync.Map{}} }
 // the lock is asked by its interrupt to let go; how long we wait for that is
 // ctx's matter.
 func (s *Service) Lock(ctx context.Context, ref artifact.Ref, interrupt func()) (unlock func(), err error) {
+	if s.Recovering(ref) {
+		return nil, ErrRecovering
+	}
 	lock, err := s.locks.of(key(ref))
 	if err != nil {
 		return nil, err
@@ -47,7 +50,7 @@ func (s *Service) NewLock(id string) (handler.Lock, error) {
 // busy says whether somebody works on an artifact, without asking them to stop.
 func (s *Service) busy(ref artifact.Ref) bool {
 	_, held := s.locks.held.Load(key(ref))
-	return held
+	return held || s.Recovering(ref)
 }
 
 func (l locks) of(key string) (handler.Lock, error) {

@@ -35,9 +35,7 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 	if err := s.store.Driver.PutContent(t.Context(), bad, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Recover(t.Context()); err != nil {
-		t.Error(err)
-	}
+	recovered(t, s)
 	wantWhole(t, s)
 	if err := s.List(t.Context(), "", "", "", func(artifact.Record) error { return nil }, func(_ artifact.Ref, err error) error { return err }); err != nil {
 		t.Error(err)
@@ -61,9 +59,7 @@ func TestAnUploadInOneRequestEndsWithItsProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.StorageMeter{Dir: s.store.Dir()}), nil, s.log)
-	if err := again.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	recovered(t, again)
 	if _, err := again.CreateWhole(t.Context(), rec); err != nil {
 		t.Errorf("the second try: %v", err)
 	}

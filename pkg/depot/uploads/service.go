@@ -19,7 +19,8 @@ type Importer interface {
 	Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
 }
 
-// Service keeps artifacts. Make it with New and call Recover before use.
+// Service keeps artifacts. Make it with New and call Inherit before use, and
+// Recover some time.
 type Service struct {
 	store    *store.Store
 	gate     *limits.Gate
@@ -28,8 +29,9 @@ type Service struct {
 	now      func() time.Time
 	// segment is how many bytes come between two points at which an upload is
 	// durable and its hash is kept.
-	segment int64
-	locks   locks
+	segment   int64
+	locks     locks
+	inherited inherited
 }
 
 // segmentSize bounds what has to be read again after a crash.
@@ -195,32 +197,4 @@ func (s *Service) Delete(ctx context.Context, ref artifact.Ref) error {
 		return fmt.Errorf("%s: %w", ref, ErrNotFound)
 	}
 	return err
-}
-
-// Recover finishes what a crash has interrupted and counts what is open.
-func (s *Service) Recover(ctx context.Context) error {
-	return s.eachPending(ctx, func(p Pending) error {
-		ref := p.Record.Ref()
-		offset, err := s.offset(ctx, p)
-		if err != nil && !store.IsAbsent(err) {
-			return fmt.Errorf("upload of %s: %w", ref, err)
-		}
-		if err != nil { // its bytes were purged
-			s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
-			return s.Abort(ctx, p)
-		}
-		if p.Whole && offset < p.Record.ImageLength {
-			s.log.Warn("an upload in one request was cut off and is dropped", "artifact", ref.String())
-			return s.Abort(ctx, p)
-		}
-		s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-offset)
-		if offset < p.Record.ImageLength {
-			return nil
-		}
-		if _, err := s.Finish(ctx, p); err != nil {
-			// Not fatal: the store works, and the answer is for whoever asks next.
-			s.log.Error("an upload cannot be finished", "artifact", ref.String(), "error", err)
-		}
-		return nil
-	})
 }

@@ -93,9 +93,7 @@ func TestRecoverFinishesFromEveryStep(t *testing.T) {
 			}
 			again := New(s.store, s.gate, nil, s.log)
 			for range 2 {
-				if err := again.Recover(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				recovered(t, again)
 				wantWhole(t, again)
 			}
 		})
@@ -106,9 +104,7 @@ func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	s := newService(t, limits.Limits{MaxOpen: 1})
 	p := begun(t, s, content[:5])
 	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.StorageMeter{Dir: s.store.Dir()}), nil, s.log)
-	if err := again.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	recovered(t, again)
 	if err := again.gate.Reserve("another", 1); err == nil {
 		t.Error("an upload that is open was not counted after a restart")
 	}
@@ -118,9 +114,7 @@ func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	if err := s.store.Abort(t.Context(), artifact.Staging, p.Writer); err != nil { // as the registry's purge does
 		t.Fatal(err)
 	}
-	if err := again.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	recovered(t, again)
 	if _, err := again.Open(t.Context(), image); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an upload without bytes is open: %v", err)
 	}
@@ -205,4 +199,13 @@ func TestLockAsksItsHolderToLetGo(t *testing.T) {
 	if _, err := s.Lock(gone, image, func() {}); !errors.Is(err, ErrLocked) {
 		t.Errorf("a lock that nobody lets go = %v, want %v", err, ErrLocked)
 	}
+}
+
+// recovered is what a start does.
+func recovered(t *testing.T, s *Service) {
+	t.Helper()
+	if err := s.Inherit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Recover(t.Context())
 }

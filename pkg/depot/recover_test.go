@@ -1,0 +1,135 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// failing takes no archive.
+type failing struct{}
+
+func (failing) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return nil, errors.New("no room")
+}
+
+// hanging works on an archive until it is told to go on, or ctx ends.
+type hanging struct{ begun, on chan struct{} }
+
+func (h hanging) Import(ctx context.Context, _ string, _ int64, _ func() (io.ReadSeekCloser, error)) ([]string, error) {
+	close(h.begun)
+	select {
+	case <-h.on:
+		return []string{"a:v1"}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func opened(t *testing.T, dir string, opts ...Option) *Depot {
+	t.Helper()
+	d, err := New(dir, append(opts, WithLogger(slog.New(slog.DiscardHandler)))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// tell asks a depot and returns its answer.
+func tell(t *testing.T, d *Depot, want int, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	if w.Code != want {
+		t.Fatalf("%s %s = %d %s, want %d", method, path, w.Code, w.Body, want)
+	}
+	return w
+}
+
+// leftArchive is a depot's directory with a blob, and an archive that has all
+// its bytes and was never finished.
+func leftArchive(t *testing.T) (dir, blob string) {
+	t.Helper()
+	dir = t.TempDir()
+	d := opened(t, dir, func(o *options) { o.importer = failing{} })
+	blob = "/v2/app/blobs/" + digest.FromString("a layer").String()
+	location := tell(t, d, http.StatusAccepted, "POST", "/v2/app/blobs/uploads/", "").Header().Get("Location")
+	tell(t, d, http.StatusCreated, "PUT", location+"&digest="+digest.FromString("a layer").String(), "a layer")
+	tell(t, d, http.StatusCreated, "POST", archives, `{"owner": "o", "image_name": "a", "image_length": 4}`, "Content-Type", "application/json")
+	tell(t, d, http.StatusInternalServerError, "PATCH", archives+"/a", "abcd", "Upload-Offset", "0")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, blob
+}
+
+const archives = "/v1/baremetalcluster/o/c/container_images"
+
+// ended waits for the end of a recovery.
+func ended(t *testing.T, d *Depot) {
+	t.Helper()
+	left := artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.ContainerImages, Name: "a"}
+	for deadline := time.Now().Add(20 * time.Second); d.uploads.Recovering(left); time.Sleep(time.Millisecond) { // between two questions
+		if time.Now().After(deadline) {
+			t.Fatal("the recovery does not end")
+		}
+	}
+}
+
+func TestWhatIsThereCanBePulledWhileARecoveryHangs(t *testing.T) {
+	dir, blob := leftArchive(t)
+	h := hanging{make(chan struct{}), make(chan struct{})}
+	d := opened(t, dir, func(o *options) { o.importer = h })
+	defer d.Close() //nolint:errcheck // the test has ended
+	<-h.begun
+	if got := tell(t, d, http.StatusOK, "GET", blob, "").Body.String(); got != "a layer" {
+		t.Errorf("pulled %q", got)
+	}
+	tell(t, d, http.StatusOK, "GET", "/readyz", "")
+	if got := tell(t, d, http.StatusOK, "GET", archives+"/a", ""); got.Header().Get("Upload-Offset") != "4" || !strings.Contains(got.Body.String(), `"upload_complete":false`) {
+		t.Errorf("the upload in recovery is %s at %s", got.Body, got.Header().Get("Upload-Offset"))
+	}
+	tell(t, d, http.StatusNotFound, "GET", archives+"/a/content", "")
+	if got := tell(t, d, http.StatusServiceUnavailable, "DELETE", archives+"/a", ""); !strings.Contains(got.Body.String(), "restarted") || got.Header().Get("Retry-After") == "" {
+		t.Errorf("a change meanwhile = %s %v", got.Body, got.Header())
+	}
+	tell(t, d, http.StatusCreated, "PUT", archives[:len(archives)-len("container_images")]+"os_images/b/content", "another")
+
+	close(h.on)
+	ended(t, d)
+	tell(t, d, http.StatusOK, "GET", archives+"/a/content", "")
+	tell(t, d, http.StatusNoContent, "DELETE", archives+"/a", "")
+}
+
+// A depot that is stopped does not wait for a recovery, which loses nothing.
+func TestAStopEndsARecoveryThatGoesOnAtTheNextStart(t *testing.T) {
+	dir, _ := leftArchive(t)
+	h := hanging{make(chan struct{}), make(chan struct{})}
+	d := opened(t, dir, func(o *options) { o.importer = h })
+	<-h.begun
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h = hanging{make(chan struct{}), make(chan struct{})}
+	d = opened(t, dir, func(o *options) { o.importer = h })
+	close(h.on)
+	ended(t, d)
+	tell(t, d, http.StatusOK, "GET", archives+"/a/content", "")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,160 @@
+package uploads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// recoverPause is how long a storage that failed is left alone.
+const recoverPause = 30 * time.Second
+
+// inherited are the uploads that an earlier process has left, until somebody
+// has looked at them. Nobody else may work on them before.
+type inherited struct {
+	mu sync.Mutex
+	// waiting is by the artifact's key.
+	waiting map[string]Pending
+}
+
+func (i *inherited) has(key string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, ok := i.waiting[key]
+	return ok
+}
+
+func (i *inherited) add(key string, p Pending) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.waiting == nil {
+		i.waiting = map[string]Pending{}
+	}
+	i.waiting[key] = p
+}
+
+func (i *inherited) remove(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.waiting, key)
+}
+
+func (i *inherited) all() []Pending {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := make([]Pending, 0, len(i.waiting))
+	for _, p := range i.waiting {
+		all = append(all, p)
+	}
+	return all
+}
+
+// Recovering says whether an upload is left from an earlier process and was
+// not looked at yet. It can be read, and not be changed.
+func (s *Service) Recovering(ref artifact.Ref) bool { return s.inherited.has(key(ref)) }
+
+// Inherit notes what an earlier process has left, and holds its room. It reads
+// a small note for each, and none of their bytes.
+func (s *Service) Inherit(ctx context.Context) error {
+	return s.eachPending(ctx, func(p Pending) error {
+		k := key(p.Record.Ref())
+		s.gate.Keep(k, p.Record.ImageLength, p.Record.ImageLength)
+		s.inherited.add(k, p)
+		return nil
+	})
+}
+
+// Recover finishes what Inherit has found, one after the other, and returns
+// when all is done or ctx ends. Meanwhile everything else can be used.
+func (s *Service) Recover(ctx context.Context) {
+	for {
+		for _, p := range s.inherited.all() {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := s.recover(ctx, p); err != nil && ctx.Err() == nil {
+				s.log.Error("an upload cannot be recovered now: it is tried again", "artifact", p.Record.Ref().String(), "error", err)
+			}
+		}
+		if len(s.inherited.all()) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(recoverPause):
+		}
+	}
+}
+
+// recover decides about one upload. It stays inherited if the storage fails.
+func (s *Service) recover(ctx context.Context, p Pending) error {
+	ref := p.Record.Ref()
+	lock, err := s.locks.of(key(ref))
+	if err != nil {
+		return err
+	}
+	if err := lock.Lock(ctx, func() {}); err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }() // a lock in memory cannot fail to open
+	if err := s.settle(ctx, p); err != nil {
+		return err
+	}
+	s.inherited.remove(key(ref))
+	return nil
+}
+
+func (s *Service) settle(ctx context.Context, p Pending) error {
+	ref := p.Record.Ref()
+	offset, err := s.offset(ctx, p)
+	if err != nil && !store.IsAbsent(err) {
+		return fmt.Errorf("upload of %s: %w", ref, err)
+	}
+	if err != nil { // its bytes were purged
+		s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
+		return s.Abort(ctx, p)
+	}
+	if p.Whole && offset < p.Record.ImageLength {
+		s.log.Warn("an upload in one request was cut off and is dropped", "artifact", ref.String())
+		return s.Abort(ctx, p)
+	}
+	s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-offset)
+	if offset < p.Record.ImageLength {
+		return nil
+	}
+	if _, err := s.finish(ctx, p); err != nil {
+		if ctx.Err() != nil {
+			return err // the next process goes on
+		}
+		// The store works, and the answer is for whoever asks next.
+		s.log.Error("an upload cannot be finished", "artifact", ref.String(), "error", err)
+	}
+	return nil
+}
+
+// stoppable ends reading with a context, which a file would not notice.
+type stoppable struct {
+	io.ReadSeekCloser
+	ctx context.Context //nolint:containedctx // it is what this type is for
+}
+
+func (r stoppable) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReadSeekCloser.Read(p)
+}
+
+// isRefused says whether an archive is to blame for an error, and not the end
+// of the process that made reading it fail.
+func isRefused(ctx context.Context, err error) bool {
+	var refused interface{ Refused() }
+	return ctx.Err() == nil && errors.As(err, &refused)
+}
