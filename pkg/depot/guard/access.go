@@ -30,7 +30,7 @@ const (
 const (
 	Get    = "get"
 	Create = "create"
-	Update = "update" // also: give a tag to an image, since that may take it from another
+	Update = "update" // also: give a tag to an image, which may take it from another; see judged
 	Delete = "delete"
 )
 

@@ -65,8 +65,11 @@ func denial(user User, a Access) string {
 		what += fmt.Sprintf(" %q", a.Name)
 	}
 	role, binding, where := "bpa-depot-writer", "clusterrolebinding", ""
-	if a.Verb == Get {
+	switch {
+	case a.Verb == Get:
 		role = "bpa-depot-reader"
+	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // it is enough to bring what is not there
+		role = "bpa-depot-seeder"
 	}
 	if a.Namespace != "" {
 		what += " in namespace " + a.Namespace

@@ -104,7 +104,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, token string) bool
 		return false
 	}
 	for _, access := range all {
-		allowed, err := g.reviewer.Authorize(r.Context(), user, access)
+		access, allowed, err := g.judged(r, user, access)
 		if err != nil {
 			g.fail(w, r, err)
 			return false
