@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/distribution/distribution/v3"
 	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // the forms of manifests
@@ -45,14 +44,14 @@ type Freed struct {
 
 // Collect frees what neither a tag nor keep refers to. A dry run only counts.
 func Collect(ctx context.Context, s *store.Store, keep Keeper, dry bool) (Freed, error) {
-	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}}
+	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}, waiting: map[digest.Digest]bool{}}
 	// An upload that waits to be published is a blob already.
 	waiting, err := uploads.Received(ctx, s)
 	if err != nil {
 		return c.freed, err
 	}
 	for _, d := range waiting {
-		c.used[d] = true
+		c.used[d], c.waiting[d] = true, true
 	}
 	if err := c.mark(ctx); err != nil {
 		return c.freed, err
@@ -68,7 +67,9 @@ type collector struct {
 	keep  Keeper
 	dry   bool
 	used  map[digest.Digest]bool
-	freed Freed
+	// waiting are uploads that the next start publishes.
+	waiting map[digest.Digest]bool
+	freed   Freed
 }
 
 func (c *collector) mark(ctx context.Context) error {
@@ -102,7 +103,7 @@ func (c *collector) repository(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.revisions(ctx, name)
+	all, err := c.store.Revisions(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -113,6 +114,9 @@ func (c *collector) repository(ctx context.Context, name string) error {
 				return err
 			}
 		}
+	}
+	if err := c.referrers(ctx, repo, manifests, all, stay); err != nil {
+		return err
 	}
 	for _, d := range all {
 		if stay[d] {
@@ -125,7 +129,7 @@ func (c *collector) repository(ctx context.Context, name string) error {
 			}
 		}
 	}
-	return nil
+	return c.unlink(ctx, name)
 }
 
 func (c *collector) tagged(ctx context.Context, name string, repo distribution.Repository) (map[digest.Digest]bool, error) {
@@ -147,28 +151,12 @@ func (c *collector) tagged(ctx context.Context, name string, repo distribution.R
 	return found, nil
 }
 
-func (c *collector) revisions(ctx context.Context, name string) ([]digest.Digest, error) {
-	paths, err := c.store.Driver.List(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256"))
-	if err != nil && !store.IsAbsent(err) {
-		return nil, err
-	}
-	var found []digest.Digest
-	for _, p := range paths {
-		_, err := c.store.Driver.Stat(ctx, path.Join(p, "link"))
-		if err == nil {
-			found = append(found, digest.NewDigestFromEncoded(digest.SHA256, path.Base(p)))
-		} else if !store.IsAbsent(err) {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 // follow marks a manifest and all that it refers to. What is missing frees
 // nothing, and is the scrubber's to report.
 func (c *collector) follow(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService, d digest.Digest, stay map[digest.Digest]bool) error {
-	if stay[d] {
-		return nil
+	d, err := c.kept(ctx, repo.Named().Name(), d)
+	if err != nil || stay[d] {
+		return err
 	}
 	stay[d], c.used[d] = true, true
 	m, err := manifests.Get(ctx, d)
@@ -238,14 +226,23 @@ func (c *collector) sweep(ctx context.Context) error {
 	return nil
 }
 
-// unstage drops the staging area's links, which lead to what is published or gone.
+// unstage drops the staging area's links, but for those of uploads that wait to
+// be published: the others lead to what is published or gone.
 func (c *collector) unstage(ctx context.Context) error {
 	if c.dry {
 		return nil
 	}
-	err := c.store.Driver.Delete(ctx, strings.Join([]string{store.RepositoriesPath, artifact.Staging, "_layers"}, "/"))
-	if store.IsAbsent(err) {
-		return nil
+	links, err := c.store.Driver.List(ctx, path.Join(store.RepositoriesPath, artifact.Staging, "_layers/sha256"))
+	if err != nil && !store.IsAbsent(err) {
+		return err
 	}
-	return err
+	for _, place := range links {
+		if c.waiting[digest.NewDigestFromEncoded(digest.SHA256, path.Base(place))] {
+			continue
+		}
+		if err := c.store.Driver.Delete(ctx, place); err != nil && !store.IsAbsent(err) {
+			return err
+		}
+	}
+	return nil
 }

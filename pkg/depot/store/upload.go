@@ -161,6 +161,9 @@ func (s *Store) Digest(ctx context.Context, repository, id string, offset int64)
 // already is enough, and the upload is removed.
 func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Digest, size int64) error {
 	if have, err := s.Blob(ctx, d); err == nil && have == size {
+		if err := s.Link(ctx, repository, v1.Descriptor{Digest: d, Size: size}); err != nil {
+			return err
+		}
 		return s.Abort(ctx, repository, id)
 	} else if err != nil && !IsAbsent(err) {
 		return err

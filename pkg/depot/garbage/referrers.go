@@ -1,0 +1,110 @@
+package garbage
+
+import (
+	"context"
+	"path"
+
+	"github.com/distribution/distribution/v3"
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// referrers keeps what refers to a manifest that stays, such as its signature,
+// and what refers to that: nobody tags those. What refers to a manifest that
+// goes, or never was here, stays only if something else keeps it.
+func (c *collector) referrers(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService,
+	all []digest.Digest, stay map[digest.Digest]bool,
+) error {
+	name := repo.Named().Name()
+	waiting := map[digest.Digest]digest.Digest{}
+	for _, d := range all {
+		if stay[d] {
+			continue
+		}
+		subject, err := c.subject(ctx, name, d)
+		if err != nil {
+			return err
+		}
+		if subject != "" {
+			waiting[d] = subject
+		}
+	}
+	for found := true; found; {
+		found = false
+		for d, subject := range waiting {
+			if !stay[subject] {
+				continue
+			}
+			delete(waiting, d)
+			found = true
+			if err := c.follow(ctx, repo, manifests, d, stay); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subject is by the digest that the repository keeps it by.
+func (c *collector) subject(ctx context.Context, name string, d digest.Digest) (digest.Digest, error) {
+	body, err := c.store.Manifest(ctx, name, d)
+	if store.IsAbsent(err) {
+		return "", nil // it is lost, and refers to nothing any more
+	}
+	if err != nil {
+		return "", err
+	}
+	subject := store.SubjectOf(body)
+	if subject == "" {
+		return "", nil
+	}
+	return c.kept(ctx, name, subject)
+}
+
+// kept is the digest that a repository keeps a manifest by; one that it does
+// not have is left as it is named.
+func (c *collector) kept(ctx context.Context, name string, d digest.Digest) (digest.Digest, error) {
+	if d.Algorithm() == digest.SHA256 {
+		return d, nil
+	}
+	kept, err := c.store.Kept(ctx, name, d)
+	if store.IsAbsent(err) {
+		return d, nil
+	}
+	return kept, err
+}
+
+// unlink drops the links of referrers that a crash has left without their manifest.
+func (c *collector) unlink(ctx context.Context, name string) error {
+	if c.dry {
+		return nil
+	}
+	var stale []string
+	err := c.store.Driver.Walk(ctx, path.Join(store.RepositoriesPath, name, store.ReferrersFolder), func(f storagedriver.FileInfo) error {
+		if f.IsDir() || path.Base(f.Path()) != "link" {
+			return nil
+		}
+		place := path.Dir(f.Path())
+		d := digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place))
+		if d.Validate() != nil {
+			return nil // the scrubber's to report
+		}
+		_, err := c.store.Kept(ctx, name, d)
+		if store.IsAbsent(err) {
+			stale = append(stale, place)
+			return nil
+		}
+		return err
+	})
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	for _, place := range stale {
+		if err := c.store.Driver.Delete(ctx, place); err != nil && !store.IsAbsent(err) {
+			return err
+		}
+	}
+	return nil
+}

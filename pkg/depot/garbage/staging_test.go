@@ -1,0 +1,102 @@
+package garbage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/garbage"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// importer reads an archive whole, or is killed before it does.
+type importer struct {
+	killed bool
+	read   []byte
+}
+
+func (i *importer) Import(_ context.Context, _ string, _ int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	if i.killed {
+		return nil, errors.New("killed")
+	}
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	i.read, err = io.ReadAll(f)
+	return []string{"app:v1"}, err
+}
+
+// An archive that is all there and not yet published is read by its link in
+// the staging area, where the store is not a directory.
+func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
+	s, err := store.Over(t.Context(), inmemory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := []byte("images, all of them received")
+	receive(t, s, archive)
+	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Linked(t.Context(), artifact.Staging, digest.FromBytes(archive)); err != nil {
+		t.Errorf("the link of an upload that is not published yet: %v", err)
+	}
+	after := &importer{}
+	finish(t, service(s, after))
+	if !bytes.Equal(after.read, archive) {
+		t.Errorf("after a collection the archive reads %q, want %q", after.read, archive)
+	}
+	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Linked(t.Context(), artifact.Staging, digest.FromBytes(archive)); !store.IsAbsent(err) {
+		t.Errorf("the link of a published upload stays: %v", err)
+	}
+}
+
+func receive(t *testing.T, s *store.Store, archive []byte) {
+	t.Helper()
+	u := service(s, &importer{killed: true})
+	p, err := u.Create(t.Context(), artifact.Record{
+		Owner: "o", ClusterName: "c", Kind: artifact.ContainerImages, ImageName: "a.tar", ImageLength: int64(len(archive)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Append(t.Context(), p, 0, bytes.NewReader(archive)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Finish(t.Context(), p); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatalf("the import ended with %v", err)
+	}
+}
+
+// finish goes on with the upload, as a depot does when it starts.
+func finish(t *testing.T, u *uploads.Service) {
+	t.Helper()
+	p, err := u.Open(t.Context(), artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.ContainerImages, Name: "a.tar"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Finish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func service(s *store.Store, i uploads.Importer) *uploads.Service {
+	gate := limits.NewGate(limits.Limits{}, &limits.StorageMeter{Driver: s.Driver, Path: store.BlobsPath})
+	return uploads.New(s, gate, i, slog.New(slog.DiscardHandler))
+}
