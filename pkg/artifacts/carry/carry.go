@@ -91,8 +91,9 @@ type job struct {
 // parcel is an image that becomes visible when all its blobs are there.
 type parcel struct {
 	Tree
-	place artifacts.Place
-	left  atomic.Int32
+	place  artifacts.Place
+	left   atomic.Int32
+	failed atomic.Bool // once told: the rest of it would be sent for nothing
 }
 
 // plan reads all manifests and makes one job of each blob, however many images have it.
@@ -154,13 +155,17 @@ func (c *carrier) share(blobs map[v1.Hash]*shared, p *parcel) {
 
 // blob sends a blob once, and has the depot take it over into the repositories of the other images.
 func (c *carrier) blob(ctx context.Context, b *shared) {
+	b.parcels = slices.DeleteFunc(b.parcels, func(p *parcel) bool { return p.failed.Load() })
+	if len(b.parcels) == 0 {
+		return
+	}
 	first := b.parcels[0]
 	l := &layer{Descriptor: b.Descriptor, meter: c.meter, open: func() (io.ReadCloser, error) { return c.from.Blob(ctx, first.Image, b.Descriptor) }}
 	from := ""
 	for _, p := range b.parcels {
 		if p.place.Repository != from || from == "" {
 			if err := c.to.PutBlob(ctx, p.place.Repository, from, l); err != nil {
-				c.fail(fmt.Errorf("image %s: %w", p.Image.Ref, err))
+				c.drop(p, err)
 				return
 			}
 			from = first.place.Repository
@@ -186,7 +191,7 @@ func (c *carrier) finish(ctx context.Context, p *parcel) {
 			place = p.place
 		}
 		if err := c.to.PutManifest(ctx, place, m.MediaType, m.Raw); err != nil {
-			c.fail(fmt.Errorf("image %s: %w", p.Image.Ref, err))
+			c.drop(p, err)
 			return
 		}
 	}
@@ -248,6 +253,13 @@ func held(content io.Reader) (io.Reader, int64, error) {
 	return bytes.NewReader(all), int64(len(all)), err
 }
 
+// drop gives an image up, and tells why once.
+func (c *carrier) drop(p *parcel, err error) {
+	if !p.failed.Swap(true) {
+		c.fail(fmt.Errorf("image %s: %w", p.Image.Ref, err))
+	}
+}
+
 func (c *carrier) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,8 +270,26 @@ func (c *carrier) verdict(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("interrupted, what is in the depot stays there: %w", context.Cause(ctx))
 	}
-	if over := len(c.failed) - maxErrors; over > 0 {
-		c.failed = append(c.failed[:maxErrors], fmt.Errorf("and %d more", over))
+	all := refusalFirst(c.failed)
+	if over := len(all) - maxErrors; over > 0 {
+		all = append(all[:maxErrors], fmt.Errorf("and %d more", over))
 	}
-	return errors.Join(c.failed...)
+	return errors.Join(all...)
+}
+
+// refusalFirst has what would allow it at the beginning, where no limit cuts it off, and once: the depot refuses each in the same words.
+func refusalFirst(failed []error) []error {
+	var refused *doors.Refused
+	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool {
+		var r *doors.Refused
+		if !errors.As(err, &r) {
+			return false
+		}
+		refused = cmp.Or(refused, r)
+		return true
+	})
+	if refused == nil {
+		return others
+	}
+	return append([]error{refused}, others...)
 }

@@ -32,7 +32,9 @@ type internet struct {
 	t     testing.TB
 	host  string        // of the registry
 	delay time.Duration // of each of its answers
-	files *httptest.Server
+	// refuse tells which requests the registry answers with 403; nil: none.
+	refuse func(*http.Request) bool
+	files  *httptest.Server
 
 	mu      sync.Mutex
 	content map[string][]byte // of files, by path
@@ -45,6 +47,10 @@ func newInternet(t testing.TB) *internet {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.note("registry " + r.Method + " " + r.URL.Path)
 		time.Sleep(n.delay)
+		if n.refuse != nil && n.refuse(r) {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
 		images.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)

@@ -112,20 +112,3 @@ func isNotFound(err error) bool {
 	var answer *registry.Error
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
 }
-
-// explain says what to do where the depot refuses.
-func (d *Depot) explain(err error) error {
-	var answer *registry.Error
-	if !errors.As(err, &answer) {
-		return err
-	}
-	switch answer.StatusCode {
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%w; the depot wants a token: kubectl create token ACCOUNT --audience=depot.bpa.akraino.org", err)
-	case http.StatusForbidden:
-		return fmt.Errorf("%w; the token's account may not do that: bind it to the ClusterRole bpa-depot-writer", err)
-	case http.StatusInsufficientStorage, http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("%w; make room in the depot", err)
-	}
-	return err
-}
