@@ -28,9 +28,10 @@ type Rejected struct{ Why string }
 
 func (r *Rejected) Error() string { return r.Why }
 
-// Guard is a door that asks for tokens. Its connections must be encrypted: tokens are passwords.
+// Guard is a door that asks for tokens. Its connections must be encrypted, or not leave the machine: tokens are passwords.
 type Guard struct {
 	next          http.Handler
+	scheme        string // of the URL at which clients ask for tokens
 	reviewer      Reviewer
 	anonymousRead bool
 	getToken      string
@@ -54,7 +55,7 @@ func WithLogger(log *slog.Logger) Option { return func(g *Guard) { g.log = log }
 
 // New puts a guard before next.
 func New(next http.Handler, opts ...Option) *Guard {
-	g := &Guard{next: next, anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default()}
+	g := &Guard{next: next, scheme: "https", anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default()}
 	for _, opt := range opts {
 		opt(g)
 	}
@@ -141,7 +142,7 @@ func (g *Guard) user(r *http.Request, token string) (User, error) {
 	case token == "" || token == anonymousToken:
 		return User{}, errNoToken
 	case !plausible(token):
-		return User{}, &Rejected{Why: "this is no token of Kubernetes"}
+		return User{}, &Rejected{Why: "nothing of that form is a token"}
 	}
 	return g.reviewer.Authenticate(r.Context(), token)
 }
@@ -153,7 +154,7 @@ func (g *Guard) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errNoReviewer):
 		refuse(w, r, http.StatusForbidden, err.Error())
 	case errors.Is(err, errNoToken):
-		g.challenge(w, r, "this needs a token of Kubernetes")
+		g.challenge(w, r, "this needs a token")
 	case errors.As(err, &rejected):
 		g.challenge(w, r, "the token is refused: "+shorten(rejected.Why))
 	default:

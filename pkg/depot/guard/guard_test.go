@@ -102,8 +102,8 @@ func TestDoorWithTokens(t *testing.T) {
 		{"another file", door(newFake()), "PUT", "/files/b", bearer, 403, `may not update files.depot.bpa.akraino.org "b"`},
 		{"a user name with a command in it", door(newFake()), "PUT", "/files/a", "Bearer tok-eve", 403, "clusterrolebinding eve-rm-rf-bpa-depot-writer --clusterrole=bpa-depot-writer --user='eve; rm -rf /'"},
 		{"expired token", door(newFake()), "PUT", "/files/a", "Bearer old", 401, "the token is refused: token expired"},
-		{"no token at all", door(newFake()), "PUT", "/files/a", "Bearer a b", 401, "no token of Kubernetes"},
-		{"endless token", door(newFake()), "PUT", "/files/a", "Bearer " + strings.Repeat("x", longestToken+1), 401, "no token of Kubernetes"},
+		{"no token at all", door(newFake()), "PUT", "/files/a", "Bearer a b", 401, "nothing of that form"},
+		{"endless token", door(newFake()), "PUT", "/files/a", "Bearer " + strings.Repeat("x", longestToken+1), 401, "nothing of that form"},
 		{"anonymous token for a write", door(newFake()), "PUT", "/files/a", "Bearer anonymous", 401, "log in"},
 		{"write while the API server is gone", door(gone), "PUT", "/files/a", bearer, 503, "cannot reach the Kubernetes API server"},
 		{"write without a judge", New(http.HandlerFunc(store)), "PUT", "/files/a", bearer, 403, "--kubeconfig"},
@@ -248,5 +248,59 @@ func TestDoorForTheMachine(t *testing.T) {
 		if w.Code != tt.status {
 			t.Errorf("as %s from %s with %v: %d, want %d", tt.host, tt.peer, tt.header, w.Code, tt.status)
 		}
+	}
+}
+
+func TestDoorForTheMachinesUsers(t *testing.T) {
+	const secret = "0123456789abcdef"
+	h := Loopback(http.HandlerFunc(store), secret, "cat /store/local-token", slog.New(slog.DiscardHandler))
+	basic := func(password string) string {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.SetBasicAuth("any", password)
+		return r.Header.Get("Authorization")
+	}
+	for _, tt := range []struct {
+		name, method, url, token string
+		status                   int
+		text                     string
+	}{
+		{"read", "GET", "http://127.0.0.1:5000/files/a", "", 200, "served"},
+		{"read with a wrong secret", "GET", "http://127.0.0.1:5000/files/a", "Bearer wrong", 200, "served"},
+		{"write", "PUT", "http://127.0.0.1:5000/files/a", "", 401, "cat /store/local-token"},
+		{"write with an empty secret", "PUT", "http://127.0.0.1:5000/files/a", basic(""), 401, "needs a token"},
+		{"write as who may read", "PUT", "http://127.0.0.1:5000/files/a", "Bearer anonymous", 401, "needs a token"},
+		{"write with a wrong secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123456789abcdeF", 401, "not this machine's"},
+		{"write with the beginning of the secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123", 401, "not this machine's"},
+		{"write with Bearer", "PUT", "http://127.0.0.1:5000/files/a", "Bearer " + secret, 200, "served"},
+		{"write with Basic", "PUT", "http://localhost:5000/files/a", basic(secret), 200, "served"},
+		{"push", "POST", "http://127.0.0.1:5000/v2/app/blobs/uploads/", "Bearer " + secret, 200, "served"},
+		{"push of an archive", "PUT", "http://127.0.0.1:5000/v1/baremetalcluster/c1/edge/container_images/x/content", "Bearer " + secret, 200, "served"},
+		{"write as another host", "PUT", "http://rebound.example:5000/files/a", "Bearer " + secret, 403, "for the machine itself"},
+		{"greeting", "GET", "http://127.0.0.1:5000/v2/", "", 401, ""},
+		{"login", "GET", "http://127.0.0.1:5000/token?service=depot", basic(secret), 200, secret},
+		{"failed login", "GET", "http://127.0.0.1:5000/token?service=depot", basic("wrong"), 401, "not this machine's"},
+		{"no login", "GET", "http://127.0.0.1:5000/token?service=depot", "", 200, anonymousToken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, tt.url, nil)
+			r.RemoteAddr = "127.0.0.1:40000"
+			r.Header.Set("Authorization", tt.token)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.text) {
+				t.Errorf("%d %s; want %d with %q", w.Code, w.Body, tt.status, tt.text)
+			}
+			if challenge := w.Header().Get("WWW-Authenticate"); r.URL.Path == "/v2/" && challenge != `Bearer realm="http://127.0.0.1:5000/token",service="depot"` {
+				t.Errorf("challenge %s: no client finds its way to the token", challenge)
+			}
+		})
+	}
+	nobodys := Loopback(http.HandlerFunc(store), "", "", slog.New(slog.DiscardHandler))
+	r := httptest.NewRequest("PUT", "http://127.0.0.1:5000/files/a", nil)
+	r.RemoteAddr = "127.0.0.1:40000"
+	r.Header.Set("Authorization", "Bearer ")
+	w := httptest.NewRecorder()
+	if nobodys.ServeHTTP(w, r); w.Code != 401 {
+		t.Errorf("a door without a secret: %d", w.Code)
 	}
 }

@@ -41,7 +41,7 @@ func plausible(token string) bool {
 func (g *Guard) challenge(w http.ResponseWriter, r *http.Request, why string) {
 	how := `Basic realm="depot", charset="UTF-8"`
 	if strings.HasPrefix(r.URL.Path, pingPath) {
-		how = fmt.Sprintf(`Bearer realm="https://%s%s",service="depot"`, r.Host, tokenPath)
+		how = fmt.Sprintf(`Bearer realm="%s://%s%s",service="depot"`, g.scheme, r.Host, tokenPath)
 	}
 	w.Header().Set("WWW-Authenticate", how)
 	refuse(w, r, http.StatusUnauthorized, why+"; log in with any user name and the token as the password. To get one: "+g.getToken)
