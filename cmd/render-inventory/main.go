@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -19,6 +20,7 @@ func main() {
 	namespace := flag.String("namespace", "", "its namespace")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
 	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
+	checksums := flag.String("checksums", "", "what nodes must find in files of the depot, as seed-registry found it; empty: what kubespray knows")
 	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
 	flag.Parse()
 
@@ -31,11 +33,15 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
+		pins, err := inventory.ParsePins(*checksums)
+		if err != nil {
+			return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		}
 		maps, err := configmap.Client(*namespace)
 		if err != nil {
 			return nil, err
 		}
-		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes}, renderinventory.Ports{
+		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes, Pins: pins}, renderinventory.Ports{
 			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
 			Reason:    apierror.Reason,
 			Log:       os.Stdout,

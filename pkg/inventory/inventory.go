@@ -26,11 +26,16 @@ func (i Inventory) Digest() string {
 
 // Render makes the inventory of a request. Its error says which field is wrong, and of which node.
 func Render(request contract.Request, nodes []contract.Node) (Inventory, error) {
+	return RenderPinned(request, nodes, nil)
+}
+
+// RenderPinned is Render where the content of some files in the depot is known.
+func RenderPinned(request contract.Request, nodes []contract.Node, pins Pins) (Inventory, error) {
 	checked, err := check(request, nodes)
 	if err != nil {
 		return Inventory{}, err
 	}
-	vars, err := groupVars(checked)
+	vars, err := groupVars(checked, pins)
 	if err != nil {
 		return Inventory{}, err
 	}

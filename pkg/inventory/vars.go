@@ -9,7 +9,7 @@ import (
 )
 
 // groupVars are kubespray's variables for all hosts. The person's own win; of registries' mirrors, those that they name.
-func groupVars(c checked) ([]byte, error) {
+func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
 		"kube_network_plugin":    c.request.NetworkPlugin,
@@ -21,6 +21,7 @@ func groupVars(c checked) ([]byte, error) {
 	if c.request.DepotURL != "" {
 		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
 	}
+	maps.Copy(vars, pins.vars(c.request.KubernetesVersion))
 	for name, value := range c.request.Vars {
 		if ours, ok := vars[name].([]mirror); ok {
 			vars[name] = withTheirs(ours, value)

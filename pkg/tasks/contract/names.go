@@ -61,6 +61,7 @@ const (
 const (
 	ParamProvisioning       = "provisioning"        // name of the Provisioning; its namespace is the run's
 	ParamPlaybook           = "playbook"            // such as cluster.yml
+	ParamChecksums          = "checksums"           // of the task render-inventory: what ResultChecksums has
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 
@@ -85,6 +86,7 @@ const (
 const (
 	ResultFailure         = "failure"          // every task: Failure as JSON, written only when the task fails
 	ResultArtifacts       = "artifacts"        // seed-registry: "all 22 artifacts are in the depot"
+	ResultChecksums       = "checksums"        // seed-registry: inventory.Pins, JSON
 	ResultHosts           = "hosts"            // select-hosts: "master-1=host-3 worker-1=host-1", cut to MaxText
 	ResultCount           = "count"            // select-hosts: how many hosts are held
 	ResultInventoryDigest = "inventory-digest" // render-inventory: sha256:hex of hosts.ini and all.json

@@ -37,6 +37,8 @@ type Request struct {
 	DepotURL string `json:"depotURL,omitempty"`
 	// DepotCA is the certificate, PEM, of who signs the depot's; empty: the nodes know it, or the depot speaks plain HTTP.
 	DepotCA string `json:"depotCA,omitempty"`
+	// DepotChecksums: the depot's own digests count instead of those in kubespray's tables.
+	DepotChecksums bool `json:"depotChecksums,omitempty"`
 	// Connected: what the depot lacks may be fetched from the Internet.
 	Connected bool `json:"connected,omitempty"`
 	// Vars are the person's own kubespray variables, merged last.

@@ -15,6 +15,8 @@ import (
 type Input struct {
 	Request contract.Request
 	Nodes   []contract.Node
+	// Pins are the contents of files that seed-registry has seen in the depot, where those count.
+	Pins inventory.Pins
 }
 
 // Output is what the task finds out, a field per result.
@@ -75,5 +77,5 @@ func render(in Input) (inventory.Inventory, error) {
 	if !slices.Equal(wanted, got) {
 		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are held for %v", wanted, got)
 	}
-	return inventory.Render(in.Request, nodes)
+	return inventory.RenderPinned(in.Request, nodes, in.Pins)
 }

@@ -82,10 +82,25 @@ type DepotSpec struct {
 	// ImageURL is the address of the same store at which Metal3 fetches OS images that were uploaded. Plain http will do, since Metal3 compares the
 	// checksum; its ramdisk knows no CA of the site's own. Default: url, and for the site's depot the setting depot-image-url.
 	ImageURL string `json:"imageURL,omitempty"`
+	// Checksums says who knows what is in the files that nodes download. Kubespray: its own tables count, and where they have nothing, as of a
+	// version that is newer than the tables, the depot's digest. Depot: always the depot's, for a site that builds its own binaries. A checksum in
+	// spec.kubespray.vars goes before both. Default Kubespray.
+	// +kubebuilder:validation:Enum=Kubespray;Depot
+	Checksums ChecksumSource `json:"checksums,omitempty"`
 	// Connected lets BPA fetch from the Internet what the store lacks, before any host is claimed. Otherwise what is missing is listed
 	// in the condition ArtifactsAvailable, and nothing but the store is asked. Default: the controller's setting depot-connected.
 	Connected *bool `json:"connected,omitempty"`
 }
+
+// ChecksumSource is who knows what is in a file.
+type ChecksumSource string
+
+const (
+	// ChecksumsKubespray are those that kubespray's release has in its tables.
+	ChecksumsKubespray ChecksumSource = "Kubespray"
+	// ChecksumsDepot are those of what the depot holds.
+	ChecksumsDepot ChecksumSource = "Depot"
+)
 
 // TimeoutsSpec bounds the operations on the cluster.
 type TimeoutsSpec struct {

@@ -59,7 +59,15 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 }
 
 func (d *DepotSpec) validate() *apis.FieldError {
-	return validateDepotURL("url", d.URL).Also(validateDepotURL("imageURL", d.ImageURL), d.validateCA())
+	return validateDepotURL("url", d.URL).Also(validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
+}
+
+func (d *DepotSpec) validateChecksums() *apis.FieldError {
+	switch d.Checksums {
+	case "", ChecksumsKubespray, ChecksumsDepot:
+		return nil
+	}
+	return problem("checksums", "write Kubespray or Depot, or leave it out for Kubespray", "%q is nobody who knows checksums", d.Checksums)
 }
 
 // validateCA wants certificates and nothing else: what is written here goes to every node, and a private key must not.

@@ -67,6 +67,8 @@ func TestSettingRules(t *testing.T) {
 		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is no name of a Secret: spec.ssh.secretName` + "\n" + secretAdvice},
 		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is no URL: spec.depot.url` + "\n" + depotAdvice},
 		{"images by ftp", one + "depot: {imageURL: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.imageURL` + "\n" + depotAdvice},
+		{"checksums of nobody", one + "depot: {checksums: depot}",
+			`"depot" is nobody who knows checksums: spec.depot.checksums` + "\nwrite Kubespray or Depot, or leave it out for Kubespray"},
 		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},

@@ -1,0 +1,128 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// checksum is how kubespray knows the content of one of its downloads: by a variable of its own, which looks it up in a table by architecture and
+// version.
+type checksum struct {
+	download string // key of kubespray's "downloads"
+	variable string // sha256:hex
+	table    string
+	version  string // variable with the version
+}
+
+// checksums are those of kubespray v2.31.0, roles/kubespray_defaults/defaults/main/download.yml.
+var checksums = []checksum{
+	{"calicoctl", "calicoctl_binary_checksum", "calicoctl_binary_checksums", "calico_ctl_version"},
+	{"ciliumcli", "ciliumcli_binary_checksum", "ciliumcli_binary_checksums", "cilium_cli_version"},
+	{"cni", "cni_binary_checksum", "cni_binary_checksums", "cni_version"},
+	{"containerd", "containerd_archive_checksum", "containerd_archive_checksums", "containerd_version"},
+	{"containerd_static", "containerd_static_archive_checksum", "containerd_static_archive_checksums", "containerd_version"},
+	{"cri_dockerd", "cri_dockerd_archive_checksum", "cri_dockerd_archive_checksums", "cri_dockerd_version"},
+	{"crictl", "crictl_binary_checksum", "crictl_checksums", "crictl_version"},
+	{"crio", "crio_archive_checksum", "crio_archive_checksums", "crio_version"},
+	{"crun", "crun_binary_checksum", "crun_checksums", "crun_version"},
+	{"etcd", "etcd_binary_checksum", "etcd_binary_checksums", "etcd_version"},
+	{"gvisor_containerd_shim", "gvisor_containerd_shim_binary_checksum", "gvisor_containerd_shim_binary_checksums", "gvisor_version"},
+	{"gvisor_runsc", "gvisor_runsc_binary_checksum", "gvisor_runsc_binary_checksums", "gvisor_version"},
+	{"helm", "helm_archive_checksum", "helm_archive_checksums", "helm_version"},
+	{"kata_containers", "kata_containers_binary_checksum", "kata_containers_binary_checksums", "kata_containers_version"},
+	{"kubeadm", "kubeadm_binary_checksum", "kubeadm_checksums", "kube_version"},
+	{"kubectl", "kubectl_binary_checksum", "kubectl_checksums", "kube_version"},
+	{"kubelet", "kubelet_binary_checksum", kubeletTable, "kube_version"},
+	{"nerdctl", "nerdctl_archive_checksum", "nerdctl_archive_checksums", "nerdctl_version"},
+	{"runc", "runc_binary_checksum", "runc_checksums", "runc_version"},
+	{"skopeo", "skopeo_binary_checksum", "skopeo_binary_checksums", "skopeo_version"},
+	{"youki", "youki_archive_checksum", "youki_checksums", "youki_version"},
+}
+
+// kubeletTable is the one table that kubespray looks into for another reason: to refuse a Kubernetes that it does not know.
+const kubeletTable = "kubelet_checksums"
+
+// own is the expression for what kubespray itself knows; empty if it knows nothing.
+func (c checksum) own() string {
+	return fmt.Sprintf("((%s | default({}))[image_arch] | default({}))[%s] | default('')", c.table, c.version)
+}
+
+// ListingVars are variables with which kubespray tells what it downloads even if it does not know a version: the checksum is empty then. With
+// request.DepotChecksums all are, for the depot's own count. What a person has set stays.
+func ListingVars(request contract.Request) map[string]any {
+	variables := map[string]string{}
+	vars := map[string]any{"bpa_checksum_variables": variables}
+	for _, c := range checksums {
+		variables[c.download] = c.variable
+		if _, theirs := request.Vars[c.variable]; theirs {
+			continue
+		}
+		vars[c.variable] = "{{ " + c.own() + " }}"
+		if request.DepotChecksums {
+			vars[c.variable] = ""
+		}
+	}
+	return vars
+}
+
+// Pins are the SHA-256, in hexadecimal, of files in the depot that nodes must get, by kubespray's variable and then by its name of an
+// architecture (amd64, arm64).
+type Pins map[string]map[string]string
+
+var (
+	pinPattern          = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	architecturePattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+)
+
+// ParsePins reads their JSON form; empty is none. What goes into a playbook's variables from here is checked to the letter.
+func ParsePins(text string) (Pins, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var p Pins
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("checksums of the depot: %w", err)
+	}
+	for variable, sums := range p {
+		if !IsChecksum(variable) {
+			return nil, fmt.Errorf("checksums of the depot: %q is no variable of kubespray for one", variable)
+		}
+		for architecture, sum := range sums {
+			if !architecturePattern.MatchString(architecture) || !pinPattern.MatchString(sum) {
+				return nil, fmt.Errorf("checksums of the depot: %s has %q for %q, not 64 hexadecimal digits for an architecture", variable, sum, architecture)
+			}
+		}
+	}
+	return p, nil
+}
+
+// IsChecksum reports whether a variable is one by which kubespray knows the content of a download.
+func IsChecksum(variable string) bool {
+	return slices.ContainsFunc(checksums, func(c checksum) bool { return c.variable == variable })
+}
+
+// vars have kubespray take the pinned content and no other. An architecture that is not pinned keeps what kubespray knows.
+func (p Pins) vars(version string) map[string]any {
+	vars := map[string]any{}
+	for _, c := range checksums {
+		sums := p[c.variable]
+		if len(sums) == 0 {
+			continue
+		}
+		prefixed, table := map[string]string{}, map[string]map[string]string{}
+		for architecture, sum := range sums {
+			prefixed[architecture] = "sha256:" + sum
+			table[architecture] = map[string]string{version: "sha256:" + sum}
+		}
+		literal, _ := json.Marshal(prefixed) // texts that are checked; sorted by key
+		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
+		if c.table == kubeletTable {
+			vars[c.table] = table
+		}
+	}
+	return vars
+}
