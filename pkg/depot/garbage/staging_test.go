@@ -97,6 +97,11 @@ func finish(t *testing.T, u *uploads.Service) {
 }
 
 func service(s *store.Store, i uploads.Importer) *uploads.Service {
-	gate := limits.NewGate(limits.Limits{}, &limits.StorageMeter{Driver: s.Driver, Path: store.BlobsPath})
-	return uploads.New(s, gate, i, slog.New(slog.DiscardHandler))
+	return uploads.New(s, limits.NewGate(limits.Limits{}, endless{}), i, slog.New(slog.DiscardHandler))
 }
+
+// endless is storage that nobody fills.
+type endless struct{}
+
+func (endless) Used() (int64, error)       { return 0, nil }
+func (endless) Free() (int64, bool, error) { return 0, false, nil }

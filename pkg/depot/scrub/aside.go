@@ -52,11 +52,11 @@ func hide(ctx context.Context, s *store.Store, m manifest) error {
 			return err
 		}
 	}
-	if err := s.DeleteManifest(ctx, m.repository, m.digest); err != nil {
-		return err
-	}
 	indexes, err := indexesOf(ctx, s, m)
 	if err != nil {
+		return err
+	}
+	if err := s.DeleteManifest(ctx, m.repository, m.digest); err != nil {
 		return err
 	}
 	for _, index := range indexes {
@@ -77,19 +77,19 @@ func indexesOf(ctx context.Context, s *store.Store, child manifest) ([]manifest,
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Driver.List(ctx, path.Join(store.RepositoriesPath, child.repository, "_manifests/revisions/sha256"))
-	if err != nil && !store.IsAbsent(err) {
+	all, err := s.Revisions(ctx, child.repository)
+	if err != nil {
 		return nil, err
 	}
 	var found []manifest
-	for _, at := range all {
-		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(at))
+	for _, d := range all {
 		m, err := manifests.Get(ctx, d)
 		if err != nil {
 			continue // deleted, or damaged itself
 		}
 		for _, part := range m.References() {
-			if part.Digest == child.digest {
+			kept, err := s.Kept(ctx, child.repository, part.Digest)
+			if part.Digest == child.digest || err == nil && kept == child.digest {
 				found = append(found, manifest{child.repository, d})
 			}
 		}

@@ -3,7 +3,9 @@ package scrub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -30,8 +32,11 @@ func (r *scrubber) repositories(ctx context.Context) error {
 			return nil // not content yet
 		}
 		names[repository] = true
-		if path.Base(at) == "link" {
+		switch mark, _ := store.ReferrersMark(repository); {
+		case path.Base(at) == "link":
 			return r.link(ctx, repository, inside, at)
+		case at == mark:
+			return r.mark(ctx, repository)
 		}
 		return nil
 	})
@@ -54,7 +59,7 @@ func (r *scrubber) repositories(ctx context.Context) error {
 // split cuts a path into a repository and what is inside of it.
 func split(at string) (repository, inside string, ok bool) {
 	rest, ok := strings.CutPrefix(at, store.RepositoriesPath+"/")
-	for _, part := range []string{"/_layers/", "/_manifests/", "/_uploads/"} {
+	for _, part := range []string{"/_layers/", "/_manifests/", "/" + store.ReferrersFolder + "/", "/_uploads/"} {
 		if i := strings.Index(rest, part); i > 0 {
 			return rest[:i], rest[i+1:], ok
 		}
@@ -75,10 +80,45 @@ func (r *scrubber) link(ctx context.Context, repository, inside, at string) erro
 	}
 	d, err := digest.Parse(string(content))
 	place := path.Dir(at)
-	// A blob's other hash leads to the one by which it is kept.
-	own := path.Base(path.Dir(place)) == string(digest.SHA256)
-	if err != nil || own && d.Encoded() != path.Base(place) {
-		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it leads to %q", content), Hurts: []string{nameOf(repository, tagOf(inside))}})
+	isTag := tagOf(inside) != "" && path.Base(place) == "current"
+	if err == nil && !isTag {
+		err = r.leadsHome(ctx, strings.HasPrefix(inside, "_manifests/"), d, digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place)))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it leads to %q: %v", content, err), Hurts: []string{nameOf(repository, tagOf(inside))}})
+	}
+	return nil
+}
+
+// leadsHome says whether what a link leads to is what its place names. What is
+// named by another hash than the one by which it is kept is read for that.
+func (r *scrubber) leadsHome(ctx context.Context, isManifest bool, to, place digest.Digest) error {
+	if place.Algorithm() == digest.SHA256 || to == place {
+		if to != place {
+			return errors.New("its place is that of another digest")
+		}
+		return nil
+	}
+	if err := place.Validate(); err != nil {
+		return err
+	}
+	f, err := r.store.Driver.Reader(ctx, store.BlobPath(to), 0)
+	if store.IsAbsent(err) && !isManifest {
+		return nil // links of layers outlive them; what needs one says that it is missing
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	verifier := place.Verifier()
+	if _, err := io.Copy(verifier, f); err != nil {
+		return err
+	}
+	if !verifier.Verified() {
+		return errors.New("which has another content than its place names")
 	}
 	return nil
 }
@@ -182,6 +222,7 @@ func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, t
 		r.bad[d] = &Damage{What: d.String(), Why: "it is no manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
 		return
 	}
+	r.referrer(ctx, name, d, m)
 	if isIndex(m) {
 		return // it may name platforms that nobody brought
 	}

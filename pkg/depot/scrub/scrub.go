@@ -55,12 +55,14 @@ type scrubber struct {
 	bad    map[digest.Digest]*Damage
 	links  []Damage
 	report Summary
+	// indexed are the repositories that have the links of all their referrers.
+	indexed map[string]bool
 }
 
 // Run reads a whole store and reports each damage, in an order that is the
 // same for the same store. The error is about the reading, not the damage.
 func Run(ctx context.Context, s *store.Store, report func(Damage)) (Summary, error) {
-	r := &scrubber{store: s, bad: map[digest.Digest]*Damage{}}
+	r := &scrubber{store: s, bad: map[digest.Digest]*Damage{}, indexed: map[string]bool{}}
 	if err := r.blobs(ctx); err != nil {
 		return r.report, err
 	}

@@ -87,7 +87,8 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	return d, err
 }
 
-// Delete removes the manifest before what is noted beside it, for the same reason.
+// Delete removes the manifest before the note that it refers to another, for the
+// same reason; and after its other digests, which must not outlive it.
 func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 	body, err := m.store.Manifest(ctx, m.name, d)
 	if err != nil {
@@ -97,11 +98,11 @@ func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 	if link.subject != "" {
 		defer m.store.holdReferrer(link)()
 	}
-	if err := m.ManifestService.Delete(ctx, d); err != nil {
-		return err
-	}
 	if err := m.store.dropAliases(ctx, m.name, d, body); err != nil {
 		return fmt.Errorf("forget the other digests of %s: %w", d, err)
+	}
+	if err := m.ManifestService.Delete(ctx, d); err != nil {
+		return err
 	}
 	if link.subject == "" {
 		return nil

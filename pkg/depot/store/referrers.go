@@ -63,12 +63,18 @@ func (l referrerLink) folder() string {
 	return path.Join(referrersOf(l.repository, l.subject), l.referrer.Algorithm().String(), l.referrer.Encoded())
 }
 
+// ReferrerLink is where a link is.
+func ReferrerLink(repository string, subject, referrer digest.Digest) string {
+	return path.Join(referrerLink{repository, subject, referrer}.folder(), "link")
+}
+
 func referrersOf(repository string, subject digest.Digest) string {
 	return path.Join(RepositoriesPath, repository, ReferrersFolder, subject.Algorithm().String(), subject.Encoded())
 }
 
-func markOf(repository string) string {
-	return path.Join(RepositoriesPath, repository, ReferrersFolder, indexedFile)
+// ReferrersMark is where a repository is marked to have every link, and what the mark says.
+func ReferrersMark(repository string) (at, content string) {
+	return path.Join(RepositoriesPath, repository, ReferrersFolder, indexedFile), referrersMark
 }
 
 // holdReferrer keeps others from changing the same manifest until it is called back.
@@ -81,7 +87,7 @@ func (s *Store) holdReferrer(l referrerLink) (release func()) {
 }
 
 func (s *Store) link(ctx context.Context, l referrerLink) error {
-	if err := s.Driver.PutContent(ctx, path.Join(l.folder(), "link"), []byte(l.referrer)); err != nil {
+	if err := s.Driver.PutContent(ctx, ReferrerLink(l.repository, l.subject, l.referrer), []byte(l.referrer)); err != nil {
 		return fmt.Errorf("note that %s refers to %s: %w", l.referrer, l.subject, err)
 	}
 	return nil
@@ -168,7 +174,8 @@ func unlessAbsent(err error) error {
 // indexReferrers links the manifests that came before there were links, once
 // for each repository. Who asks meanwhile waits for the same work.
 func (s *Store) indexReferrers(ctx context.Context, repository string) error {
-	_, err := s.Driver.Stat(ctx, markOf(repository))
+	mark, _ := ReferrersMark(repository)
+	_, err := s.Driver.Stat(ctx, mark)
 	if err == nil || !IsAbsent(err) {
 		return err
 	}
@@ -197,5 +204,6 @@ func (s *Store) linkAll(ctx context.Context, repository string) error {
 			}
 		}
 	}
-	return s.Driver.PutContent(ctx, markOf(repository), []byte(referrersMark))
+	mark, content := ReferrersMark(repository)
+	return s.Driver.PutContent(ctx, mark, []byte(content))
 }

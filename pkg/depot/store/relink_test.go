@@ -8,7 +8,6 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 	"github.com/opencontainers/go-digest"
 
-
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
