@@ -19,13 +19,16 @@ const repository = "bpa-depot/uploads"
 // Run tries a store. Open makes an empty one.
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	for name, try := range map[string]func(*testing.T, *store.Store){
-		"upload in pieces of any size":   pieces,
-		"an upload that was cut":         cut,
-		"an empty upload":                empty,
-		"an aborted upload":              aborted,
-		"known content is checked":       known,
-		"documents replace one another":  documents,
-		"a blob is linked, read, sought": linked,
+		"upload in pieces of any size":    pieces,
+		"an upload that was cut":          cut,
+		"an empty upload":                 empty,
+		"an aborted upload":               aborted,
+		"known content is checked":        known,
+		"documents replace one another":   documents,
+		"a blob is linked, read, sought":  linked,
+		"who refers to whom is noted":     referrers,
+		"referrers from before the links": earlier,
+		"a manifest by other digests":     otherNames,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, open(t)) })
 	}

@@ -1,0 +1,113 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
+	"github.com/opencontainers/go-digest"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
+)
+
+// What a bucket does differently from a disk, a store in memory does as well.
+func TestStoreInMemory(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) *store.Store {
+		s, err := store.Over(t.Context(), inmemory.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+func TestSubjectOf(t *testing.T) {
+	d := digest.FromString("subject")
+	for manifest, want := range map[string]digest.Digest{
+		`{"mediaType":"application/vnd.oci.image.manifest.v1+json","subject":{"digest":"` + d.String() + `"}}`:           d,
+		`{"mediaType":"application/vnd.oci.image.index.v1+json","subject":{"digest":"` + d.String() + `"}}`:              d,
+		`{"subject":{"digest":"` + d.String() + `"}}`:                                                                    d,
+		`{"mediaType":"application/vnd.docker.distribution.manifest.v2+json","subject":{"digest":"` + d.String() + `"}}`: "",
+		`{"subject":{"digest":"sha256:short"}}`:                                                                          "",
+		`{"subject":{"digest":"../../../../etc/passwd"}}`:                                                                "",
+		`{"subject":null}`:                 "",
+		`{"subject":"` + d.String() + `"}`: "",
+		`{}`:                               "",
+		``:                                 "",
+	} {
+		if got := store.SubjectOf([]byte(manifest)); got != want {
+			t.Errorf("subject of %s: %q, want %q", manifest, got, want)
+		}
+	}
+}
+
+// Whatever a manifest says, what becomes of a path is a digest.
+func FuzzSubjectOf(f *testing.F) {
+	f.Add([]byte(`{"subject":{"digest":"` + digest.FromString("subject").String() + `"}}`))
+	f.Add([]byte(`{"subject":{"digest":"sha256:../../x"},"mediaType":"application/vnd.oci.image.index.v1+json"}`))
+	f.Add([]byte(`{"SUBJECT":{"digest":""},"subject":[]}`))
+	f.Fuzz(func(t *testing.T, manifest []byte) {
+		if d := store.SubjectOf(manifest); d != "" && d.Validate() != nil {
+			t.Errorf("%q is no digest", d)
+		}
+	})
+}
+
+func TestFallbackTag(t *testing.T) {
+	short, long := digest.FromString("x"), digest.SHA512.FromString("x")
+	for d, want := range map[digest.Digest]string{short: "sha256-" + short.Encoded(), long: "sha512-" + long.Encoded()[:64]} {
+		if got := store.FallbackTag(d); got != want {
+			t.Errorf("tag of %s is %s, want %s", d, got, want)
+		}
+	}
+}
+
+// Whoever is first, a manifest that is there is listed.
+func TestPushAndDeletionOfOneReferrerAtOnce(t *testing.T) {
+	s, err := store.Over(t.Context(), inmemory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := s.Repository(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := repo.Manifests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := digest.FromString("subject")
+	manifest, desc, err := distribution.UnmarshalManifest(v1.MediaTypeImageIndex,
+		[]byte(`{"schemaVersion":2,"mediaType":"`+v1.MediaTypeImageIndex+`","manifests":[],"subject":{"mediaType":"a/b","digest":"`+subject.String()+`","size":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, err := manifests.Put(t.Context(), manifest); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() {
+			if err := manifests.Delete(t.Context(), desc.Digest); err != nil && !store.IsAbsent(err) {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		there, err := manifests.Exists(t.Context(), desc.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, err := s.Referrers(t.Context(), "app", subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there && len(listed) == 0 {
+			t.Fatal("a manifest is there, and nobody is told of it")
+		}
+	}
+}
