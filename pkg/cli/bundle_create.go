@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 
@@ -37,8 +38,9 @@ configuration has for them.
 OS packages are Debian's or Ubuntu's. This machine's apt-get finds what they depend
 on, but for what every installation has, and verifies it by the distribution's keys.
 It need not be root, and this machine's own packages are neither read nor changed.
-A bundle is for one system; make one for each. Architectures are those of
---platform, by default this machine's.`,
+Without --apt-source they are for the system that this machine runs; make a bundle
+for each other system. Architectures are those of --platform, or of the list, or
+this machine's.`,
 		Example: `  kubectl bpa bundle create --list missing.json --output missing.tar
   kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./tool=tools/v1/tool --output extra.tar
   kubectl bpa bundle create --list k8s-1.35.json --platform linux/amd64 --split 2GiB --output k8s.tar
@@ -91,10 +93,11 @@ func (s *session) createBundle(ctx context.Context, o bundleOptions) error {
 			return err
 		}
 		defer remove()
-		debs, err := s.fetchPackages(ctx, o, packages, dir, disk)
+		debs, where, err := s.fetchPackages(ctx, o.packages, form, packages, dir)
 		if err != nil {
 			return err
 		}
+		maps.Copy(disk, where)
 		if list, err = artifacts.Merge(list, debs); err != nil {
 			return err
 		}
@@ -107,14 +110,12 @@ func (s *session) createFromDepot(ctx context.Context, o bundleOptions, form for
 	if err != nil {
 		return err
 	}
-	if len(packages) > 0 {
-		debs, err := heldPackages(ctx, depot, o, packages)
-		if err != nil {
-			return err
-		}
-		if list, err = artifacts.Merge(list, debs); err != nil {
-			return err
-		}
+	debs, err := heldPackages(ctx, depot, artifacts.List{Packages: packages}.Systems(), form, packages)
+	if err != nil {
+		return err
+	}
+	if list, err = artifacts.Merge(list, debs); err != nil {
+		return err
 	}
 	return s.pack(ctx, form, list, bundle.WithLocal(carry.FromDepot(depot), disk))
 }

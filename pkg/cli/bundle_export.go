@@ -10,7 +10,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
 	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
-	"github.com/akraino-icn/bpa/pkg/bundle/debian"
 )
 
 func newBundleExport(s *session) *cobra.Command {
@@ -21,8 +20,8 @@ func newBundleExport(s *session) *cobra.Command {
 		Long: `Pack what a depot has into a bundle: everything, or what is on a list. Imported
 elsewhere it has the same place and the same digests there.
 
-With --system, the OS packages on the list come with what they depend on, as far as
-the depot has that; if there are none on it, all that the depot has for the system.`,
+OS packages on the list come with what they depend on, as far as the depot has that.
+With --system and none on the list for it, all that the depot has for the system.`,
 		Example: `  kubectl bpa bundle export --depot http://10.60.0.1:5000 --output site.tar --split 4GiB
   kubectl bpa bundle export --depot http://10.60.0.1:5000 --system debian-12 --output packages.tar`,
 		Args: cobra.NoArgs,
@@ -52,14 +51,10 @@ func (s *session) exportBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(o.lists) == 0 && o.packages.system == "":
+	if len(o.lists) == 0 && len(o.packages.systems) == 0 && len(packages) == 0 {
 		list, err = everything(ctx, depot, o.packages.without)
-	case o.packages.system != "" && !o.packages.without:
-		var debs artifacts.List
-		if debs, err = heldPackages(ctx, depot, o, packages); err == nil {
-			list, err = artifacts.Merge(list, debs)
-		}
+	} else {
+		list, err = listed(ctx, depot, o, form, list, packages)
 	}
 	if err != nil {
 		return err
@@ -67,11 +62,25 @@ func (s *session) exportBundle(ctx context.Context, o bundleOptions) error {
 	return s.pack(ctx, form, list, carry.FromDepot(depot))
 }
 
+// listed is what was asked for, and the packages with what they depend on.
+func listed(ctx context.Context, depot *doors.Depot, o bundleOptions, f form, list artifacts.List, packages []artifacts.Package) (artifacts.List, error) {
+	systems := append(artifacts.List{Packages: packages}.Systems(), o.packages.systems...)
+	if o.packages.without {
+		systems = nil
+	}
+	slices.Sort(systems)
+	debs, err := heldPackages(ctx, depot, slices.Compact(systems), f, packages)
+	if err != nil {
+		return list, err
+	}
+	return artifacts.Merge(list, debs)
+}
+
 // everything is what a depot has.
 func everything(ctx context.Context, depot *doors.Depot, withoutPackages bool) (artifacts.List, error) {
 	list, err := depot.Everything(ctx)
 	if withoutPackages {
-		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, debian.Folder+"/") })
+		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, artifacts.PackageFolder("")) })
 	}
 	return list, err
 }

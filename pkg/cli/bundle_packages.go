@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,7 +21,7 @@ import (
 
 // packageOptions say which OS packages are packed, and from where.
 type packageOptions struct {
-	system   string
+	systems  []string
 	names    []string
 	without  bool
 	sources  []string
@@ -29,7 +30,7 @@ type packageOptions struct {
 }
 
 func (o *packageOptions) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.system, "system", "", "what the nodes run, ID and VERSION_ID of os-release such as ubuntu-24.04: their packages go to apt/SYSTEM in the depot")
+	cmd.Flags().StringSliceVar(&o.systems, "system", nil, "what the nodes run, ID and VERSION_ID of os-release such as ubuntu-24.04: their packages go to apt/SYSTEM in the depot")
 	cmd.Flags().StringSliceVar(&o.names, "package", nil, "OS package to pack with what it depends on, as NAME or NAME=VERSION")
 	cmd.Flags().BoolVar(&o.without, "without-packages", false, "leave OS packages out")
 }
@@ -49,22 +50,30 @@ func (o packageOptions) parse() (all []artifacts.Package) {
 	return all
 }
 
-// take takes the packages off the list, unless there are to be none. What they become are files.
-func (o packageOptions) take(list *artifacts.List, log io.Writer) ([]artifacts.Package, error) {
-	wanted := list.Packages
+// take takes the packages off the list, unless there are to be none; what they become are files. Each says its system then.
+func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []artifacts.Package, err error) {
+	all := list.Packages
 	list.Packages = nil
-	if o.system != "" {
-		if err := debian.CheckSystem(o.system); err != nil {
+	for _, system := range o.systems {
+		if err := debian.CheckSystem(system); err != nil {
 			return nil, usageError(fmt.Errorf("--%w", err))
 		}
 	}
-	switch {
-	case o.without && len(wanted) > 0:
-		_, _ = fmt.Fprintf(log, "%d OS packages are left out\n", len(wanted))
-		return nil, nil
-	case len(wanted) > 0 && o.system == "":
-		return nil, usageError(fmt.Errorf("--system is missing: there are %d OS packages to pack, such as %s: say what the nodes run, such as ubuntu-24.04, or --without-packages",
-			len(wanted), wanted[0].Name))
+	for _, p := range all {
+		switch {
+		case o.without, p.System != "" && len(o.systems) > 0 && !slices.Contains(o.systems, p.System):
+		case p.System != "":
+			wanted = append(wanted, p)
+		case len(o.systems) == 0:
+			return nil, usageError(fmt.Errorf("--system is missing: nobody said for which system %s and others are: write what the nodes run, such as ubuntu-24.04, or --without-packages", p))
+		default:
+			for _, p.System = range o.systems {
+				wanted = append(wanted, p)
+			}
+		}
+	}
+	if len(wanted) < len(all) {
+		_, _ = fmt.Fprintf(log, "%d OS packages are left out\n", len(all)-len(wanted))
 	}
 	return wanted, nil
 }
@@ -81,7 +90,7 @@ func (o packageOptions) check(fromDepot bool) error {
 }
 
 // architectures are Debian's names of the platforms; of none: nil.
-func debianArchitectures(platforms []v1.Platform) (names []string, err error) {
+func architectures(platforms []v1.Platform) (names []string, err error) {
 	for _, p := range platforms {
 		name, err := debian.Architecture(p)
 		if err != nil {
@@ -92,63 +101,86 @@ func debianArchitectures(platforms []v1.Platform) (names []string, err error) {
 	return names, nil
 }
 
-// fetchPackages brings the packages from the distribution's archive into a folder, and puts their files on the list and on the disk's.
-func (s *session) fetchPackages(ctx context.Context, o bundleOptions, wanted []artifacts.Package, dir string, disk map[string]string) (artifacts.List, error) {
-	var list artifacts.List
-	platforms, err := parsePlatforms(o.platforms)
-	if err != nil {
-		return list, err
+// nodesOf are the architectures that packages are for: what --platform says, else what the list says, else this machine's.
+func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, error) {
+	var listed []string
+	for _, p := range wanted {
+		if p.Architecture != "" && p.Architecture != "all" {
+			listed = append(listed, p.Architecture)
+		}
+	}
+	if len(platforms) == 0 && len(listed) > 0 {
+		slices.Sort(listed)
+		return slices.Compact(listed), nil
 	}
 	if len(platforms) == 0 {
 		platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
 	}
-	architectures, err := debianArchitectures(platforms)
+	return architectures(platforms)
+}
+
+// fetchPackages brings the packages from the distributions' archives into a folder, and tells where on the disk the files are.
+func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, wanted []artifacts.Package, dir string) (list artifacts.List, disk map[string]string, err error) {
+	systems := artifacts.List{Packages: wanted}.Systems()
+	if len(systems) > 1 && len(o.sources) > 0 {
+		return list, nil, usageError(fmt.Errorf("--apt-source is for one system, and there are packages for %s: make a bundle of each, with --system", strings.Join(systems, ", ")))
+	}
+	disk = map[string]string{}
+	for _, system := range systems {
+		ofSystem := slices.DeleteFunc(slices.Clone(wanted), func(p artifacts.Package) bool { return p.System != system })
+		nodes, err := nodesOf(ofSystem, f.platforms)
+		if err != nil {
+			return list, nil, err
+		}
+		for _, architecture := range nodes {
+			w := debian.Wish{System: system, Architecture: architecture, Sources: o.sources, Keyring: o.keyring, WithBase: o.withBase, Log: s.ErrOut}
+			w.Packages = slices.DeleteFunc(slices.Clone(ofSystem), func(p artifacts.Package) bool {
+				return p.Architecture != "" && p.Architecture != "all" && p.Architecture != architecture
+			})
+			debs, err := debian.Fetch(ctx, filepath.Join(dir, system, architecture), w)
+			if errors.Is(err, debian.ErrNoSources) {
+				err = usageError(err)
+			}
+			if err != nil {
+				return list, nil, err
+			}
+			for _, deb := range debs {
+				list.Files = append(list.Files, deb.File)
+				disk[deb.Path] = deb.Disk
+			}
+		}
+	}
+	return list, disk, nil
+}
+
+// heldPackages are the files of packages that a depot has, with what they depend on; of a system for which none is wanted all.
+func heldPackages(ctx context.Context, depot *doors.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
+	nodes, err := architectures(f.platforms)
 	if err != nil {
 		return list, err
 	}
-	for _, architecture := range architectures {
-		debs, err := debian.Fetch(ctx, filepath.Join(dir, architecture), debian.Wish{
-			System: o.packages.system, Architecture: architecture, Packages: wanted,
-			Sources: o.packages.sources, Keyring: o.packages.keyring, WithBase: o.packages.withBase, Log: s.ErrOut,
-		})
-		if errors.Is(err, debian.ErrNoSources) {
-			err = usageError(err)
+	for _, system := range systems {
+		ofSystem := slices.DeleteFunc(slices.Clone(wanted), func(p artifacts.Package) bool { return p.System != system })
+		index := artifacts.IndexPath(system)
+		_, there, err := depot.FileState(ctx, index, false)
+		if err == nil && !there {
+			err = fmt.Errorf("the depot %s holds no packages for %s: it has no /files/%s", depot.URL(), system, index)
 		}
 		if err != nil {
 			return list, err
 		}
-		for _, deb := range debs {
-			list.Files = append(list.Files, deb.File)
-			disk[deb.Path] = deb.Disk
+		body, _, err := depot.GetFile(ctx, index)
+		if err != nil {
+			return list, err
 		}
+		files, err := debian.Select(body, system, ofSystem, nodes)
+		body.Close()
+		if err != nil {
+			return list, fmt.Errorf("%s/files/%s: %w", depot.URL(), index, err)
+		}
+		list.Files = append(list.Files, files...)
 	}
 	return list, nil
-}
-
-// heldPackages are the files of the packages that a depot has, with what they depend on; all if none is wanted.
-func heldPackages(ctx context.Context, depot *doors.Depot, o bundleOptions, wanted []artifacts.Package) (artifacts.List, error) {
-	platforms, err := parsePlatforms(o.platforms)
-	if err != nil {
-		return artifacts.List{}, err
-	}
-	architectures, err := debianArchitectures(platforms)
-	if err != nil {
-		return artifacts.List{}, err
-	}
-	index := debian.Folder + "/" + o.packages.system + "/Packages"
-	if _, there, err := depot.FileState(ctx, index, false); err != nil || !there {
-		return artifacts.List{}, errors.Join(err, fmt.Errorf("the depot %s holds no packages for %s: it has no /files/%s", depot.URL(), o.packages.system, index))
-	}
-	body, _, err := depot.GetFile(ctx, index)
-	if err != nil {
-		return artifacts.List{}, err
-	}
-	defer body.Close()
-	files, err := debian.Select(body, o.packages.system, wanted, architectures)
-	if err != nil {
-		return artifacts.List{}, fmt.Errorf("%s/files/%s: %w", depot.URL(), index, err)
-	}
-	return artifacts.List{Files: files}, nil
 }
 
 // scratch is a folder for what is packed in a moment. Whoever makes it removes it.

@@ -23,9 +23,8 @@ type apt struct {
 
 // newApt makes the folder ready. What the machine's apt is configured to (proxies, certificates, passwords) holds, but for its state and its hooks.
 func newApt(dir string, w Wish) (*apt, error) {
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, errors.New("packages are found by apt-get, which this machine does not have: do it on a Debian or Ubuntu machine, or in a container of one, " +
-			"or leave packages out with --without-packages")
+	if strings.ContainsAny(dir, " ,\"[]") {
+		return nil, fmt.Errorf("the folder %q has a name that apt would misread: set TMPDIR to another", dir)
 	}
 	for _, sub := range []string{"lists/partial", "archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -39,6 +38,10 @@ func newApt(dir string, w Wish) (*apt, error) {
 	list, err := sourcesList(w, dir)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return nil, errors.New("packages are found by apt-get, which this machine does not have: do it on a Debian or Ubuntu machine, or in a container of one, " +
+			"or leave packages out with --without-packages")
 	}
 	a := &apt{dir: dir, wish: w, env: append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")}
 	return a, errors.Join(a.write("apt.conf", configuration(dir, w)), a.write("sources.list", list), a.write("status", ""))

@@ -157,7 +157,7 @@ func (a *apt) pretend(ctx context.Context, essential []string) error {
 
 func (a *apt) fetch(ctx context.Context) ([]Deb, error) {
 	install := append([]string{"install", "-y", "--"}, a.wish.arguments()...)
-	plan, err := a.run(ctx, nil, slices.Insert(slices.Clone(install), 1, "-qq", "--print-uris")...)
+	plan, err := a.run(ctx, nil, slices.Insert(slices.Clone(install), 1, "--print-uris")...)
 	if err != nil {
 		return nil, err
 	}

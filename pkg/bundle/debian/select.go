@@ -1,100 +1,83 @@
 package debian
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// entry is a package that a depot has.
-type entry struct {
-	name, version, architecture string
-	file                        artifacts.File
-	needs                       []string // names, of alternatives all
-}
+// maxIndex bounds the index of a depot's package source, in bytes: some hundred thousand packages.
+const maxIndex = 256 << 20
 
-// Select picks packages out of the index of a depot's package source, with what they depend on as far as the depot has it: all versions and
-// all alternatives, so rather too many than too few. Without any wanted it takes all. Architectures are Debian's; none: all.
+// Select picks packages out of the index of a depot's package source, with what they depend on as far as the depot has it: what the check for
+// completeness looks for too. Without any wanted it takes all. Architectures are Debian's; none: all that the depot has.
 func Select(index io.Reader, system string, wanted []artifacts.Package, architectures []string) ([]artifacts.File, error) {
-	var all []entry
-	byName := map[string][]int{}
-	err := eachPackage(index, func(fields map[string]string) error {
-		e, err := readEntry(system, fields)
-		if err != nil {
-			return err
-		}
-		if a := e.architecture; len(architectures) > 0 && a != "all" && !slices.Contains(architectures, a) {
-			return nil
-		}
-		for _, name := range append(provided(fields), e.name) {
-			byName[name] = append(byName[name], len(all))
-		}
-		all = append(all, e)
-		return nil
-	})
+	text, err := io.ReadAll(io.LimitReader(index, maxIndex))
 	if err != nil {
 		return nil, err
 	}
-	var take []int
-	if len(wanted) == 0 {
-		for i := range all {
-			take = append(take, i)
+	var all []artifacts.File
+	var has []string // architectures
+	err = eachPackage(bytes.NewReader(text), func(fields map[string]string) error {
+		if a := fields["Architecture"]; a != "all" && len(architectures) > 0 && !slices.Contains(architectures, a) {
+			return nil
 		}
+		has = append(has, fields["Architecture"])
+		file, err := inDepot(system, fields["Filename"], fields["SHA256"])
+		all = append(all, file)
+		return err
+	})
+	if err != nil || len(wanted) == 0 {
+		return all, err
 	}
+	packages, err := artifacts.ParsePackages(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(has)
+	return resolve(packages, system, wanted, slices.Compact(has))
+}
+
+func resolve(packages *artifacts.PackageIndex, system string, wanted []artifacts.Package, architectures []string) ([]artifacts.File, error) {
+	var files []artifacts.File
 	var lacks []string
 	for _, w := range wanted {
-		found := slices.DeleteFunc(slices.Clone(byName[w.Name]), func(i int) bool {
-			return w.Version != "" && (all[i].version != w.Version || all[i].name != w.Name)
-		})
-		if len(found) == 0 {
-			lacks = append(lacks, strings.TrimSpace(w.Name+" "+w.Version))
+		found := false
+		for _, architecture := range architectures {
+			p := w
+			if p.Architecture == "" {
+				p.Architecture = architecture
+			}
+			held, missing, _ := packages.Resolve([]artifacts.Package{p})
+			found = found || len(missing) == 0
+			for _, h := range held {
+				file, err := inDepot(system, h.Filename, h.SHA256)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, file)
+			}
 		}
-		take = append(take, found...)
+		if !found {
+			lacks = append(lacks, w.String())
+		}
 	}
 	if len(lacks) > 0 {
-		return nil, fmt.Errorf("the depot has no package %s for %s: take it off the list, or --without-packages", strings.Join(lacks, ", "), system)
-	}
-	var files []artifacts.File
-	taken := map[int]bool{}
-	for ; len(take) > 0; take = take[1:] {
-		i := take[0]
-		if taken[i] {
-			continue
-		}
-		taken[i] = true
-		files = append(files, all[i].file)
-		for _, name := range all[i].needs {
-			take = append(take, byName[name]...)
-		}
+		return nil, fmt.Errorf("the depot has no package %s for %s: take it off the list, or all with --without-packages", strings.Join(lacks, ", "), system)
 	}
 	return files, nil
 }
 
-func readEntry(system string, fields map[string]string) (entry, error) {
-	e := entry{name: fields["Package"], version: fields["Version"], architecture: fields["Architecture"]}
-	e.needs = append(dependencies(fields["Depends"]), dependencies(fields["Pre-Depends"])...)
-	size, err := strconv.ParseInt(fields["Size"], 10, 64)
-	if err != nil {
-		return e, fmt.Errorf("package %s: size %q", e.name, fields["Size"])
+// inDepot is a package as a file of the depot. It stays in its system's folder, whatever the index says.
+func inDepot(system, name, sum string) (artifacts.File, error) {
+	file := artifacts.File{Path: path.Join(artifacts.PackageFolder(system), path.Join("/", name)), SHA256: sum}
+	if err := artifacts.CheckPath(file.Path); err != nil {
+		return file, fmt.Errorf("%w: rename it in the depot", err)
 	}
-	e.file = artifacts.File{Path: path.Join(Folder, system, path.Join("/", fields["Filename"])), SHA256: fields["SHA256"], Size: size}
-	if err := artifacts.CheckPath(e.file.Path); err != nil {
-		return e, fmt.Errorf("package %s: %w: rename it in the depot", e.name, err)
-	}
-	return e, nil
-}
-
-// dependencies are the names in a field such as "libc6 (>= 2.36), python3:any | python3.11".
-func dependencies(field string) (names []string) {
-	for _, alternative := range strings.FieldsFunc(field, func(r rune) bool { return r == ',' || r == '|' }) {
-		if words := strings.FieldsFunc(alternative, func(r rune) bool { return strings.ContainsRune(" ([:", r) }); len(words) > 0 {
-			names = append(names, words[0])
-		}
-	}
-	return names
+	return file, nil
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// Folder is where a depot keeps the packages of all systems, below /files.
-const Folder = "apt"
-
 // systemPattern is that of a Provisioning's spec.operatingSystem.
 var systemPattern = regexp.MustCompile(`^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`)
 
@@ -75,6 +72,6 @@ func PathOf(system, file string) (string, error) {
 			parts[1] = version
 		}
 	}
-	at := path.Join(Folder, system, strings.Join(parts, "_"))
+	at := path.Join(artifacts.PackageFolder(system), strings.Join(parts, "_"))
 	return at, artifacts.CheckPath(at)
 }

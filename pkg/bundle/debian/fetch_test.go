@@ -1,0 +1,197 @@
+package debian
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+// smallWorld has a base of which one package is required, with a library that it depends on, and a tool that needs some of that and more.
+var smallWorld = []string{
+	"Package: shell\nVersion: 5.2-1\nPriority: required\nDepends: libc (>= 2.36)",
+	"Package: libc\nVersion: 2.36-9\nPriority: optional",
+	"Package: libssl\nVersion: 3.0.22-1\nPriority: required\nDepends: libc",
+	"Package: editor\nVersion: 9.0-1\nPriority: important",
+	"Package: conntrack\nVersion: 1:1.4.7-1+b2\nPriority: optional\nDepends: libc (>= 2.14), shell, libnfnetlink (>= 1), editor\nRecommends: manual",
+	"Package: libnfnetlink\nVersion: 1.0.2-2\nPriority: optional",
+	"Package: manual\nVersion: 1\nPriority: optional",
+	"Package: libssl-dev\nVersion: 3.0.22-1\nPriority: optional\nDepends: libssl (= 3.0.22-1)",
+	"Package: newer\nVersion: 1\nPriority: optional\nDepends: shell (>= 5.2-1)",
+	"Package: broken\nVersion: 1\nPriority: optional\nDepends: what-nobody-has",
+	"Package: mta-a\nVersion: 1\nPriority: optional\nProvides: mta",
+	"Package: mta-b\nVersion: 1\nPriority: optional\nProvides: mta",
+	"Package: clock\nVersion: 1\nPriority: optional\nProvides: time-daemon",
+	"Package: clock\nVersion: 2\nPriority: optional\nProvides: time-daemon",
+}
+
+func wish(a *archive, packages ...artifacts.Package) Wish {
+	return Wish{System: "debian-99", Architecture: "amd64", Packages: packages, Sources: []string{a.line()}, Keyring: a.keyring}
+}
+
+// The real apt-get, against an archive of this test's own.
+func TestAptFetch(t *testing.T) {
+	a := newArchive(t, smallWorld...)
+	for _, tc := range []struct {
+		name     string
+		packages []artifacts.Package
+		withBase bool
+		want     []string
+	}{
+		{"what it depends on comes along, but for the base and what is only recommended", []artifacts.Package{{Name: "conntrack"}}, false,
+			[]string{"conntrack_1.4.7-1+b2_all.deb", "editor_9.0-1_all.deb", "libnfnetlink_1.0.2-2_all.deb"}},
+		{"with the base", []artifacts.Package{{Name: "conntrack"}}, true,
+			[]string{"conntrack_1.4.7-1+b2_all.deb", "editor_9.0-1_all.deb", "libc_2.36-9_all.deb", "libnfnetlink_1.0.2-2_all.deb", "shell_5.2-1_all.deb"}},
+		{"of the base what must be of this very version", []artifacts.Package{{Name: "libssl-dev"}}, false,
+			[]string{"libssl-dev_3.0.22-1_all.deb", "libssl_3.0.22-1_all.deb"}},
+		{"of the base what nodes may have too old", []artifacts.Package{{Name: "newer"}}, false, []string{"newer_1_all.deb", "shell_5.2-1_all.deb"}},
+		{"of the base what is asked for", []artifacts.Package{{Name: "shell"}}, false, []string{"shell_5.2-1_all.deb"}},
+		{"the newest version", []artifacts.Package{{Name: "clock"}}, false, []string{"clock_2_all.deb"}},
+		{"a version, asked for twice", []artifacts.Package{{Name: "clock"}, {Name: "clock", Version: "1"}}, false, []string{"clock_1_all.deb"}},
+		{"a name that one package provides", []artifacts.Package{{Name: "time-daemon"}}, false, []string{"clock_2_all.deb"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := wish(a, tc.packages...)
+			w.WithBase = tc.withBase
+			debs, err := Fetch(t.Context(), scratch(t), w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, deb := range debs {
+				got = append(got, path.Base(deb.Path))
+				content, err := os.ReadFile(deb.Disk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := artifacts.File{Path: "apt/debian-99/" + path.Base(deb.Path), SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), Size: int64(len(content))}
+				if diff := cmp.Diff(want, deb.File); diff != "" {
+					t.Errorf("file (-want +got):\n%s", diff)
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("packages (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAptFetchFails(t *testing.T) {
+	a := newArchive(t, smallWorld...)
+	other := newArchive(t, "Package: other\nVersion: 1")
+	for _, tc := range []struct {
+		name   string
+		change func(*Wish)
+		says   []string
+	}{
+		{"a name that is none", func(w *Wish) { w.Packages[0].Name = "contrack" }, []string{"debian-99 amd64 have no package contrack", "--apt-source"}},
+		{"a pattern", func(w *Wish) { w.Packages[0].Name = "connt.ack" }, []string{"have no package connt.ack"}},
+		{"another version", func(w *Wish) { w.Packages[0].Version = "7" }, []string{"Version '7' for 'conntrack' was not found", "name a version that the sources have"}},
+		{"a name that several provide", func(w *Wish) { w.Packages[0].Name = "mta" }, []string{"no installation candidate", "several packages could stand for it"}},
+		{"a dependency that nobody has", func(w *Wish) { w.Packages[0].Name = "broken" }, []string{"broken : Depends: what-nobody-has", "--apt-source"}},
+		{"somebody else's signature", func(w *Wish) { w.Keyring = other.keyring }, []string{"--keyring"}},
+		{"no archive", func(w *Wish) { w.Sources = []string{"deb " + a.url + "/none/ ./"} }, []string{"does not have a Release file", "compare --apt-source"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := wish(a, artifacts.Package{Name: "conntrack"})
+			tc.change(&w)
+			_, err := Fetch(t.Context(), scratch(t), w)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, says := range tc.says {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("it does not say %q: %v", says, err)
+				}
+			}
+		})
+	}
+}
+
+// Somebody on the way changes a package: apt-get finds out, whatever the machine's own configuration allows.
+func TestAptFetchTampered(t *testing.T) {
+	a := newArchive(t, smallWorld...)
+	debs, err := filepath.Glob(filepath.Join(a.dir, "clock-*.deb"))
+	if err != nil || len(debs) != 2 {
+		t.Fatal(debs, err)
+	}
+	for _, deb := range debs {
+		content, err := os.ReadFile(deb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)-1]++
+		if err := os.WriteFile(deb, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Fetch(t.Context(), scratch(t), wish(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "Hash Sum mismatch") {
+		t.Errorf("a changed package: %v", err)
+	}
+	a.write("Packages", "Package: clock\n")
+	if _, err := Fetch(t.Context(), scratch(t), wish(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "another mirror") {
+		t.Errorf("a changed index: %v", err)
+	}
+}
+
+func TestAptFetchInterrupted(t *testing.T) {
+	a := newArchive(t, smallWorld...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Fetch(ctx, scratch(t), wish(a, artifacts.Package{Name: "clock"})); !errors.Is(err, context.Canceled) {
+		t.Errorf("Fetch = %v", err)
+	}
+}
+
+func TestCheckWish(t *testing.T) {
+	here := ThisSystem()
+	for _, tc := range []struct {
+		name string
+		wish Wish
+		says string
+	}{
+		{"no system", Wish{System: "debian"}, "with a dash between"},
+		{"a path", Wish{System: "../debian-12"}, "with a dash between"},
+		{"another system's sources", Wish{System: "neverland-1"}, "--apt-source is missing: this machine runs " + here},
+		{"two versions", Wish{System: "debian-12", Sources: []string{"deb http://a b c"}, Packages: []artifacts.Package{{Name: "a", Version: "1"}, {Name: "a", Version: "2"}}},
+			"package a is wanted as 1 and as 2"},
+	} {
+		if err := tc.wish.check(); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.says)
+		}
+	}
+}
+
+// scratch is a folder that has no part of the test's name, in which apt would misread a comma.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "debian-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestFolderThatAptMisreads(t *testing.T) {
+	Needs(t, "apt-get")
+	w := Wish{System: "debian-99", Sources: []string{"deb [trusted=yes] http://127.0.0.1:1/ ./"}}
+	if _, err := Fetch(t.Context(), filepath.Join(t.TempDir(), "a,b"), w); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("Fetch = %v", err)
+	}
+}

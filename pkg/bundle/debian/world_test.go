@@ -1,0 +1,139 @@
+package debian
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// archive is a distribution's: packages, an index, a signature.
+type archive struct {
+	t       *testing.T
+	dir     string
+	url     string
+	keyring string
+
+	mu      sync.Mutex
+	fetched []string
+}
+
+// Needs ends the test where the programs are not, unless the machine has to have them.
+func Needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil && required {
+			t.Fatalf("%v: install apt, dpkg and gpg", err)
+		} else if err != nil {
+			t.Skipf("%v", err)
+		}
+	}
+}
+
+// newArchive makes a signed archive of the packages, each of which is said by the fields of its control file. Machine-wide proxies and
+// hooks of apt must not matter: what hooks would leave is looked for at the end.
+func newArchive(t *testing.T, packages ...string) *archive {
+	t.Helper()
+	Needs(t, "apt-get", "dpkg-deb", "gpg")
+	a := &archive{t: t, dir: t.TempDir()}
+	var index strings.Builder
+	for _, control := range packages {
+		a.build(&index, control)
+	}
+	a.write("Packages", index.String())
+	sum := sha256.Sum256([]byte(index.String()))
+	a.sign(fmt.Sprintf("Origin: test\nSuite: test\nDate: %s\nSHA256:\n %x %d Packages\n", time.Now().UTC().Format(time.RFC1123), sum, index.Len()))
+	server := httptest.NewServer(http.HandlerFunc(a.serve))
+	t.Cleanup(server.Close)
+	a.url = server.URL
+
+	hook := filepath.Join(t.TempDir(), "hook")
+	a.write("machine.conf", fmt.Sprintf("Acquire::http::Proxy::127.0.0.1 \"DIRECT\";\nAPT::Update::Post-Invoke {\"touch %s\";};\nAPT::Get::AllowUnauthenticated \"true\";\n", hook))
+	t.Setenv("APT_CONFIG", filepath.Join(a.dir, "machine.conf"))
+	t.Cleanup(func() {
+		if _, err := os.Stat(hook); err == nil {
+			t.Error("a hook of the machine's apt was called")
+		}
+	})
+	return a
+}
+
+func (a *archive) write(name, text string) {
+	a.t.Helper()
+	if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// build makes a package and its stanza. Fields that begin with "Index-" are in the stanza only, without that.
+func (a *archive) build(index *strings.Builder, control string) {
+	a.t.Helper()
+	tree := filepath.Join(a.t.TempDir(), "tree")
+	if err := os.MkdirAll(filepath.Join(tree, "DEBIAN"), 0o755); err != nil {
+		a.t.Fatal(err)
+	}
+	if !strings.Contains(control, "Architecture: ") {
+		control += "\nArchitecture: all"
+	}
+	control += "\nMaintainer: nobody <nobody@example.org>\nDescription: nothing\n"
+	if err := os.WriteFile(filepath.Join(tree, "DEBIAN/control"), []byte(control), 0o644); err != nil {
+		a.t.Fatal(err)
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(control, "Package: "), "\n")
+	deb := filepath.Join(a.dir, fmt.Sprintf("%s-%d.deb", name, index.Len()))
+	a.must("dpkg-deb", "--root-owner-group", "-b", tree, deb)
+	content, err := os.ReadFile(deb)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	fmt.Fprintf(index, "%sFilename: ./%s\nSize: %d\nSHA256: %x\n\n", control, filepath.Base(deb), len(content), sha256.Sum256(content))
+}
+
+// sign makes InRelease, and the keyring with the key that it makes for that.
+func (a *archive) sign(release string) {
+	a.t.Helper()
+	home, err := os.MkdirTemp("", "gpg") // short: sockets are in it
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer func() {
+		a.must("gpgconf", "--homedir", home, "--kill", "gpg-agent")
+		if err := os.RemoveAll(home); err != nil {
+			a.t.Error(err)
+		}
+	}()
+	gpg := []string{"--homedir", home, "--batch", "--yes", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""}
+	a.write("Release", release)
+	a.keyring = filepath.Join(a.dir, "keys.gpg")
+	a.must("gpg", append(gpg, "--quick-generate-key", "test <test@example.org>", "ed25519", "sign", "never")...)
+	a.must("gpg", append(gpg, "--output", a.keyring, "--export")...)
+	a.must("gpg", append(gpg, "--output", filepath.Join(a.dir, "InRelease"), "--clearsign", filepath.Join(a.dir, "Release"))...)
+}
+
+func (a *archive) must(program string, args ...string) {
+	a.t.Helper()
+	var said bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		a.t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said.String())
+	}
+}
+
+func (a *archive) serve(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.fetched = append(a.fetched, filepath.Base(r.URL.Path))
+	a.mu.Unlock()
+	http.FileServer(http.Dir(a.dir)).ServeHTTP(w, r)
+}
+
+// line is the archive in a sources.list.
+func (a *archive) line() string { return "deb " + a.url + "/ ./" }
