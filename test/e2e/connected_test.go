@@ -1,0 +1,166 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+// cure is the command that a refusal ends with: the right to add, and for this run's account alone.
+var cure = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-connected:edge-7-seed-registry\b`)
+
+// TestConnected: what the depot lacks comes from upstream before any host is claimed, once an administrator has said that it may: by the
+// command that the condition names, and by nothing that who writes a Provisioning can do. Nodes have it from the depot: upstream is gone by
+// the time that they pull.
+func TestConnected(t *testing.T) {
+	s := site.New(t, "e2e-connected", 1, 0)
+	to := siteDepot(t, s)
+	up := startUpstream(t, to.address)
+	ref, index := up.publish(t, "e2e/connected:1")
+	t.Cleanup(func() { to.remove(t, index) })
+
+	s.Apply(oneMaster(s, "edge-7", site.Var("node_images", images(t, ref)), func(p *v1alpha1.Provisioning) { connected := true; p.Spec.Depot.Connected = &connected }))
+	refused := site.Await(s, &v1alpha1.ProvisioningList{}, "the refusal", 3*time.Minute, site.NotReady("ArtifactsMissing"))
+	message := refused.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).GetMessage()
+	command := cure.FindStringSubmatch(message)
+	if command == nil || strings.Count(message, "kubectl create") != 1 {
+		t.Fatalf("the condition does not say, once, which right is missing: %s", message)
+	}
+	if held := s.Holders(); len(held) != 0 {
+		t.Errorf("hosts are held although nothing can be installed: %v", held)
+	}
+	if digest := to.has(t); digest != "" {
+		t.Errorf("without a right %s came into the depot", digest)
+	}
+
+	s.Kubectl(strings.Fields(command[0])[1:]...)
+	t.Cleanup(func() { s.Kubectl("delete", "clusterrolebinding", command[1]) })
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the depot to have all", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
+		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue()
+	})
+	if want, _ := index.Digest(); to.has(t) != want.String() {
+		t.Errorf("the depot has %q, want %s", to.has(t), want)
+	}
+	different, all := up.blobs()
+	if different == 0 || all > 2*different { // twice: the attempt without the right had opened some
+		t.Errorf("%d blobs were read %d times", different, all)
+	}
+	up.server.Close()
+
+	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-7 to be Ready", installLimit, site.Ready)
+	runPod(t, s, ready, ref)
+}
+
+// images are those that the lab's nodes want anyway, and one more.
+func images(t *testing.T, more string) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal([]string{"{{ kube_image_repo }}/pause:{{ pause_version }}", "{{ kube_image_repo }}/kube-proxy:v{{ kube_version }}", more})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// runPod runs an image on the new cluster.
+func runPod(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, image string) {
+	t.Helper()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", "seeded", "--image=" + image, "--restart=Never"},
+		{"wait", "pod/seeded", "--for=condition=Ready", "--timeout=90s"},
+	} {
+		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {
+			seen, _ := site.Kubectl(kubeconfig, "", "describe", "pod/seeded")
+			t.Fatalf("kubectl %s: %v\n%s\n%s", strings.Join(args, " "), err, out, seen)
+		}
+	}
+}
+
+// depotOf is the site's depot as an administrator works with it.
+type depotOf struct {
+	*doors.Depot
+	address string
+}
+
+// siteDepot connects with an account of this test's that may write.
+func siteDepot(t *testing.T, s *site.Site) *depotOf {
+	t.Helper()
+	settings := &corev1.ConfigMap{}
+	if err := s.Get(context.Background(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
+		t.Fatal(err)
+	}
+	s.Kubectl("create", "serviceaccount", "keeper")
+	s.Kubectl("create", "clusterrolebinding", s.Namespace+"-keeper", "--clusterrole=bpa-depot-writer", "--serviceaccount="+s.Namespace+":keeper")
+	t.Cleanup(func() { s.Kubectl("delete", "clusterrolebinding", s.Namespace+"-keeper") })
+	token := filepath.Join(t.TempDir(), "token")
+	text := s.Kubectl("create", "token", "keeper", "--audience=depot.bpa.akraino.org", "--duration=1h")
+	if err := os.WriteFile(token, []byte(strings.TrimSpace(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(settings.Data["depot-url"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected, err := doors.Connect(t.Context(), address.String(), doors.Options{TokenFile: token, CA: []byte(settings.Data["depot-ca"])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connected.Close)
+	return &depotOf{connected, address.Hostname()}
+}
+
+// has tells the digest of what the test brings; empty: it is not there.
+func (d *depotOf) has(t *testing.T) string {
+	t.Helper()
+	digest, err := d.ImageDigest(context.Background(), artifacts.Place{Repository: "e2e/connected", Tag: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// remove leaves the depot as it was; what has no name any more goes with its next garbage collection.
+func (d *depotOf) remove(t *testing.T, index v1.ImageIndex) {
+	t.Helper()
+	all, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := []v1.Hash{root}
+	for _, m := range all.Manifests {
+		digests = append(digests, m.Digest)
+	}
+	for _, digest := range digests {
+		if err := remote.Delete(d.Repository("e2e/connected").Digest(digest.String()), d.Remote()...); err != nil && !strings.Contains(err.Error(), "MANIFEST_UNKNOWN") {
+			t.Errorf("remove %s: %v", digest, err)
+		}
+	}
+	if digest := d.has(t); digest != "" {
+		t.Errorf("%s is still in the depot", digest)
+	}
+}
