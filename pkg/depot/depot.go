@@ -44,6 +44,7 @@ type Depot struct {
 	store    *store.Store
 	registry *registry
 	uploads  *uploads.Service
+	counter  *limits.Counter
 	gate     *limits.Gate
 	handler  http.Handler
 
@@ -129,10 +130,12 @@ func (d *Depot) openFolders(dir string) error {
 
 func (d *Depot) openStore(dir string, o options) (err error) {
 	ctx := context.Background()
+	d.counter = &limits.Counter{Files: d.files, All: o.limits.Quota > 0}
 	if o.s3 != nil {
-		d.store, err = bucket.Open(ctx, *o.s3)
+		d.store, err = bucket.Open(ctx, *o.s3, d.counter.Over)
 	} else {
-		d.store, err = store.OnDisk(ctx, filepath.Join(dir, RegistryDir))
+		d.counter.Dir = filepath.Join(dir, RegistryDir)
+		d.store, err = store.OnDisk(ctx, d.counter.Dir, d.counter.Over)
 	}
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if d.registry, err = newRegistry(d.root, d.store, o.limits.Expiry); err != nil {
 		return err
 	}
-	d.gate = limits.NewGate(o.limits, &limits.StorageMeter{Driver: d.store.Driver, Path: store.BlobsPath, Dir: d.store.Dir()})
+	d.gate = limits.NewGate(o.limits, d.counter)
 	if o.importer == nil {
 		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
 	}
@@ -159,6 +162,7 @@ func (d *Depot) work(o options) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.stop = cancel
 	d.done.Go(func() { d.uploads.Recover(ctx) })
+	d.done.Go(func() { d.counter.Run(ctx, o.log) })
 	if o.limits.Expiry > 0 {
 		d.done.Go(func() { d.keepTidy(ctx, o) })
 	}
@@ -181,7 +185,7 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", guarded(d.gate, d.images(log)))
+	mux.Handle("/v2/", guarded(&pushes{d.gate, d.counter.MakeWay, d.images(log)}))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
 	sums := &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log}

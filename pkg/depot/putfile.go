@@ -49,6 +49,9 @@ func (s *filePutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &refused):
 		http.Error(w, refused.text, refused.status)
 	case errors.As(err, &full):
+		if full.Status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "10")
+		}
 		http.Error(w, full.Text, full.Status)
 	case errors.As(err, &packaged):
 		http.Error(w, packaged.Text, packaged.Status)
@@ -148,7 +151,7 @@ func (s *filePutter) place(temp, name string) error {
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
-	if err := s.root.Rename(temp, place); err != nil {
+	if err := s.gate.Place(temp, name, func() error { return s.root.Rename(temp, place) }); err != nil {
 		return blocked(name, err)
 	}
 	for dir := path.Dir(place); ; dir = path.Dir(dir) {

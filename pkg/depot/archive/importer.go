@@ -3,6 +3,7 @@ package archive
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,10 +35,12 @@ func (i *Importer) Import(ctx context.Context, name string, size int64, open fun
 	if err := i.drop(ctx, p.blobs); err != nil {
 		return nil, err
 	}
-	if err := i.makeRoom(p.blobs); err != nil {
+	key := "images " + rand.Text()
+	if err := i.makeRoom(key, p.blobs); err != nil {
 		return nil, err
 	}
-	if err := i.addBlobs(ctx, r, p.blobs); err != nil {
+	defer i.Gate.Release(key)
+	if err := i.addBlobs(ctx, r, key, p.blobs); err != nil {
 		return nil, err
 	}
 	return i.publish(ctx, p.images)
@@ -57,18 +60,19 @@ func (i *Importer) drop(ctx context.Context, blobs map[string]blob) error {
 	return nil
 }
 
-func (i *Importer) makeRoom(blobs map[string]blob) error {
+// makeRoom has room for all of them held.
+func (i *Importer) makeRoom(key string, blobs map[string]blob) error {
 	var total int64
 	for _, b := range blobs {
 		total += b.size
 	}
-	if err := i.Gate.Room(total); err != nil {
+	if err := i.Gate.Hold(key, total); err != nil {
 		return fmt.Errorf("its images need room of their own: %w", err)
 	}
 	return nil
 }
 
-func (i *Importer) addBlobs(ctx context.Context, r *reader, blobs map[string]blob) error {
+func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs map[string]blob) error {
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -80,6 +84,7 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, blobs map[string]blo
 		delete(blobs, name)
 		buffered := bufio.NewReader(body)
 		_, err := i.Store.AddKnown(ctx, artifact.Staging, buffered, b.digest, b.size)
+		i.Gate.Less(key, b.size) // it is held, or not coming
 		var other *store.OtherContentError
 		if errors.As(err, &other) {
 			return refuse("%s has sha256 %s, not %s as its manifest says", name, other.Computed.Encoded(), b.digest.Encoded())

@@ -6,9 +6,24 @@ import (
 	"testing"
 )
 
-type fixed struct{ used, free int64 }
+// fixed is a storage that says what a test wants.
+type fixed struct {
+	held, free int64
+	uploads    map[string]int64
+}
 
-func (f fixed) Used() (int64, error)       { return f.used, nil }
+func (f fixed) Held(uploads []string) (int64, []int64) {
+	var there []int64
+	for _, u := range uploads {
+		bytes, open := f.uploads[u]
+		if !open {
+			bytes = -1
+		}
+		there = append(there, bytes)
+	}
+	return f.held, there
+}
+
 func (f fixed) Free() (int64, bool, error) { return f.free, true, nil }
 
 func TestGate(t *testing.T) {
@@ -20,14 +35,14 @@ func TestGate(t *testing.T) {
 		size   int64
 		status int
 	}{
-		{"no limits", Limits{}, fixed{0, 10}, nil, 10, 0},
-		{"largest upload", Limits{MaxUpload: 5}, fixed{0, 10}, nil, 5, 0},
-		{"too large", Limits{MaxUpload: 5}, fixed{0, 10}, nil, 6, http.StatusRequestEntityTooLarge},
-		{"too many", Limits{MaxOpen: 2}, fixed{0, 10}, []int64{1, 1}, 1, http.StatusServiceUnavailable},
-		{"quota", Limits{Quota: 10}, fixed{4, 100}, []int64{3}, 3, 0},
-		{"over quota", Limits{Quota: 10}, fixed{4, 100}, []int64{3}, 4, http.StatusInsufficientStorage},
-		{"disk", Limits{MinFree: 2}, fixed{0, 10}, []int64{3}, 5, 0},
-		{"disk full", Limits{MinFree: 2}, fixed{0, 10}, []int64{3}, 6, http.StatusInsufficientStorage},
+		{"no limits", Limits{}, fixed{free: 10}, nil, 10, 0},
+		{"largest upload", Limits{MaxUpload: 5}, fixed{free: 10}, nil, 5, 0},
+		{"too large", Limits{MaxUpload: 5}, fixed{free: 10}, nil, 6, http.StatusRequestEntityTooLarge},
+		{"too many", Limits{MaxOpen: 2}, fixed{free: 10}, []int64{1, 1}, 1, http.StatusServiceUnavailable},
+		{"quota", Limits{Quota: 10}, fixed{held: 4, free: 100}, []int64{3}, 3, 0},
+		{"over quota", Limits{Quota: 10}, fixed{held: 4, free: 100}, []int64{3}, 4, http.StatusInsufficientStorage},
+		{"disk", Limits{MinFree: 2}, fixed{free: 10}, []int64{3}, 5, 0},
+		{"disk full", Limits{MinFree: 2}, fixed{free: 10}, []int64{3}, 6, http.StatusInsufficientStorage},
 	} {
 		g := NewGate(c.limits, c.meter)
 		for i, size := range c.open {
@@ -43,33 +58,57 @@ func TestGate(t *testing.T) {
 	}
 }
 
-func TestWhatIsReleasedCanBePromisedAgain(t *testing.T) {
-	g := NewGate(Limits{MaxOpen: 1}, fixed{0, 10})
-	if err := g.Reserve("a", 10); err != nil {
+// A byte of an upload counts as promised until it is there, and then as held.
+func TestEachByteCountsOnce(t *testing.T) {
+	meter := fixed{free: 1000, uploads: map[string]int64{}}
+	g := NewGate(Limits{Quota: 100, MaxOpen: 1}, &meter)
+	fits := func(when string, want int64) {
+		t.Helper()
+		if err := g.Room(want); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err := g.Room(want + 1); err == nil {
+			t.Errorf("%s: %d bytes fit, want only %d", when, want+1, want)
+		}
+	}
+	if err := g.Reserve("a", 60); err != nil {
 		t.Fatal(err)
 	}
-	g.Keep("a", 10, 4)
-	if err := g.Room(6); err != nil {
-		t.Error(err)
-	}
-	if err := g.Room(7); err == nil {
-		t.Error("room that an upload still needs was given away")
-	}
-	g.Release("a")
-	g.Release("a")
-	if err := g.Reserve("b", 10); err != nil {
-		t.Error(err)
-	}
-}
-
-// What has come of an open upload is held by no blob yet, and so not measured.
-func TestAnOpenUploadCountsWholeForTheQuota(t *testing.T) {
-	g := NewGate(Limits{Quota: 100}, fixed{0, 1000})
-	if err := g.Reserve("a", 90); err != nil {
+	fits("promised", 40)
+	meter.uploads["folder"] = 0
+	g.Bind("a", "folder")
+	fits("begun", 40)
+	meter.uploads["folder"], meter.held = 50, 50
+	fits("mostly there", 40)
+	delete(meter.uploads, "folder")
+	meter.held = 60
+	fits("a blob", 40)
+	if err := g.Hold("b", 40); err != nil {
 		t.Fatal(err)
 	}
-	g.Keep("a", 90, 10)
-	if err := g.Reserve("b", 50); err == nil {
-		t.Error("140 bytes were promised of a quota of 100")
+	fits("held for something else", 0)
+	g.Less("b", 30)
+	fits("of which most is not needed", 30)
+	if err := g.Slot("c"); err == nil {
+		t.Error("an upload that is to be published counts no longer")
+	}
+	for range 2 {
+		g.Release("a")
+		g.Release("b")
+	}
+	fits("released", 40)
+	if err := g.Slot("c"); err != nil {
+		t.Error(err)
+	}
+	if size, err := g.Grow("d", "new", 10); err != nil || size != 10 {
+		t.Errorf("Grow = %d, %v", size, err)
+	}
+	meter.uploads["new"] = 0
+	fits("growing", 30)
+	if size, err := g.Grow("d", "new", 30); err != nil || size != 40 {
+		t.Errorf("Grow = %d, %v", size, err)
+	}
+	if _, err := g.Grow("d", "new", 1); err == nil {
+		t.Error("it grew beyond the quota")
 	}
 }

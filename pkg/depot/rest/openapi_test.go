@@ -31,8 +31,8 @@ import (
 // disk is one that a test fills.
 type disk struct{ used int64 }
 
-func (d *disk) Used() (int64, error)     { return d.used, nil }
-func (*disk) Free() (int64, bool, error) { return 0, false, nil }
+func (d *disk) Held([]string) (int64, []int64) { return d.used, nil }
+func (*disk) Free() (int64, bool, error)       { return 0, false, nil }
 
 // largest is the size of the largest upload.
 const largest = 50_000

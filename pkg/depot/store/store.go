@@ -35,14 +35,21 @@ type Store struct {
 	indexing singleflight.Group
 }
 
+// Wrap puts something between a store and its driver.
+type Wrap func(storagedriver.StorageDriver) storagedriver.StorageDriver
+
 // OnDisk keeps everything below dir.
-func OnDisk(ctx context.Context, dir string) (*Store, error) {
+func OnDisk(ctx context.Context, dir string, wraps ...Wrap) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
 	driver := filesystem.New(filesystem.DriverParameters{RootDirectory: abs, MaxThreads: maxThreads})
-	return open(ctx, newDurable(driver, abs), abs)
+	wrapped := storagedriver.StorageDriver(newDurable(driver, abs))
+	for _, wrap := range wraps {
+		wrapped = wrap(wrapped)
+	}
+	return open(ctx, wrapped, abs)
 }
 
 // Over keeps everything where a driver of the distribution project does.

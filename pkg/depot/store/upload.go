@@ -226,8 +226,13 @@ func (s *Store) addKnown(ctx context.Context, repository, id string, r io.Reader
 	return s.Commit(ctx, repository, id, d, size)
 }
 
+// UploadFolder is where a driver keeps an upload until it is a blob.
+func UploadFolder(repository, id string) string {
+	return path.Join(RepositoriesPath, repository, "_uploads", id)
+}
+
 func uploadPath(repository, id, file string) string {
-	return path.Join(RepositoriesPath, repository, "_uploads", id, file)
+	return path.Join(UploadFolder(repository, id), file)
 }
 
 func statePath(repository, id string, offset int64) string {

@@ -39,7 +39,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (artifact.Record, error
 	if err := s.store.Commit(ctx, artifact.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
-	s.gate.Keep(key(ref), 0, 0) // it is a blob now, and measured as such
+	s.gate.Less(key(ref), p.Record.ImageLength) // it is a blob now, and held as such
 	rec, err := s.publish(ctx, p)
 	if isRefused(ctx, err) {
 		err = errors.Join(err, s.discard(ctx, p))

@@ -64,7 +64,7 @@ func (s *Service) Recovering(ref artifact.Ref) bool { return s.inherited.has(key
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
-		s.gate.Keep(k, p.Record.ImageLength, p.Record.ImageLength)
+		s.gate.Inherit(k, p.Record.ImageLength, store.UploadFolder(artifact.Staging, p.Writer))
 		s.inherited.add(k, p)
 		return nil
 	})
@@ -125,7 +125,6 @@ func (s *Service) settle(ctx context.Context, p Pending) error {
 		s.log.Warn("an upload in one request was cut off and is dropped", "artifact", ref.String())
 		return s.Abort(ctx, p)
 	}
-	s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-offset)
 	if offset < p.Record.ImageLength {
 		return nil
 	}

@@ -76,6 +76,7 @@ func (s *Service) begin(ctx context.Context, rec artifact.Record, whole bool) (P
 	if err != nil {
 		return Pending{}, fmt.Errorf("begin upload of %s: %w", rec.Ref(), err)
 	}
+	s.gate.Bind(key(rec.Ref()), store.UploadFolder(artifact.Staging, id))
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Created, rec.Updated, rec.Images = &now, &now, nil
 	setProgress(&rec, 0, false)
@@ -146,7 +147,6 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(body, part))
 		got := now - have
 		have = now
-		s.gate.Keep(key(ref), p.Record.ImageLength, p.Record.ImageLength-have)
 		if err != nil {
 			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
 			if have > offset { // a bad line is no reason to give an upload up

@@ -26,7 +26,7 @@ func newService(t *testing.T, l limits.Limits) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := limits.NewGate(l, &limits.StorageMeter{Driver: s.Driver, Path: store.BlobsPath, Dir: s.Dir()})
+	gate := limits.NewGate(l, &limits.Counter{Dir: s.Dir()})
 	return New(s, gate, nil, slog.New(slog.DiscardHandler))
 }
 
@@ -103,7 +103,7 @@ func TestRecoverFinishesFromEveryStep(t *testing.T) {
 func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	s := newService(t, limits.Limits{MaxOpen: 1})
 	p := begun(t, s, content[:5])
-	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.StorageMeter{Dir: s.store.Dir()}), nil, s.log)
+	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.Counter{Dir: s.store.Dir()}), nil, s.log)
 	recovered(t, again)
 	if err := again.gate.Reserve("another", 1); err == nil {
 		t.Error("an upload that is open was not counted after a restart")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	s3 "github.com/distribution/distribution/v3/registry/storage/driver/s3-aws"
 
 	"github.com/akraino-icn/bpa/pkg/depot/store"
@@ -32,7 +33,7 @@ const (
 )
 
 // Open keeps everything in a bucket, which must exist.
-func Open(ctx context.Context, at At) (*store.Store, error) {
+func Open(ctx context.Context, at At, wraps ...store.Wrap) (*store.Store, error) {
 	if at.Bucket == "" {
 		return nil, errors.New("the S3 bucket is empty: name one that exists")
 	}
@@ -48,5 +49,9 @@ func Open(ctx context.Context, at At) (*store.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open S3 bucket %s at %s: %w", at.Bucket, at.Endpoint, err)
 	}
-	return store.Over(ctx, driver)
+	wrapped := storagedriver.StorageDriver(driver)
+	for _, wrap := range wraps {
+		wrapped = wrap(wrapped)
+	}
+	return store.Over(ctx, wrapped)
 }

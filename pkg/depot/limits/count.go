@@ -1,0 +1,178 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path"
+	"strings"
+	"time"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+const (
+	// recount is how often plain files are looked for that somebody has copied to
+	// their place by hand.
+	recount = time.Hour
+	// retry is how long a storage that failed is left alone.
+	retry = time.Minute
+)
+
+// Run counts what is there, and then again once in a while what can change
+// without passing the depot, until ctx ends.
+func (c *Counter) Run(ctx context.Context, log *slog.Logger) {
+	started := time.Now()
+	for !c.Counted() {
+		if err := c.Count(ctx); err == nil {
+			if held, _ := c.Held(nil); c.All {
+				log.Info("counted what the depot holds", "bytes", held, "took", time.Since(started).Round(time.Millisecond).String())
+			}
+		} else if !c.again(ctx, log, retry, err) {
+			return
+		}
+	}
+	for c.All && c.again(ctx, log, recount, nil) {
+		if err := c.CountFiles(ctx); err != nil && ctx.Err() == nil {
+			log.Error("the depot cannot count its files", "error", err)
+		}
+	}
+}
+
+// again waits, and says whether to go on.
+func (c *Counter) again(ctx context.Context, log *slog.Logger, pause time.Duration, err error) bool {
+	if err != nil && ctx.Err() == nil {
+		log.Error("the depot cannot count what it holds: until it can, its quota leaves out what is not counted", "error", err)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+// Count counts what was there before the process. It may run beside everything
+// else, and be repeated after an error. Until it has ended, what it has not come
+// to is taken for nothing.
+func (c *Counter) Count(ctx context.Context) error {
+	if err := c.findUploads(ctx); err != nil {
+		return fmt.Errorf("look for uploads: %w", err)
+	}
+	if c.All {
+		for i := range c.stripes {
+			if err := c.countStripe(ctx, i); err != nil {
+				return fmt.Errorf("count blobs: %w", err)
+			}
+		}
+		if err := c.CountFiles(ctx); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counted = true
+	return nil
+}
+
+func (c *Counter) countStripe(ctx context.Context, i int) error {
+	s := &c.stripes[i]
+	s.Lock()
+	defer s.Unlock()
+	if s.counted {
+		return ctx.Err()
+	}
+	kinds, err := c.driver.List(ctx, store.BlobsPath)
+	if err != nil && !store.IsAbsent(err) {
+		return err
+	}
+	var total int64
+	for _, kind := range kinds {
+		size, err := c.size(ctx, path.Join(kind, fmt.Sprintf("%02x", i)))
+		if err != nil {
+			return err
+		}
+		total += size
+	}
+	s.counted = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.blobs += total
+	return ctx.Err()
+}
+
+// findUploads looks for the folders of uploads of earlier processes.
+func (c *Counter) findUploads(ctx context.Context) error {
+	c.look(true)
+	defer c.look(false)
+	err := c.driver.Walk(ctx, store.RepositoriesPath, func(f storagedriver.FileInfo) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := path.Base(f.Path())
+		folder, inUpload := uploadFolder(f.Path())
+		switch {
+		case inUpload && !f.IsDir() && (name == begins || name == content):
+			c.found(folder, name, f)
+		case f.IsDir() && (name == "_layers" || name == "_manifests" || name == "hashstates"):
+			return storagedriver.ErrSkipDir
+		}
+		return nil
+	})
+	if store.IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *Counter) look(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looking, c.gone = on, nil
+}
+
+func (c *Counter) found(folder, name string, f storagedriver.FileInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range c.gone {
+		if folder == at || strings.HasPrefix(folder, at+"/") {
+			return
+		}
+	}
+	u := c.uploads[folder]
+	if u == nil {
+		u = &upload{inherited: true, touched: f.ModTime()}
+		c.put(folder, u)
+	}
+	if name == content && u.inherited {
+		u.bytes, u.touched = f.Size(), f.ModTime()
+	}
+}
+
+// rested is how long nobody worked on a push before it may give way to another.
+const rested = time.Hour
+
+// MakeWay drops the push that has rested longest, if for long enough: clients
+// that die leave theirs behind, and begin another. It says whether it did.
+func (c *Counter) MakeWay(ctx context.Context) bool {
+	folder, ok := c.oldest()
+	if !ok {
+		return false
+	}
+	return (&counting{c.driver, c}).Delete(ctx, folder) == nil
+}
+
+// oldest is the upload that has rested longest, if that is long enough.
+func (c *Counter) oldest() (folder string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limit := time.Now().Add(-rested)
+	for path, u := range c.uploads {
+		if u.writers == 0 && u.touched.Before(limit) && isPush(path) {
+			folder, limit = path, u.touched
+		}
+	}
+	return folder, folder != ""
+}

@@ -1,0 +1,275 @@
+package limits
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+const repositories = store.RepositoriesPath + "/"
+
+// stripes is into how many parts blobs fall, by the first two digits of their
+// digests, as they lie in the store.
+const stripes = 256
+
+// stripe is held while blobs in it come or go, or are counted for the first
+// time: so each is counted once, and counting stops only who writes just there.
+type stripe struct {
+	sync.Mutex
+	counted bool
+}
+
+// Over makes a driver that counts what passes it.
+func (c *Counter) Over(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
+	c.driver = driver
+	return &counting{driver, c}
+}
+
+type counting struct {
+	storagedriver.StorageDriver
+	counter *Counter
+}
+
+// blobStripe is where a blob's path belongs.
+func (c *Counter) blobStripe(at string) *stripe {
+	rest, ok := strings.CutPrefix(at, store.BlobsPath+"/")
+	parts := strings.Split(rest, "/") // sha256/ab/abcd.../data
+	if !c.All || !ok || len(parts) < 3 || len(parts[1]) != 2 {
+		return nil
+	}
+	return &c.stripes[unhex(parts[1][0])<<4|unhex(parts[1][1])]
+}
+
+func unhex(b byte) byte {
+	if b >= 'a' {
+		return (b - 'a' + 10) & 15
+	}
+	return (b - '0') & 15
+}
+
+// Files in the folder of an upload: the first one, and its bytes.
+const (
+	begins  = "startedat"
+	content = "data"
+)
+
+// uploadFolder is the folder of the upload that a path is in, if it is in one.
+func uploadFolder(at string) (string, bool) {
+	const uploads = "/_uploads/"
+	i := strings.LastIndex(at, uploads)
+	if i < 0 || !strings.HasPrefix(at, repositories) {
+		return "", false
+	}
+	id, _, _ := strings.Cut(at[i+len(uploads):], "/")
+	return at[:i+len(uploads)] + id, id != ""
+}
+
+// changeBlob does what makes blobs at a path come or go, and counts the difference.
+func (d *counting) changeBlob(ctx context.Context, s *stripe, at string, change func() error) error {
+	s.Lock()
+	defer s.Unlock()
+	before, err := d.counter.size(ctx, at)
+	if err != nil {
+		return err
+	}
+	changeErr := change()
+	after, err := d.counter.size(ctx, at)
+	if err != nil || !s.counted {
+		return changeErr
+	}
+	d.counter.mu.Lock()
+	defer d.counter.mu.Unlock()
+	d.counter.blobs += after - before
+	return changeErr
+}
+
+// size is that of a file, or of all files below a folder.
+func (c *Counter) size(ctx context.Context, at string) (int64, error) {
+	info, err := c.driver.Stat(ctx, at)
+	if store.IsAbsent(err) {
+		return 0, nil
+	}
+	if err != nil || !info.IsDir() {
+		return sizeOf(info), err
+	}
+	var total int64
+	err = c.driver.Walk(ctx, at, func(f storagedriver.FileInfo) error {
+		total += sizeOf(f)
+		return nil
+	})
+	if store.IsAbsent(err) {
+		err = nil
+	}
+	return total, err
+}
+
+func sizeOf(f storagedriver.FileInfo) int64 {
+	if f == nil || f.IsDir() {
+		return 0
+	}
+	return f.Size()
+}
+
+func (d *counting) PutContent(ctx context.Context, at string, body []byte) error {
+	if s := d.counter.blobStripe(at); s != nil {
+		return d.changeBlob(ctx, s, at, func() error { return d.StorageDriver.PutContent(ctx, at, body) })
+	}
+	if folder, inUpload := uploadFolder(at); inUpload {
+		d.counter.touch(folder, path.Base(at) == begins)
+	}
+	return d.StorageDriver.PutContent(ctx, at, body)
+}
+
+// Move is how an upload becomes a blob: its bytes are counted on, as that.
+func (d *counting) Move(ctx context.Context, from, to string) error {
+	s := d.counter.blobStripe(to)
+	if s == nil {
+		return d.landed(from, 0, d.StorageDriver.Move(ctx, from, to))
+	}
+	s.Lock()
+	defer s.Unlock()
+	before, err := d.counter.size(ctx, to)
+	if err != nil {
+		return err
+	}
+	if err := d.StorageDriver.Move(ctx, from, to); err != nil {
+		return err
+	}
+	after, err := d.counter.size(ctx, to)
+	if err != nil || !s.counted {
+		after, before = 0, 0
+	}
+	return d.landed(from, after-before, nil)
+}
+
+func (d *counting) landed(from string, change int64, err error) error {
+	folder, fromUpload := uploadFolder(from)
+	if err != nil {
+		return err
+	}
+	d.counter.mu.Lock()
+	defer d.counter.mu.Unlock()
+	d.counter.blobs += change
+	if fromUpload && path.Base(from) == content {
+		d.counter.forget(folder)
+	}
+	return nil
+}
+
+func (d *counting) Delete(ctx context.Context, at string) error {
+	if s := d.counter.blobStripe(at); s != nil {
+		return d.changeBlob(ctx, s, at, func() error { return d.StorageDriver.Delete(ctx, at) })
+	}
+	err := d.StorageDriver.Delete(ctx, at)
+	if err == nil || store.IsAbsent(err) {
+		d.counter.mu.Lock()
+		defer d.counter.mu.Unlock()
+		d.counter.forget(at)
+	}
+	return err
+}
+
+func (d *counting) Writer(ctx context.Context, at string, appends bool) (storagedriver.FileWriter, error) {
+	w, err := d.StorageDriver.Writer(ctx, at, appends)
+	folder, inUpload := uploadFolder(at)
+	if err != nil || !inUpload || path.Base(at) != content {
+		return w, err
+	}
+	d.counter.open(folder, w.Size())
+	return &writer{FileWriter: w, counter: d.counter, folder: folder}, nil
+}
+
+// forget drops the uploads at or below a path. The caller holds the lock.
+func (c *Counter) forget(at string) {
+	if c.looking {
+		c.gone = append(c.gone, at)
+	}
+	if folder, in := uploadFolder(at); in && folder != at {
+		return // a file of an upload that goes on
+	}
+	for path := range c.uploads {
+		if path == at || strings.HasPrefix(path, at+"/") {
+			delete(c.uploads, path)
+		}
+	}
+}
+
+// touch notes that somebody works on an upload, and if it begins, that it is.
+// The library writes to the folders of uploads that have ended, too.
+func (c *Counter) touch(folder string, begins bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.uploads[folder] == nil && begins {
+		c.put(folder, &upload{})
+	}
+	if u := c.uploads[folder]; u != nil {
+		u.touched = time.Now()
+	}
+}
+
+func (c *Counter) open(folder string, size int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.uploads[folder]
+	if u == nil {
+		u = &upload{}
+		c.put(folder, u)
+	}
+	u.bytes, u.inherited, u.touched = size, false, time.Now()
+	u.writers++
+}
+
+// writer counts bytes as they are written.
+type writer struct {
+	storagedriver.FileWriter
+	counter *Counter
+	folder  string
+	closed  bool
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.FileWriter.Write(p)
+	w.add(int64(n))
+	return n, err
+}
+
+func (w *writer) add(n int64) {
+	w.counter.mu.Lock()
+	defer w.counter.mu.Unlock()
+	if u := w.counter.uploads[w.folder]; u != nil {
+		u.bytes += n
+		u.touched = time.Now()
+	}
+}
+
+func (w *writer) Cancel(ctx context.Context) error {
+	err := w.FileWriter.Cancel(ctx)
+	if err == nil {
+		w.add(-w.Size())
+	}
+	w.done()
+	return err
+}
+
+func (w *writer) Close() error {
+	w.done()
+	return w.FileWriter.Close()
+}
+
+func (w *writer) done() {
+	if w.closed {
+		return
+	}
+	w.closed = true
+	w.counter.mu.Lock()
+	defer w.counter.mu.Unlock()
+	if u := w.counter.uploads[w.folder]; u != nil {
+		u.writers--
+	}
+}

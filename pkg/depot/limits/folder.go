@@ -1,0 +1,108 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// folder counts plain files. People copy some there by hand, which nobody sees
+// until they are looked for again.
+type folder struct {
+	mu    sync.Mutex
+	total int64
+
+	// While they are counted: how far, in the order of a walk, the sum so far,
+	// and the files that changed ahead of it and are in the sum already.
+	counting bool
+	at       string
+	sum      int64
+	ahead    map[string]bool
+}
+
+func (f *folder) bytes() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
+}
+
+// CountFiles counts the plain files again, with what was put there by hand.
+func (c *Counter) CountFiles(ctx context.Context) error {
+	if c.Files == nil {
+		return nil
+	}
+	c.plain.begin()
+	err := fs.WalkDir(c.Files.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil && name == "." {
+			return err
+		}
+		if err == nil && d.Type().IsRegular() { // else it went, or cannot be read
+			c.plain.pass(name, d)
+		}
+		return ctx.Err()
+	})
+	c.plain.end(err == nil)
+	if err != nil {
+		return fmt.Errorf("count plain files: %w", err)
+	}
+	return nil
+}
+
+func (f *folder) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counting, f.at, f.sum, f.ahead = true, "", 0, map[string]bool{}
+}
+
+func (f *folder) pass(name string, d fs.DirEntry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if info, err := d.Info(); err == nil && !f.ahead[name] {
+		f.sum += info.Size()
+	}
+	f.at = name
+}
+
+func (f *folder) end(whole bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if whole {
+		f.total = f.sum
+	}
+	f.counting, f.ahead = false, nil
+}
+
+// Place has a plain file moved to its name, and counts the difference.
+func (c *Counter) Place(name string, move func() error) error {
+	f := &c.plain
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := c.fileSize(name)
+	err := move()
+	change := c.fileSize(name) - before
+	f.total += change
+	if !f.counting {
+		return err
+	}
+	passed := f.at != "" && slices.Compare(strings.Split(name, "/"), strings.Split(f.at, "/")) <= 0
+	if !passed && !f.ahead[name] {
+		f.ahead[name] = true
+		f.sum += before
+	}
+	f.sum += change
+	return err
+}
+
+func (c *Counter) fileSize(name string) int64 {
+	if c.Files == nil {
+		return 0
+	}
+	info, err := c.Files.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}

@@ -1,0 +1,245 @@
+package limits
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+// Meter measures the storage, in bytes.
+type Meter interface {
+	// Held is what the depot holds, and how much of it is of each of the uploads,
+	// -1 if one has ended, all at one moment.
+	Held(uploads []string) (held int64, there []int64)
+	// Free is the room left on the disk; false where that has no meaning.
+	Free() (int64, bool, error)
+}
+
+// Gate applies limits. It is safe for concurrent use.
+type Gate struct {
+	limits Limits
+	meter  Meter
+
+	mu       sync.Mutex
+	promised map[string]promise
+	// open is how many of the promises are to uploads.
+	open int
+}
+
+// promise is the size that something is going to have.
+type promise struct {
+	size int64
+	// upload is the folder in which it grows. As long as it has none, or nobody
+	// knows, nothing of it is there.
+	upload string
+	// open says that it counts as an upload under way.
+	open bool
+}
+
+// NewGate makes a gate in front of what meter measures.
+func NewGate(l Limits, m Meter) *Gate {
+	return &Gate{limits: l, meter: m, promised: map[string]promise{}}
+}
+
+// Limits are the gate's.
+func (g *Gate) Limits() Limits { return g.limits }
+
+// Size refuses what is too large for any upload.
+func (g *Gate) Size(size int64) error {
+	if g.limits.MaxUpload > 0 && size > g.limits.MaxUpload {
+		return &Refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("%d bytes are more than the depot takes in one upload (%d): raise its --max-upload", size, g.limits.MaxUpload)}
+	}
+	return nil
+}
+
+// Reserve promises room for an upload of size bytes, or refuses it.
+func (g *Gate) Reserve(key string, size int64) error {
+	if err := g.Size(size); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.oneMore(); err != nil {
+		return err
+	}
+	if err := g.room(size); err != nil {
+		return err
+	}
+	g.set(key, promise{size: size, open: true})
+	return nil
+}
+
+// oneMore refuses an upload if there are too many.
+func (g *Gate) oneMore() error {
+	open := g.open
+	if pushes, ok := g.meter.(interface{ Pushes() int }); ok {
+		open += pushes.Pushes()
+	}
+	if g.limits.MaxOpen > 0 && open >= g.limits.MaxOpen {
+		return &Refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d uploads and pushes are under way, and no more are allowed (--max-open-uploads): finish or delete one, or try again later", open)}
+	}
+	return nil
+}
+
+// Slot counts as an upload until it is released, and takes no room.
+func (g *Gate) Slot(key string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.oneMore(); err != nil {
+		return err
+	}
+	g.set(key, promise{open: true})
+	return nil
+}
+
+// Hold promises room that is no upload's, or one that the meter counts.
+func (g *Gate) Hold(key string, size int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.room(size); err != nil {
+		return err
+	}
+	g.set(key, promise{size: size})
+	return nil
+}
+
+// Grow promises room for more bytes of the upload in a folder, beyond what is
+// there and what was promised to key before. It returns the size promised then.
+func (g *Gate) Grow(key, upload string, more int64) (int64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p, ok := g.promised[key]
+	if !ok {
+		_, there := g.meter.Held([]string{upload})
+		p = promise{size: max(0, first(there)), upload: upload}
+	}
+	if err := g.Size(p.size + more); err != nil {
+		return p.size, err
+	}
+	if err := g.room(more); err != nil {
+		return p.size, err
+	}
+	p.size += more
+	g.set(key, p)
+	return p.size, nil
+}
+
+func first(sizes []int64) int64 {
+	if len(sizes) == 0 {
+		return 0
+	}
+	return sizes[0]
+}
+
+// Bind says in which folder what was promised grows: from then on what is there
+// is no longer promised, but held.
+func (g *Gate) Bind(key, upload string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p, ok := g.promised[key]; ok {
+		p.upload = upload
+		g.set(key, p)
+	}
+}
+
+// Inherit promises, without asking, what an upload of an earlier process needs.
+func (g *Gate) Inherit(key string, size int64, upload string) {
+	if counter, ok := g.meter.(interface{ Expect(string) }); ok {
+		counter.Expect(upload)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.set(key, promise{size: size, upload: upload, open: true})
+}
+
+// Less takes bytes off a promise.
+func (g *Gate) Less(key string, bytes int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p, ok := g.promised[key]; ok {
+		p.size = max(0, p.size-bytes)
+		g.set(key, p)
+	}
+}
+
+// Place has a plain file moved to its name, by which what was promised for it
+// becomes held.
+func (g *Gate) Place(key, name string, move func() error) error {
+	counter, ok := g.meter.(interface {
+		Place(name string, move func() error) error
+	})
+	if !ok {
+		return move()
+	}
+	g.mu.Lock() // nobody is to see the file twice, as promised and as held
+	defer g.mu.Unlock()
+	err := counter.Place(name, move)
+	if p, ok := g.promised[key]; ok && err == nil {
+		p.size = 0
+		g.set(key, p)
+	}
+	return err
+}
+
+// Release ends a promise.
+func (g *Gate) Release(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.promised[key].open {
+		g.open--
+	}
+	delete(g.promised, key)
+}
+
+func (g *Gate) set(key string, p promise) {
+	if p.open && !g.promised[key].open {
+		g.open++
+	}
+	g.promised[key] = p
+}
+
+// Room refuses size more bytes if they do not fit beside what is promised.
+func (g *Gate) Room(size int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.room(size)
+}
+
+func (g *Gate) room(size int64) error {
+	held, promised := g.books()
+	if left := g.limits.Quota - held - promised; g.limits.Quota > 0 && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, held, g.limits.Quota, promised)}
+	}
+	free, ok, err := g.meter.Free()
+	if err != nil {
+		return fmt.Errorf("measure the depot's disk: %w", err)
+	}
+	if left := free - g.limits.MinFree - promised; ok && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, promised, g.limits.MinFree)}
+	}
+	return nil
+}
+
+// books are what is held, and what is promised beyond that.
+func (g *Gate) books() (held, promised int64) {
+	var uploads []string
+	var sizes []int64
+	for _, p := range g.promised {
+		if p.upload == "" {
+			promised += p.size
+			continue
+		}
+		uploads, sizes = append(uploads, p.upload), append(sizes, p.size)
+	}
+	held, there := g.meter.Held(uploads)
+	for i, size := range sizes {
+		var bytes int64
+		if i < len(there) {
+			bytes = there[i]
+		}
+		if bytes >= 0 { // else it is a blob by now, or gone
+			promised += max(0, size-bytes)
+		}
+	}
+	return held, promised
+}
