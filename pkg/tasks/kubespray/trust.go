@@ -17,7 +17,9 @@ import (
 var errNoTrust = errors.New("the depot's certificate cannot be installed")
 
 // trustScript puts the certificate into the system's store, for everything that downloads, and into a file of its own, for containerd. That file
-// is written last: when it is there and the same, all was done. $PEM is base64; there is no single quote in it.
+// is written last: when it is there and the same, all was done. A file of the system's store must hold one certificate, or OpenSSL's index passes it
+// over, and have a new name each time, or Debian does not make the index anew. Whatever was ours is replaced. $PEM is base64; there is no single
+// quote in it.
 const trustScript = `set -eu; umask 022
 ca=` + contract.DepotCAPath + `
 mkdir -p "${ca%/*}"; printf %s $PEM | base64 -d >"$ca.new"
@@ -25,7 +27,9 @@ if cmp -s "$ca.new" "$ca"; then rm "$ca.new"; exit 0; fi
 if [ -d /etc/pki/ca-trust/source/anchors ]; then dir=/etc/pki/ca-trust/source/anchors; update="update-ca-trust extract"
 elif [ -d /etc/pki/trust/anchors ]; then dir=/etc/pki/trust/anchors; update=update-ca-certificates
 else dir=/usr/local/share/ca-certificates; update=update-ca-certificates; fi
-mkdir -p "$dir"; cp "$ca.new" "$dir/bpa-depot.crt"; $update >&2; mv -f "$ca.new" "$ca"`
+mkdir -p "$dir"; rm -f "$dir"/bpa-depot*.crt
+awk -v to="$dir/bpa-depot-$(date +%s)" "/-BEGIN CERTIFICATE-/ { n++ } n { print >(to \"-\" n \".crt\") }" "$ca.new"
+$update >&2; mv -f "$ca.new" "$ca"`
 
 // trustLimit bounds that on one node: making the system's store anew takes seconds, on a busy node many.
 const trustLimit = 2 * time.Minute

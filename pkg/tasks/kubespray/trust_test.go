@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,49 +59,107 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 	}
 }
 
-// The script itself, in a root of its own, with a program in place of the system's that counts its calls.
-func TestTrustScript(t *testing.T) {
+// nodeRoot is a root folder for the script itself, with a program in place of the system's that counts its calls and fails while broken is there.
+type nodeRoot string
+
+func newNodeRoot(t *testing.T) nodeRoot {
+	t.Helper()
 	root := t.TempDir()
-	bin := filepath.Join(root, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	update := fmt.Sprintf("#!/bin/sh\necho once >>%s/calls\ntest ! -e %s/broken\n", root, root)
-	if err := os.WriteFile(filepath.Join(bin, "update-ca-certificates"), []byte(update), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "bin", "update-ca-certificates"), []byte(update), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run := func() error {
-		script := strings.NewReplacer("$PEM", base64.StdEncoding.EncodeToString([]byte(ca)),
-			contract.DepotCAPath, root+contract.DepotCAPath, "/usr/local/share", root+"/usr/local/share", "/etc/pki", root+"/etc/pki").Replace(trustScript)
-		command := exec.Command("sh", "-c", script)
-		command.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
-		out, err := command.CombinedOutput()
+	return nodeRoot(root)
+}
+
+func (n nodeRoot) trust(ca string) error {
+	root := string(n)
+	script := strings.NewReplacer("$PEM", base64.StdEncoding.EncodeToString([]byte(ca)),
+		contract.DepotCAPath, root+contract.DepotCAPath, "/usr/local/share", root+"/usr/local/share", "/etc/pki", root+"/etc/pki").Replace(trustScript)
+	command := exec.Command("sh", "-c", script)
+	command.Env = []string{"PATH=" + root + "/bin:" + os.Getenv("PATH")}
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// holds looks for the certificates in the file for containerd, all in one, and in the system's store, each in its own.
+func (n nodeRoot) holds(t *testing.T, certificates ...string) {
+	t.Helper()
+	if got, err := os.ReadFile(string(n) + contract.DepotCAPath); err != nil || string(got) != strings.Join(certificates, "") {
+		t.Errorf("%s is %q (%v), want %q", contract.DepotCAPath, got, err, certificates)
+	}
+	files, err := filepath.Glob(string(n) + "/usr/local/share/ca-certificates/*.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
+			t.Fatal(err)
 		}
-		return nil
+		stored = append(stored, string(text))
 	}
-	if err := os.WriteFile(filepath.Join(root, "broken"), nil, 0o600); err != nil {
+	if !slices.Equal(stored, certificates) {
+		t.Errorf("the system's store is given %q, want %q", stored, certificates)
+	}
+}
+
+func (n nodeRoot) updates(t *testing.T) int {
+	t.Helper()
+	calls, err := os.ReadFile(filepath.Join(string(n), "calls"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if run() == nil {
+	return strings.Count(string(calls), "once\n")
+}
+
+func TestTrustScriptDoesItOnceAndAgainAfterAFailure(t *testing.T) {
+	n := newNodeRoot(t)
+	broken := filepath.Join(string(n), "broken")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n.trust(ca) == nil {
 		t.Error("a failed update goes unnoticed")
 	}
-	if err := os.Remove(filepath.Join(root, "broken")); err != nil {
+	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := run(); err != nil {
+		if err := n.trust(ca); err != nil {
 			t.Fatal(err)
 		}
 	}
-	calls, err := os.ReadFile(filepath.Join(root, "calls"))
-	if err != nil || string(calls) != "once\nonce\n" {
-		t.Errorf("the system's store was updated %q times (%v); want once after the failure", calls, err)
+	if got := n.updates(t); got != 2 {
+		t.Errorf("the system's store was updated %d times; want once after the failure", got)
 	}
-	for _, file := range []string{contract.DepotCAPath, "/usr/local/share/ca-certificates/bpa-depot.crt"} {
-		if got, err := os.ReadFile(root + file); err != nil || string(got) != ca {
-			t.Errorf("%s is %q (%v)", file, got, err)
+	n.holds(t, ca)
+}
+
+// The depot has another certificate, or a site gives two while it changes from one to the other.
+func TestTrustScriptReplacesWhatWasThere(t *testing.T) {
+	n := newNodeRoot(t)
+	next := strings.Replace(ca, "MIIB", "MIIC", 1)
+	store := filepath.Join(string(n), "usr/local/share/ca-certificates")
+	if err := os.MkdirAll(store, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(store, "bpa-depot.crt"), []byte("of an earlier version"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, certificates := range [][]string{{ca}, {next, ca}, {next}} {
+		if err := n.trust(strings.Join(certificates, "")); err != nil {
+			t.Fatal(err)
+		}
+		n.holds(t, certificates...)
+		if got := n.updates(t); got != i+1 {
+			t.Errorf("the system's store was updated %d times, want %d", got, i+1)
 		}
 	}
 }
