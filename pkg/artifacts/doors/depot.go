@@ -25,7 +25,7 @@ type Depot struct {
 
 // Options say how the depot is reached. The zero value is for one that anybody may write to, or that is only read.
 type Options struct {
-	// TokenFile has the Kubernetes token that writing takes. It is sent over TLS only.
+	// TokenFile has the Kubernetes token that writing takes, or the secret of the machine's own door. It is sent over TLS or to loopback only.
 	TokenFile string
 	// CA is the certificate, PEM, of who signs the depot's, if it is none that the system knows.
 	CA []byte

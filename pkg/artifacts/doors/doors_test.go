@@ -200,6 +200,36 @@ func TestTokenAndTLS(t *testing.T) {
 	}
 }
 
+// The door of a machine for itself wants its secret too, and has no TLS.
+func TestTokenOnThisMachine(t *testing.T) {
+	const token = "s3cret"
+	got := ""
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
+	defer server.Close()
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(tokenFile, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := &net.Dialer{}
+	for host, want := range map[string]string{"127.0.0.1": "Bearer " + token, "10.60.0.1": "", "localhost": ""} {
+		got = ""
+		to, err := doors.Connect(t.Context(), "http://"+net.JoinHostPort(host, port), doors.Options{TokenFile: tokenFile,
+			Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return here.DialContext(ctx, network, server.Listener.Addr().String())
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := to.FileState(t.Context(), "a", false); err != nil || got != want {
+			t.Errorf("to %s: %q, %v, want %q", host, got, err, want)
+		}
+	}
+}
+
 func TestConnectFails(t *testing.T) {
 	for _, url := range []string{"", "10.60.0.1:5000", "ftp://a", "http://a/depot", "http://127.0.0.1:1"} {
 		if _, err := doors.Connect(t.Context(), url, doors.Options{}); err == nil {
