@@ -24,7 +24,7 @@ import (
 type options struct {
 	request
 	list                             string
-	playbooksDir, scratchDir, system string
+	playbooksDir, scratchDir         string
 	depotWrite, tokenFile, platforms string
 }
 
@@ -34,7 +34,6 @@ func main() {
 	flag.StringVar(&o.list, "list", "", "file that the step list writes and the step seed reads")
 	flag.StringVar(&o.playbooksDir, "playbooks-dir", "/kubespray", "list: folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: folder to write to")
-	flag.StringVar(&o.system, "system", "", "list: operating system of the hosts as family/distribution/major, such as Debian/Ubuntu/24; empty: packages are not listed")
 	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
 	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
 	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
@@ -61,13 +60,6 @@ func main() {
 
 func list(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
 	in := seedregistry.ListInput{Request: request, PlaybooksDir: o.playbooksDir, ScratchDir: o.scratchDir}
-	if o.system != "" {
-		parts := strings.Split(o.system, "/")
-		if len(parts) != 3 {
-			return nil, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("system %q is not like Debian/Ubuntu/24", o.system))
-		}
-		in.System = seedregistry.System{Family: parts[0], Distribution: parts[1], Major: parts[2]}
-	}
 	needed, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
 		Playbook: func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
 			return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)

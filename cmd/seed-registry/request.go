@@ -14,8 +14,8 @@ import (
 
 // request comes from the run's workspace. Without one it is made up from flags, for a person who asks what a cluster would need.
 type request struct {
-	dir, provisioning, namespace         string
-	kubernetes, network, depot, varsYAML string
+	dir, provisioning, namespace                 string
+	kubernetes, network, system, depot, varsYAML string
 }
 
 func (r *request) flags() {
@@ -24,6 +24,7 @@ func (r *request) flags() {
 	flag.StringVar(&r.dir, "request-dir", "", "folder with "+contract.KeyRequest+"; without one, the following flags say what is asked for")
 	flag.StringVar(&r.kubernetes, "kubernetes", "", "Kubernetes version, such as 1.35.4")
 	flag.StringVar(&r.network, "network-plugin", "flannel", "kubespray's kube_network_plugin")
+	flag.StringVar(&r.system, "operating-system", "", "operating system of the hosts, ID-VERSION_ID of os-release such as ubuntu-24.04; empty: packages are not listed")
 	flag.StringVar(&r.depot, "nodes-depot", "http://depot.local", "URL of the depot as nodes read from it")
 	flag.StringVar(&r.varsYAML, "vars", "", "file with more kubespray variables, YAML")
 }
@@ -36,7 +37,7 @@ func (r *request) read() (contract.Request, error) {
 		return contract.Request{}, fmt.Errorf("neither --request-dir nor --kubernetes says what is asked for")
 	}
 	made := contract.Request{
-		KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot,
+		KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot, OperatingSystem: r.system,
 		PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,
 		Slots: []contract.Slot{{Name: "master", Roles: []string{contract.RoleControlPlane}}, {Name: "worker", Roles: []string{contract.RoleWorker}}},
 	}

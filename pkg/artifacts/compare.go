@@ -30,6 +30,8 @@ type Missing struct {
 	Why map[string]string
 	// Of is how many artifacts were wanted and looked for.
 	Of int
+	// Own are packages that are missing too, but that nodes get from sources of their own. Compare leaves it empty.
+	Own []Package
 	// Elsewhere are the systems whose packages the depot does not keep.
 	Elsewhere []string
 	// Unresolved is what packages in the depot depend on and the depot lacks, in words: nodes must have it already.

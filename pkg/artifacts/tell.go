@@ -72,6 +72,9 @@ func (m Missing) Notes() []string {
 	if len(m.Elsewhere) > 0 {
 		notes = append(notes, fmt.Sprintf("it has no OS packages for %s, so nodes use their own sources", strings.Join(m.Elsewhere, ", ")))
 	}
+	if len(m.Own) > 0 {
+		notes = append(notes, fmt.Sprintf("nodes fetch %s from their own sources", count(len(m.Own), "OS package")))
+	}
 	if len(m.Unresolved) > 0 {
 		notes = append(notes, fmt.Sprintf("%s of OS packages must be on the nodes already", count(len(m.Unresolved), "dependency")))
 	}

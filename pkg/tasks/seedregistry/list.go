@@ -23,7 +23,6 @@ import (
 // ListInput is what the first step is given.
 type ListInput struct {
 	Request contract.Request
-	System  System
 	// PlaybooksDir has the playbooks: kubespray, or others with an entry point artifacts.yml of their own.
 	PlaybooksDir string
 	// ScratchDir is a folder to write to.
@@ -51,11 +50,15 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, e
 		fmt.Fprintln(ports.Log, "No depot is named: nodes fetch for themselves what they need, from the Internet.")
 		return artifacts.List{}, nil
 	}
+	system, err := SystemOf(in.Request.OperatingSystem)
+	if err != nil {
+		return artifacts.List{}, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
 	nodes, err := standIns(in.Request)
 	if err != nil {
 		return artifacts.List{}, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
-	playbook, err := prepare(in, nodes)
+	playbook, err := prepare(in, system, nodes)
 	if err != nil {
 		return artifacts.List{}, err
 	}
@@ -63,12 +66,19 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, e
 	if err := run(ctx, in, ports, playbook); err != nil {
 		return artifacts.List{}, err
 	}
-	list, err := collect(in, nodes, ports.Log)
+	list, err := collect(in, system, nodes, ports.Log)
 	if err != nil {
 		return artifacts.List{}, outcome.Because(contract.ReasonPlaybookFailed, err)
 	}
-	fmt.Fprintf(ports.Log, "%d images, %d files, %d packages\n", len(list.Images), len(list.Files), len(list.Packages))
+	fmt.Fprintf(ports.Log, "%d images, %d files, %s\n", len(list.Images), len(list.Files), packagesOf(system, list))
 	return list, nil
+}
+
+func packagesOf(system System, list artifacts.List) string {
+	if system.Name == "" {
+		return "no OS packages, since spec.operatingSystem does not say what the hosts run"
+	}
+	return fmt.Sprintf("%d packages of %s", len(list.Packages), system.Name)
 }
 
 func kinds(nodes []standIn) string {
@@ -80,7 +90,7 @@ func kinds(nodes []standIn) string {
 }
 
 // prepare writes the inventory of the stand-ins and names the playbook.
-func prepare(in ListInput, nodes []standIn) (string, error) {
+func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	rendered, err := render(in.Request, nodes)
 	if err != nil {
 		return "", outcome.Because(contract.ReasonInvalidRequest, err)
@@ -96,7 +106,7 @@ func prepare(in ListInput, nodes []standIn) (string, error) {
 		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
 	}
 	for _, n := range nodes {
-		facts, err := n.facts(in.System)
+		facts, err := n.facts(system)
 		if err != nil {
 			return "", err
 		}
@@ -179,7 +189,7 @@ func command(in ListInput, playbook string) kubespray.Command {
 }
 
 // collect merges what the playbook wrote for each stand-in.
-func collect(in ListInput, nodes []standIn, log io.Writer) (artifacts.List, error) {
+func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artifacts.List, error) {
 	var lists []artifacts.List
 	var others []string
 	for _, n := range nodes {
@@ -194,6 +204,9 @@ func collect(in ListInput, nodes []standIn, log io.Writer) (artifacts.List, erro
 		list, elsewhere, err := written.list(in.Request.DepotURL)
 		if err != nil {
 			return artifacts.List{}, err
+		}
+		for i := range list.Packages {
+			list.Packages[i].System, list.Packages[i].Architecture = system.Name, system.architecture(n.architecture)
 		}
 		lists, others = append(lists, list), append(others, elsewhere...)
 	}

@@ -94,7 +94,8 @@ func TestList(t *testing.T) {
 		],
 		"packages": [{"name": "socat"}]}`}
 	var log bytes.Buffer
-	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir(), System: System{Family: "Debian", Distribution: "Debian", Major: "12"}}
+	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
+	in.Request.OperatingSystem = "debian-12"
 	got, err := List(t.Context(), in, ListPorts{fake.run, &log})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,9 @@ func TestList(t *testing.T) {
 		Files: []artifacts.File{
 			{Path: "a+b/c"}, {Path: "dl.k8s.io/kubelet", SHA256: strings.ToLower(sum256)}, {Path: "storage.googleapis.com/runsc", SHA512: sum512},
 		},
-		Packages: []artifacts.Package{{Name: "socat"}},
+		Packages: []artifacts.Package{
+			{Name: "socat", System: "debian-12", Architecture: "amd64"}, {Name: "socat", System: "debian-12", Architecture: "arm64"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
@@ -115,7 +118,7 @@ func TestList(t *testing.T) {
 	if playbook := fake.got.Args[len(fake.got.Args)-1]; playbook != filepath.Join(in.ScratchDir, "kubespray.yml") {
 		t.Errorf("the playbook is %s", playbook)
 	}
-	for _, line := range []string{"http://mirror.example/files/elsewhere, which is not in the depot", "1 images, 3 files, 1 packages"} {
+	for _, line := range []string{"http://mirror.example/files/elsewhere, which is not in the depot", "1 images, 3 files, 2 packages of debian-12"} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log does not say %q:\n%s", line, &log)
 		}
@@ -126,12 +129,13 @@ func TestList(t *testing.T) {
 func TestListPreparesTheRunsVariables(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}
+	in.Request.OperatingSystem = "ubuntu-24.04"
 	if _, err := List(t.Context(), in, ListPorts{fake.run, io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	for name, parts := range map[string][]string{
 		"inventory/group_vars/all/bpa.json":             {`"kube_version": "1.35.4"`, `"dl_k8s_io_url": "` + depotURL + `/files/dl.k8s.io"`, `"kube_proxy_mode": "iptables"`},
-		"inventory/host_vars/worker-aarch64.json":       {`"ansible_architecture":"aarch64"`, `"main_ip":"192.0.2.`},
+		"inventory/host_vars/worker-aarch64.json":       {`"ansible_architecture":"aarch64"`, `"main_ip":"192.0.2.`, `"ansible_distribution_version":"24.04"`},
 		"inventory/host_vars/control-plane-x86-64.json": {`"ansible_architecture":"x86_64"`},
 		"inventory/hosts.ini":                           {"[kube_control_plane]\ncontrol-plane-x86-64\n", "[kube_node]\nworker-x86-64\nworker-aarch64\n"},
 		"extra-vars.json":                               {`"ansible_connection":"local"`},
@@ -166,6 +170,7 @@ func TestListFails(t *testing.T) {
 		{"an odd checksum", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a", "checksum": "md5:1"}]}`}, nil, contract.ReasonPlaybookFailed, "md5:1"},
 		{"a path that climbs", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a/%2e%2e/b"}]}`}, nil, contract.ReasonPlaybookFailed, "a/../b"},
 		{"a bad request", fakePlaybooks{}, func(in *ListInput) { in.Request.KubernetesVersion = "$(id)" }, contract.ReasonInvalidRequest, "Kubernetes version"},
+		{"a system that nobody knows", fakePlaybooks{}, func(in *ListInput) { in.Request.OperatingSystem = "beos-5" }, contract.ReasonInvalidRequest, "one of almalinux, amzn,"},
 		{"no playbooks", fakePlaybooks{}, func(in *ListInput) { in.PlaybooksDir = "/nowhere" }, contract.ReasonInternal, "/nowhere has neither"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

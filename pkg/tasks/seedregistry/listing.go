@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
@@ -25,7 +26,7 @@ type download struct {
 
 // list turns a listing into what the depot must have. What nodes fetch from elsewhere is none of its business, and is told by URL.
 func (l listing) list(depot string) (list artifacts.List, elsewhere []string, err error) {
-	list = artifacts.List{Images: l.Images, Packages: l.Packages}
+	list = artifacts.List{Images: l.Images, Packages: slices.Clone(l.Packages)}
 	for _, d := range l.Files {
 		path, inside := strings.CutPrefix(d.URL, strings.TrimRight(depot, "/")+"/files/")
 		if !inside {

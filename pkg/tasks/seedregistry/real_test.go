@@ -64,8 +64,43 @@ func TestRealPlaybooks(t *testing.T) {
 			}
 			if name == "kubespray's" {
 				checkKubespray(t, in, text)
+				checkPackages(t, in)
 			}
 		})
+	}
+}
+
+// checkPackages: what the role system_packages would install on each system; on Flatcar it installs nothing.
+func checkPackages(t *testing.T, in ListInput) {
+	in.Request.Sets = nil
+	for system, want := range map[string]string{
+		"debian-12":          "apparmor apt-transport-https conntrack gnupg iputils-ping libseccomp2 mergerfs python3-apt software-properties-common",
+		"ubuntu-24.04":       "apparmor apt-transport-https conntrack iputils-ping libseccomp2 python3-apt software-properties-common",
+		"rocky-9.5":          "conntrack container-selinux device-mapper-libs iproute iputils libseccomp nss",
+		"opensuse-leap-15.6": "apparmor-parser conntrack-tools device-mapper iputils libseccomp2 python3-cryptography",
+		"flatcar-4152.2.0":   "",
+	} {
+		in.Request.OperatingSystem, in.ScratchDir = system, t.TempDir()
+		list, err := List(t.Context(), in, ListPorts{execute, io.Discard})
+		if err != nil {
+			t.Errorf("%s: %v", system, err)
+			continue
+		}
+		names := map[string]bool{}
+		for _, p := range list.Packages {
+			names[p.Name] = true
+			if p.System != system || p.Architecture == "" {
+				t.Errorf("%s: %+v", system, p)
+			}
+		}
+		for _, name := range strings.Fields(want + strings.Repeat(" socat openssl curl", min(len(want), 1))) {
+			if !names[name] {
+				t.Errorf("%s: the list lacks %s: %v", system, name, list.Packages)
+			}
+		}
+		if want == "" && len(names) > 0 {
+			t.Errorf("%q: %v; want no packages", system, list.Packages)
+		}
 	}
 }
 

@@ -76,12 +76,13 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	defer depot.Close()
 	start := ports.Now()
-	missing, err := compare(ctx, in.List, depot)
+	missing, err := compare(ctx, in, depot)
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
+	tellPackages(ports.Log, missing)
 	if missing.Nothing() {
-		return there(missing.Of, ports, start), nil
+		return there(missing, ports, start), nil
 	}
 	fmt.Fprint(ports.Log, missing.Full(in.Depot))
 	if !in.Connected {
@@ -90,18 +91,40 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return fetch(ctx, in, ports, depot, missing)
 }
 
-func compare(ctx context.Context, list artifacts.List, depot *doors.Depot) (artifacts.Missing, error) {
-	have, err := depot.Look(ctx, list)
+// compare leaves to nodes on a connected site what they can get from sources of their own.
+func compare(ctx context.Context, in Input, depot *doors.Depot) (artifacts.Missing, error) {
+	have, err := depot.Look(ctx, in.List)
 	if err != nil {
 		return artifacts.Missing{}, err
 	}
-	return artifacts.Compare(list, have), nil
+	missing := artifacts.Compare(in.List, have)
+	if in.Connected {
+		missing.Own, missing.Packages = missing.Packages, nil
+	}
+	return missing, nil
 }
 
-func there(count int, ports Ports, start time.Time) Output {
-	o := Output{Summary: fmt.Sprintf("all %d artifacts are in the depot", count)}
+// tellPackages names what keeps nobody from going on.
+func tellPackages(log io.Writer, missing artifacts.Missing) {
+	for _, system := range missing.Elsewhere {
+		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own sources.\n", system, artifacts.PackageFolder(system))
+	}
+	for _, p := range missing.Own {
+		fmt.Fprintf(log, "Package %s of %s is not in the depot: nodes fetch it from their own sources.\n", p, p.System)
+	}
+	for _, need := range missing.Unresolved {
+		fmt.Fprintf(log, "The depot's packages lack %s: nodes must have it already.\n", need)
+	}
+}
+
+func there(missing artifacts.Missing, ports Ports, start time.Time) Output {
+	o := Output{Summary: summary(missing, fmt.Sprintf("all %d artifacts are in the depot", missing.Of-len(missing.Own)))}
 	fmt.Fprintf(ports.Log, "%s (looked at by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
 	return o
+}
+
+func summary(missing artifacts.Missing, text string) string {
+	return strings.Join(append([]string{text}, missing.Notes()...), "; ")
 }
 
 // fetch brings what is missing, then looks again: the depot's word counts, not ours.
@@ -115,7 +138,7 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missi
 	if ctx.Err() != nil {
 		return Output{}, failed
 	}
-	left, err := compare(ctx, in.List, depot)
+	left, err := compare(ctx, in, depot)
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
@@ -126,6 +149,6 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missi
 		}
 		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
-	return Output{Summary: fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
-		done.Images, done.Files, carry.Bytes(done.Sent), left.Of)}, nil
+	return Output{Summary: summary(left, fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
+		done.Images, done.Files, carry.Bytes(done.Sent), left.Of-len(left.Own)))}, nil
 }

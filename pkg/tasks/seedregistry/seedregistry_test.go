@@ -199,6 +199,58 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// OS packages: a closed site wants all of them in the depot, if that has any for the system; a connected one has others to ask.
+func TestPackages(t *testing.T) {
+	jq := artifacts.Package{Name: "jq", System: "debian-12", Architecture: "amd64"}
+	tree := artifacts.Package{Name: "tree", System: "debian-12", Architecture: "amd64"}
+	index := "Package: jq\nVersion: 1.6\nArchitecture: amd64\nFilename: ./jq.deb\nDepends: libc6\nSHA256: " + depottest.Sum(nil) + "\n"
+	for _, tc := range []struct {
+		name      string
+		index     string // of debian-12; none: the depot has no packages for it
+		connected bool
+		list      []artifacts.Package
+		summary   string // of a success
+		missing   string // or what the failure says
+		log       string
+	}{
+		{
+			name: "all there", index: index, list: []artifacts.Package{jq}, log: "lack libc6, which jq needs: nodes must have it already",
+			summary: "all 1 artifacts are in the depot; 1 dependency of OS packages must be on the nodes already",
+		},
+		{
+			name: "one missing", index: index, list: []artifacts.Package{jq, tree}, missing: "lacks 1 of 2 artifacts: tree:amd64",
+			log: "kubectl bpa bundle create --list missing.json --system debian-12 --output missing.tar",
+		},
+		{
+			name: "one missing, and the Internet", index: index, connected: true, list: []artifacts.Package{jq, tree}, log: "Package tree:amd64 of debian-12 is not in the depot",
+			summary: "all 1 artifacts are in the depot; nodes fetch 1 OS package from their own sources; 1 dependency of OS packages must be on the nodes already",
+		},
+		{
+			name: "no packages in this depot", list: []artifacts.Package{jq}, log: "no OS packages for debian-12 (folder /files/apt/debian-12)",
+			summary: "all 0 artifacts are in the depot; it has no OS packages for debian-12, so nodes use their own sources",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{site: depottest.Start(t)}
+			if tc.index != "" {
+				w.site.Put(t, artifacts.IndexPath("debian-12"), []byte(tc.index))
+			}
+			out, err := Run(t.Context(), Input{List: artifacts.List{Packages: tc.list}, Depot: w.site.URL, Connected: tc.connected}, w.ports())
+			if out.Summary != tc.summary || (err != nil) != (tc.missing != "") {
+				t.Errorf("summary %q, %v; want %q", out.Summary, err, tc.summary)
+			}
+			if tc.missing != "" {
+				if got := outcome.FailureOf(err); got.Reason != contract.ReasonArtifactsMissing || !strings.Contains(got.Message, tc.missing) {
+					t.Errorf("failure %+v; want %q", got, tc.missing)
+				}
+			}
+			if !strings.Contains(w.log.String(), tc.log) {
+				t.Errorf("the log does not say %q:\n%s", tc.log, &w.log)
+			}
+		})
+	}
+}
+
 func TestNoDepot(t *testing.T) {
 	out, err := Run(t.Context(), Input{}, Ports{Log: io.Discard})
 	if err != nil || out.Summary != "no depot" {

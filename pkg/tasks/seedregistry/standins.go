@@ -3,6 +3,7 @@ package seedregistry
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -65,22 +66,12 @@ func unused(taken ...string) (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("the subnets %v leave no address of RFC 5737 for a stand-in: choose smaller ones", taken)
 }
 
-// System is the operating system of the hosts, in Ansible's words. The zero value is one that nobody knows: then no packages are listed.
-type System struct {
-	Family       string // Debian, RedHat
-	Distribution string // Debian, Ubuntu, Rocky
-	Major        string // 12
-}
-
 // facts are what Ansible would find out on a host, as far as lists depend on it.
 func (s standIn) facts(system System) ([]byte, error) {
 	facts := map[string]string{
 		"ansible_architecture": s.architecture, "ansible_system": "Linux", "main_ip": s.Address, "main_access_ip": s.Address,
 	}
-	if system != (System{}) {
-		facts["ansible_os_family"], facts["ansible_distribution"] = system.Family, system.Distribution
-		facts["ansible_distribution_major_version"], facts["ansible_distribution_version"] = system.Major, system.Major
-	}
+	maps.Copy(facts, system.facts())
 	return json.Marshal(facts)
 }
 
