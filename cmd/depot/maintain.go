@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // Exit statuses of the commands that work on a store.
@@ -69,6 +71,14 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if *aside {
+		alone, release, err := s.alone(ctx, *root, opened)
+		if err != nil {
+			return 0, err
+		}
+		defer release()
+		ctx = alone
+	}
 	var damaged []scrub.Damage
 	summary, err := scrub.Run(ctx, opened, func(d scrub.Damage) {
 		damaged = append(damaged, d)
@@ -100,6 +110,31 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	return 0, nil
 }
 
+// alone keeps depots off a bucket for as long as a command works on it; the
+// lock on the directory does so for the rest. Its context ends when that fails.
+func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (context.Context, func(), error) {
+	if s.s3.Bucket == "" {
+		return ctx, func() {}, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	ctx, cancel := context.WithCancel(ctx)
+	_, release, err := depot.HoldBucket(ctx, root, opened.Driver, log, cancel)
+	if err != nil {
+		cancel()
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	return ctx, func() {
+		cancel()
+		if err := errors.Join(release(), root.Close()); err != nil {
+			log.Warn("the bucket's lease stays for a minute", "error", err)
+		}
+	}, nil
+}
+
 // runGC frees what nothing refers to.
 func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
@@ -125,6 +160,11 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	ctx, release, err := s.alone(ctx, *root, opened)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
 	if !*dry {
 		if err := opened.FinishRemovals(ctx); err != nil { // of a depot that was killed
 			return 0, err

@@ -48,9 +48,13 @@ type Depot struct {
 	gate     *limits.Gate
 	handler  http.Handler
 
+	// held says whether a bucket is still ours, and release ends that.
+	held    func() error
+	release func() error
 	// stop ends the background work, and done says that it has ended.
-	stop func()
-	done sync.WaitGroup
+	background context.Context //nolint:containedctx // it ends with the depot, or with its right to write
+	stop       func()
+	done       sync.WaitGroup
 }
 
 type options struct {
@@ -85,7 +89,8 @@ func New(dir string, opts ...Option) (*Depot, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Depot{stop: func() {}}
+	d := &Depot{held: func() error { return nil }, release: func() error { return nil }}
+	d.background, d.stop = context.WithCancel(context.Background())
 	if err := d.open(dir, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open depot %s: %w", dir, err), d.Close())
 	}
@@ -103,7 +108,7 @@ func (d *Depot) open(dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, bounded(o.stall, d.routes(v1, o.log)))
+	d.handler = logged(o.log, bounded(o.stall, leased(d.held, d.routes(v1, o.log))))
 	d.work(o)
 	return nil
 }
@@ -140,6 +145,13 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.s3 != nil {
+		l, release, err := HoldBucket(ctx, d.root, d.store.Driver, o.log, d.stop)
+		if err != nil {
+			return err
+		}
+		d.held, d.release = l.Held, release
+	}
 	if err := d.store.FinishRemovals(ctx); err != nil {
 		o.log.Error("what was being removed when the depot was killed is still there, out of sight: it is tried again at the next start", "error", err)
 	}
@@ -159,8 +171,7 @@ const tidyPause = 10 * time.Minute
 
 // work begins what goes on beside the requests.
 func (d *Depot) work(o options) {
-	ctx, cancel := context.WithCancel(context.Background())
-	d.stop = cancel
+	ctx := d.background
 	d.done.Go(func() { d.uploads.Recover(ctx) })
 	d.done.Go(func() { d.counter.Run(ctx, o.log) })
 	if o.limits.Expiry > 0 {
@@ -220,6 +231,10 @@ func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if err := d.held(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	if d.store.Dir() == "" {
 		if _, err := d.store.Driver.Stat(r.Context(), store.BlobsPath); err != nil && !store.IsAbsent(err) {
 			http.Error(w, fmt.Sprintf("the bucket cannot be read: %v: check the --s3 flags, the keys and the S3 server", err), http.StatusServiceUnavailable)
@@ -238,6 +253,7 @@ func (d *Depot) Close() error {
 	if d.registry != nil {
 		errs = append(errs, d.registry.Close())
 	}
+	errs = append(errs, d.release())
 	for _, root := range []*os.Root{d.files, d.root} {
 		if root != nil {
 			errs = append(errs, root.Close())

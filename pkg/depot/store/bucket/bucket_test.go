@@ -109,6 +109,21 @@ func TestStoreInABucket(t *testing.T) {
 		return opened
 	})
 	t.Run("a depot", func(t *testing.T) { depotInABucket(t, s.bucket(t)) })
+	t.Run("two depots", func(t *testing.T) { twoDepots(t, s.bucket(t)) })
+}
+
+// twoDepots tries to open a second one beside the first, and then after it.
+func twoDepots(t *testing.T, at bucket.At) {
+	second := t.TempDir()
+	withDepot(t, t.TempDir(), at, func(url string) {
+		_, err := depot.New(second, depot.WithS3(at), depot.WithLogger(slog.New(slog.DiscardHandler)))
+		if err == nil || !strings.Contains(err.Error(), "in use by another depot") {
+			t.Fatalf("a second depot in the bucket = %v, want to be refused", err)
+		}
+		do(t, 200, "GET", url+"/readyz", "")
+		do(t, 201, "PUT", url+"/v1/baremetalcluster/o/c/os_images/a/content", "content")
+	})
+	withDepot(t, second, at, func(url string) { do(t, 200, "GET", url+"/v1/baremetalcluster/o/c/os_images/a/content", "") })
 }
 
 // depotInABucket goes through all doors, and through a restart.

@@ -1,0 +1,219 @@
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// path of the object in the bucket.
+const path = "/depot/lease"
+
+const (
+	// timeToLive is how long a lease lasts without being renewed.
+	timeToLive = time.Minute
+	// renewal is how often it is renewed.
+	renewal = timeToLive / 4
+	// margin is how long before its end the holder stops to rely on it: a write
+	// under way may take so long.
+	margin = timeToLive / 4
+	// settle is how long one who has written the object waits before looking
+	// whether another has done the same.
+	settle = 2 * time.Second
+)
+
+// note is what is in the object.
+type note struct {
+	// Owner is the id of a depot, which stays over restarts.
+	Owner string `json:"owner"`
+	// Host is for people.
+	Host string `json:"host"`
+	// Renewed is for people, too, and by the holder's clock.
+	Renewed time.Time `json:"renewed"`
+	// Mark differs in each write.
+	Mark string `json:"mark"`
+}
+
+// HeldError says that another depot uses the bucket.
+type HeldError struct{ Host, Owner string }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("the bucket is in use by another depot (id %s on host %s), which has just renewed its lease: two would damage each other's uploads. "+
+		"Give this one another --s3-prefix, or stop that one, which frees the bucket at once; if its machine is dead, start this one again: it takes over when nobody has renewed the lease for %s", e.Owner, e.Host, timeToLive)
+}
+
+// Lease is the right to write to a bucket.
+type Lease struct {
+	driver      storagedriver.StorageDriver
+	owner, host string
+	clock       clock
+
+	mu      sync.Mutex
+	renewed time.Time
+	// lost is set when another depot has taken it.
+	lost error
+}
+
+// clock is the time, which tests make pass.
+type clock interface {
+	Now() time.Time
+	Wait(ctx context.Context, d time.Duration) error
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Take makes owner the holder. If another one is, it watches for as long as a
+// lease lasts: a HeldError says that the other is alive. Who held it before, and
+// was killed, has it again at once.
+func Take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string) (*Lease, error) {
+	return take(ctx, driver, owner, host, realClock{})
+}
+
+func take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string, c clock) (*Lease, error) {
+	l := &Lease{driver: driver, owner: owner, host: host, clock: c}
+	held, there, err := l.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := there && held.Owner == owner
+	if there && !mine {
+		if err := l.watch(ctx, held); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.write(ctx); err != nil {
+		return nil, err
+	}
+	if mine {
+		return l, nil
+	}
+	if err := c.Wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	return l, l.renew(ctx)
+}
+
+// watch waits until the lease of another has ended.
+func (l *Lease) watch(ctx context.Context, held note) error {
+	for began := l.clock.Now(); l.clock.Now().Sub(began) < timeToLive; {
+		if err := l.clock.Wait(ctx, renewal/4); err != nil {
+			return err
+		}
+		now, there, err := l.read(ctx)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return nil
+		}
+		if now.Mark != held.Mark {
+			return &HeldError{now.Host, now.Owner}
+		}
+	}
+	return nil
+}
+
+func (l *Lease) read(ctx context.Context) (n note, there bool, err error) {
+	body, err := l.driver.GetContent(ctx, path)
+	if store.IsAbsent(err) {
+		return n, false, nil
+	}
+	if err != nil {
+		return n, false, fmt.Errorf("read the bucket's lease %s: %w", path, err)
+	}
+	if err := json.Unmarshal(body, &n); err != nil {
+		return n, false, fmt.Errorf("the bucket's lease %s is damaged: remove that object if no other depot uses the bucket: %w", path, err)
+	}
+	return n, true, nil
+}
+
+func (l *Lease) write(ctx context.Context) error {
+	began := l.clock.Now() // it may take long
+	body, err := json.Marshal(note{l.owner, l.host, began.UTC(), rand.Text()})
+	if err != nil {
+		return err
+	}
+	if err := l.driver.PutContent(ctx, path, body); err != nil {
+		return fmt.Errorf("write the bucket's lease %s: %w", path, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = began
+	return nil
+}
+
+// renew writes the object again, unless another depot has.
+func (l *Lease) renew(ctx context.Context) error {
+	n, there, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	if there && n.Owner != l.owner {
+		err := &HeldError{n.Host, n.Owner}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lost = err
+		return err
+	}
+	return l.write(ctx)
+}
+
+// Held is nil while this depot may write, and else says why not.
+func (l *Lease) Held() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost != nil {
+		return l.lost
+	}
+	if l.clock.Now().Sub(l.renewed) > timeToLive-margin {
+		return fmt.Errorf("the bucket's lease could not be renewed since %s: check the S3 server", l.renewed.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Keep renews the lease until ctx ends or another depot has taken it, which is
+// what its error says. Errors of the storage go to report, and are tried again.
+func (l *Lease) Keep(ctx context.Context, report func(error)) error {
+	for {
+		if err := l.clock.Wait(ctx, renewal); err != nil {
+			return nil //nolint:nilerr // it was told to end
+		}
+		err := l.renew(ctx)
+		l.mu.Lock()
+		lost := l.lost
+		l.mu.Unlock()
+		if lost != nil {
+			return lost
+		}
+		if err != nil && ctx.Err() == nil {
+			report(err)
+		}
+	}
+}
+
+// Release lets another depot have the bucket at once.
+func (l *Lease) Release(ctx context.Context) error {
+	n, there, err := l.read(ctx)
+	if err != nil || !there || n.Owner != l.owner {
+		return err
+	}
+	return l.driver.Delete(ctx, path)
+}

@@ -1,0 +1,125 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
+)
+
+// story is a clock; what others do meanwhile happens while somebody waits.
+type story struct {
+	now  time.Time
+	each func()
+}
+
+func (s *story) Now() time.Time { return s.now }
+
+func (s *story) Wait(ctx context.Context, d time.Duration) error {
+	s.now = s.now.Add(d)
+	if s.each != nil {
+		s.each()
+	}
+	return ctx.Err()
+}
+
+func newStory() *story { return &story{now: time.Unix(1_000_000, 0)} }
+
+func TestOnlyOneDepotHoldsABucket(t *testing.T) {
+	bucket, clock := inmemory.New(), newStory()
+	first, err := take(t.Context(), bucket, "first", "host-1", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Held(); err != nil {
+		t.Error(err)
+	}
+	// The other one's clock is a year behind.
+	other := &story{now: clock.now.AddDate(-1, 0, 0), each: func() {
+		if err := first.renew(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	var held *HeldError
+	if _, err := take(t.Context(), bucket, "second", "host-2", other); !errors.As(err, &held) || held.Host != "host-1" || !strings.Contains(err.Error(), "takes over") {
+		t.Errorf("a second depot = %v, want to be refused and told how to take over", err)
+	}
+	if err := first.renew(t.Context()); err != nil {
+		t.Errorf("the first is disturbed: %v", err)
+	}
+	// A restart of the first has it at once.
+	began := clock.now
+	if _, err := take(t.Context(), bucket, "first", "host-1", clock); err != nil || clock.now != began {
+		t.Errorf("the same depot again = %v after %s", err, clock.now.Sub(began))
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began = other.now
+	other.each = nil
+	if _, err := take(t.Context(), bucket, "second", "host-2", other); err != nil || other.now.Sub(began) > settle {
+		t.Errorf("after the first was stopped = %v after %s", err, other.now.Sub(began))
+	}
+}
+
+func TestADeadDepotsLeaseEnds(t *testing.T) {
+	bucket, clock := inmemory.New(), newStory()
+	first, err := take(t.Context(), bucket, "first", "host-1", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := clock.now
+	second, err := take(t.Context(), bucket, "second", "host-2", clock)
+	if err != nil || clock.now.Sub(began) < timeToLive {
+		t.Fatalf("taken after %s, %v; want to wait for %s", clock.now.Sub(began), err, timeToLive)
+	}
+	if err := first.Held(); err == nil {
+		t.Error("the first relies on a lease that it could not renew")
+	}
+	var held *HeldError
+	if err := first.Keep(t.Context(), func(err error) { t.Error(err) }); !errors.As(err, &held) || held.Host != "host-2" {
+		t.Errorf("the first goes on with %v", err)
+	}
+	if err := first.Held(); !errors.As(err, &held) {
+		t.Errorf("the first holds it with %v", err)
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.renew(t.Context()); err != nil {
+		t.Errorf("the second is disturbed: %v", err)
+	}
+	if _, there, err := second.read(t.Context()); !there || err != nil {
+		t.Errorf("the second's lease is gone: %v", err)
+	}
+}
+
+// Two that start in one moment both find no lease.
+func TestOfTwoThatStartTogetherOneIsRefused(t *testing.T) {
+	bucket := inmemory.New()
+	var second error
+	clock := newStory()
+	clock.each = func() { // the first has written, and waits
+		clock.each = nil
+		late := &Lease{driver: bucket, owner: "second", host: "host-2", clock: newStory()}
+		second = errors.Join(late.write(t.Context()), late.renew(t.Context()))
+	}
+	_, err := take(t.Context(), bucket, "first", "host-1", clock)
+	var held *HeldError
+	if !errors.As(err, &held) || second != nil {
+		t.Errorf("the first = %v, the second = %v; want the first to be refused", err, second)
+	}
+}
+
+func TestADamagedLeaseIsNoFreeOne(t *testing.T) {
+	bucket := inmemory.New()
+	if err := bucket.PutContent(t.Context(), path, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := take(t.Context(), bucket, "first", "host-1", newStory()); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a damaged lease = %v, want an error that names it", err)
+	}
+}
