@@ -34,12 +34,13 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	}
 	fmt.Fprintf(ports.Log, "Connect to %s by SSH as %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
 	seen := make([]ssh.HostKey, len(in.Nodes))
+	notes := make([]string, len(in.Nodes))
 	failed := make([]error, len(in.Nodes))
 	var group errgroup.Group
 	group.SetLimit(manyAtOnce)
 	for i, n := range in.Nodes {
 		group.Go(func() error {
-			seen[i], failed[i] = knock(ctx, in, n, key, pins.Of(n.HostUID), ports)
+			seen[i], notes[i], failed[i] = knock(ctx, in, n, key, pins.Of(n.HostUID), ports)
 			return nil
 		})
 	}
@@ -53,6 +54,9 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 		case pins.Of(n.HostUID) == nil:
 			says = "first contact, its host key is pinned: " + ssh.Fingerprint(seen[i])
 		}
+		if notes[i] != "" {
+			says += "; " + notes[i]
+		}
 		fmt.Fprintf(ports.Log, "  %-16s %-22s %s\n", n.Name, at, says)
 		if failed[i] == nil {
 			pins = pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: at, Key: seen[i]})
@@ -64,35 +68,52 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	return pins, worst(in, failed)
 }
 
-// knock tells whether a node can be worked on: it answers, it is the one it was, it lets us in, and we can be root there.
-func knock(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (ssh.HostKey, error) {
+// knock tells whether a node can be worked on: it answers, it is the one it was, it lets us in, we can be root there, and it runs what was asked
+// for. Then the node is made to trust the depot and to get its packages there; the note says so.
+func knock(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (seen ssh.HostKey, note string, err error) {
 	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
 	conn, err := ports.Dial(connect, node.Target(in.Request, n), key, pinned)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer conn.Close()
 	var exit *ssh.ExitError
 	if _, err := conn.Output(connect, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
-		return nil, fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)
+		return nil, "", fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)
 	} else if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return conn.HostKey(), trust(ctx, in.Request, conn)
+	system, err := checkSystem(connect, in.Request, conn)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := trust(ctx, in.Request, conn); err != nil {
+		return nil, "", err
+	}
+	note, err = packageSource(ctx, in.Request, conn, system)
+	return conn.HostKey(), note, err
 }
 
 // reason is why a node cannot be worked on.
 func reason(err error) contract.Reason {
-	if errors.Is(err, errNoTrust) {
+	switch {
+	case errors.Is(err, errOtherSystem):
+		return contract.ReasonInvalidRequest
+	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource):
 		return contract.ReasonPlaybookFailed
+	case errors.Is(err, errNoDepot):
+		return contract.ReasonDepotUnavailable
 	}
 	return node.Reason(err)
 }
 
 // rank orders reasons by how much a person is needed.
 func rank(err error) int {
-	return slices.Index([]contract.Reason{contract.ReasonHostUnreachable, contract.ReasonSSHDenied, contract.ReasonHostKeyChanged}, reason(err))
+	return slices.Index([]contract.Reason{
+		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonPlaybookFailed, contract.ReasonSSHDenied,
+		contract.ReasonInvalidRequest, contract.ReasonHostKeyChanged,
+	}, reason(err))
 }
 
 // worst tells of the node that needs a person most, and names the others.
@@ -111,7 +132,7 @@ func worst(in Input, failed []error) error {
 	})
 	first, others := bad[0], bad[1:]
 	why, n := reason(failed[first]), in.Nodes[first]
-	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, why))
+	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), failed[first], advice(in, n, failed[first]))
 	if len(others) > 0 {
 		names := make([]string, len(others))
 		for i, other := range others {
@@ -123,12 +144,19 @@ func worst(in Input, failed []error) error {
 }
 
 // advice says what to do next.
-func advice(in Input, n contract.Node, reason contract.Reason) string {
-	switch reason {
+func advice(in Input, n contract.Node, err error) string {
+	switch reason(err) {
+	case contract.ReasonInvalidRequest:
+		return "Take hosts with that system, or correct spec.operatingSystem."
+	case contract.ReasonDepotUnavailable:
+		return "Is the depot up, and does the node get there? The address is spec.depot.url, or depot-url in ConfigMap config-bpa."
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("If the machine was installed anew on purpose, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s; if not, something else answers at its address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
 	case contract.ReasonPlaybookFailed:
+		if errors.Is(err, errNoSource) {
+			return "The nodes must be able to write " + aptSource + " and " + aptConfig + "."
+		}
 		return "The nodes must be able to take over the depot's certificate; with the package ca-certificates in the OS image they are."
 	case contract.ReasonSSHDenied:
 		return "Put the public half of the SSH Secret's key on the host, or set spec.ssh."

@@ -38,6 +38,9 @@ type world struct {
 	nodes func(command string, stdout io.Writer) int
 	// trusts answers the command that makes a node trust the depot.
 	trusts func(command string, stderr io.Writer) int
+	// system is what a node's os-release says, and sources answers the command that gives it the depot as a source of packages.
+	system  string
+	sources func(command string, stdout, stderr io.Writer) int
 }
 
 type memory struct {
@@ -107,6 +110,12 @@ func (w *world) shell(command string, stdout, stderr io.Writer) int {
 		w.waited(command)
 	case strings.Contains(command, " node ") && w.nodes != nil:
 		return w.nodes(command, stdout)
+	case command == "cat /etc/os-release":
+		fmt.Fprint(stdout, w.system)
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, aptSource):
+		if w.sources != nil {
+			return w.sources(command, stdout, stderr)
+		}
 	case strings.HasPrefix(command, "sh -c '") && w.trusts != nil:
 		return w.trusts(command, stderr)
 	case command != "true":

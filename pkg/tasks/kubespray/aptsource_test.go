@@ -1,0 +1,220 @@
+package kubespray
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+const bookworm = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME='Debian'\nVERSION_ID=\"12\"\nID=debian\n"
+
+func TestSystemOf(t *testing.T) {
+	for text, want := range map[string]string{
+		bookworm:                                "debian-12",
+		"ID=openEuler\nVERSION_ID=\"24.03\"":    "openeuler-24.03",
+		"ID='opensuse-leap'\nVERSION_ID='15.6'": "opensuse-leap-15.6",
+		"ID=debian\n":                           "", // testing has no VERSION_ID
+		"VERSION_ID=1":                          "",
+		"ID=../x\nVERSION_ID=1":                 "",
+		"ID=x\nVERSION_ID=1;reboot":             "",
+		"ID=x\nVERSION_ID=$(reboot)":            "",
+		"":                                      "",
+		strings.Repeat("x", 70<<10) + "\nID=late": "",
+	} {
+		if got := systemOf([]byte(text)); got != want {
+			t.Errorf("%.40q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAnotherSystemEndsTheRun(t *testing.T) {
+	w := newWorld(t, 1)
+	w.in.Request.OperatingSystem, w.system = "ubuntu-24.04", bookworm
+	touched := false
+	w.sources = func(string, io.Writer, io.Writer) int { touched = true; return 0 }
+	_, err := w.run()
+	var failed *outcome.Error
+	if !errors.As(err, &failed) || failed.Reason != contract.ReasonInvalidRequest || failed.Host != "master-1" {
+		t.Fatalf("Run: %v; want a failure of master-1 that a person must mend", err)
+	}
+	for _, want := range []string{"it runs debian-12", "says ubuntu-24.04", "correct spec.operatingSystem", "1 more node: worker-1"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+	if touched || len(w.ran) > 0 {
+		t.Error("the node was changed all the same")
+	}
+	w.in.Request.OperatingSystem, w.system = "Debian-12", bookworm
+	if _, err := w.run(); err != nil {
+		t.Errorf("with the right one: %v", err)
+	}
+}
+
+// Every node is asked, whatever came of it is told, and a node that does not get to the depot ends the run.
+func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
+	w := newWorld(t, 1)
+	w.in.Request.DepotURL, w.system = "http://10.60.0.1:5000", bookworm
+	var asked atomic.Int32
+	w.sources = func(_ string, stdout, _ io.Writer) int {
+		asked.Add(1)
+		fmt.Fprintln(stdout, "held")
+		return 0
+	}
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Count(w.log.String(), "OS packages of debian-12 come from the depot alone"); asked.Load() != 2 || said != 2 {
+		t.Errorf("%d of 2 nodes were asked, %d are told of:\n%s", asked.Load(), said, &w.log)
+	}
+	w.sources = func(_ string, _, stderr io.Writer) int {
+		fmt.Fprint(stderr, "E: Failed to fetch ... Connection refused")
+		return notReached
+	}
+	_, err := w.run()
+	var failed *outcome.Error
+	if !errors.As(err, &failed) || failed.Reason != contract.ReasonDepotUnavailable || !strings.Contains(err.Error(), "Connection refused") {
+		t.Errorf("Run: %v; want a depot that is not there", err)
+	}
+}
+
+func TestConfigOf(t *testing.T) {
+	for _, tc := range []struct {
+		depot, ca string
+		connected bool
+		want      []string
+	}{
+		{"http://10.60.0.1:5000", "", true, []string{`Acquire::http::Proxy::10.60.0.1 "DIRECT";`}},
+		{"http://10.60.0.1:5000", "", false, []string{
+			`Acquire::http::Proxy::10.60.0.1 "DIRECT";`, `Dir::Etc::SourceList "` + aptSource + `";`, `Dir::Etc::SourceParts "/dev/null";`,
+		}},
+		{"https://depot.example", ca, true, []string{
+			`Acquire::https::Proxy::depot.example "DIRECT";`, `Acquire::https::depot.example::CAInfo "/etc/bpa/depot-ca.crt";`,
+		}},
+		{"https://[fd00::1]:5443", ca, true, nil},
+	} {
+		depot, err := url.Parse(tc.depot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := configOf(contract.Request{DepotCA: tc.ca, Connected: tc.connected}, depot)
+		if diff := cmp.Diff("// Written by BPA.\n"+strings.Join(tc.want, "\n")+"\n", got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.depot, diff)
+		}
+	}
+}
+
+// aptNode is a root file system on which the script runs. What the helper of apt does there the test says.
+type aptNode struct {
+	t    *testing.T
+	root string
+}
+
+func newAptNode(t *testing.T, helper string) aptNode {
+	n := aptNode{t, t.TempDir()}
+	for _, dir := range []string{filepath.Dir(aptSource), filepath.Dir(aptConfig), "/usr/lib/apt", "/var/lib/apt/lists"} {
+		if err := os.MkdirAll(n.root+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.helper(helper)
+	return n
+}
+
+func (n aptNode) helper(script string) {
+	if err := os.WriteFile(n.root+"/usr/lib/apt/apt-helper", []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n aptNode) run(request contract.Request) (string, error) {
+	n.t.Helper()
+	script, err := sourceFor(request, "debian-12")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, path := range []string{aptSource, aptConfig, "/usr/lib/apt", "/var/lib/apt"} {
+		script = strings.ReplaceAll(script, path, n.root+path)
+	}
+	command := exec.Command("sh", "-c", script)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, &stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+func (n aptNode) read(path string) string {
+	text, err := os.ReadFile(n.root + path)
+	if err != nil && !os.IsNotExist(err) {
+		n.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestSourceScript(t *testing.T) {
+	request := contract.Request{DepotURL: "https://10.60.0.1:5443", DepotCA: ca}
+	n := newAptNode(t, "exit 0")
+	lists := func() time.Time {
+		info, err := os.Stat(n.root + "/var/lib/apt/lists")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	for range 2 {
+		if said, err := n.run(request); said != "held" || err != nil {
+			t.Fatalf("the depot has packages: %q, %v", said, err)
+		}
+		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: ./\nTrusted: yes\n"
+		if diff := cmp.Diff(want, n.read(aptSource)); diff != "" {
+			t.Errorf("source (-want +got):\n%s", diff)
+		}
+		if config := n.read(aptConfig); !strings.Contains(config, "CAInfo") || !strings.Contains(config, "SourceParts") {
+			t.Errorf("configuration:\n%s", config)
+		}
+		if lists().Unix() != 0 {
+			t.Errorf("lists are of %s: nobody would fetch them anew", lists())
+		}
+	}
+	request.Connected = true
+	if said, err := n.run(request); said != "held" || err != nil || strings.Contains(n.read(aptConfig), "SourceParts") {
+		t.Errorf("the site is connected now: %q, %v, configuration:\n%s", said, err, n.read(aptConfig))
+	}
+
+	n.helper(`echo "E: Failed to fetch https://10.60.0.1:5443/  Could not connect" >&2; exit 100`)
+	if said, err := n.run(request); err == nil || !strings.Contains(err.Error(), "exit status 66: E: Failed to fetch") {
+		t.Errorf("the depot is not there: %q, %v", said, err)
+	}
+	if n.read(aptSource) == "" {
+		t.Error("a depot that does not answer has taken the source away")
+	}
+	n.helper(`echo "E: Failed to fetch https://10.60.0.1:5443/x  404  Not Found [IP: 10.60.0.1 5443]" >&2; exit 100`)
+	if said, err := n.run(request); said != "none" || err != nil {
+		t.Errorf("the depot has no packages: %q, %v", said, err)
+	}
+	if left := n.read(aptSource) + n.read(aptConfig); left != "" {
+		t.Errorf("this stays although the depot has no packages:\n%s", left)
+	}
+	if err := os.Remove(n.root + "/usr/lib/apt/apt-helper"); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := n.run(request); said != "other" || err != nil || n.read(aptSource) != "" {
+		t.Errorf("a node without apt: %q, %v", said, err)
+	}
+}
