@@ -28,6 +28,9 @@ type options struct {
 	depotWrite, tokenFile, platforms string
 }
 
+// pinsSuffix makes the name of the file beside the list that says whose content the depot decides.
+const pinsSuffix = ".pins"
+
 func main() {
 	var o options
 	o.request.flags()
@@ -60,13 +63,16 @@ func main() {
 
 func list(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
 	in := seedregistry.ListInput{Request: request, PlaybooksDir: o.playbooksDir, ScratchDir: o.scratchDir}
-	needed, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
+	needed, pins, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
 		Playbook: func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
 			return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
 		},
 		Log: os.Stdout,
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := seedregistry.WritePins(o.list+pinsSuffix, pins); err != nil {
 		return nil, err
 	}
 	return nil, seedregistry.WriteList(o.list, needed)
@@ -77,7 +83,11 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	if err != nil {
 		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
-	in := seedregistry.Input{List: seedregistry.WithOSImage(needed, request), Depot: request.DepotURL, Connected: request.Connected}
+	pins, err := seedregistry.ReadPins(o.list + pinsSuffix)
+	if err != nil {
+		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+	}
+	in := seedregistry.Input{Pins: pins, List: seedregistry.WithOSImage(needed, request), Depot: request.DepotURL, Connected: request.Connected}
 	if o.depotWrite != "" && in.Depot != "" {
 		in.Depot = o.depotWrite
 	}

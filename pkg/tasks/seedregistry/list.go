@@ -15,6 +15,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
@@ -45,33 +46,33 @@ const entry = "artifacts.yml"
 var kubesprayEntry []byte
 
 // List has the playbooks say what they want from the depot for this request. No host is touched.
-func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, error) {
+func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
 		fmt.Fprintln(ports.Log, "No depot is named: nodes fetch for themselves what they need, from the Internet.")
-		return artifacts.List{}, nil
+		return artifacts.List{}, nil, nil
 	}
 	system, err := SystemOf(in.Request.OperatingSystem)
 	if err != nil {
-		return artifacts.List{}, outcome.Because(contract.ReasonInvalidRequest, err)
+		return artifacts.List{}, nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	nodes, err := standIns(in.Request)
 	if err != nil {
-		return artifacts.List{}, outcome.Because(contract.ReasonInvalidRequest, err)
+		return artifacts.List{}, nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	playbook, err := prepare(in, system, nodes)
 	if err != nil {
-		return artifacts.List{}, err
+		return artifacts.List{}, nil, err
 	}
 	fmt.Fprintf(ports.Log, "Ask %s what %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
 	if err := run(ctx, in, ports, playbook); err != nil {
-		return artifacts.List{}, err
+		return artifacts.List{}, nil, err
 	}
-	list, err := collect(in, system, nodes, ports.Log)
+	list, pins, err := collect(in, system, nodes, ports.Log)
 	if err != nil {
-		return artifacts.List{}, outcome.Because(contract.ReasonPlaybookFailed, err)
+		return artifacts.List{}, nil, outcome.Because(contract.ReasonPlaybookFailed, err)
 	}
 	fmt.Fprintf(ports.Log, "%d images, %d files, %s\n", len(list.Images), len(list.Files), packagesOf(system, list))
-	return list, nil
+	return list, pins, nil
 }
 
 func packagesOf(system System, list artifacts.List) string {
@@ -101,8 +102,13 @@ func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	checksums, err := json.Marshal(inventory.ListingVars(in.Request))
+	if err != nil {
+		return "", err
+	}
 	files := map[string][]byte{
 		"inventory/hosts.ini": rendered.HostsINI, "inventory/group_vars/all/bpa.json": rendered.GroupVars,
+		"inventory/group_vars/all/a-checksums.json": checksums, // before bpa.json, which has what a person set
 		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
 	}
 	for _, n := range nodes {
@@ -189,30 +195,32 @@ func command(in ListInput, playbook string) kubespray.Command {
 }
 
 // collect merges what the playbook wrote for each stand-in.
-func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artifacts.List, error) {
+func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artifacts.List, []Pin, error) {
 	var lists []artifacts.List
+	var pins []Pin
 	var others []string
 	for _, n := range nodes {
 		text, err := os.ReadFile(filepath.Join(in.lists(), n.Name+".json"))
 		if err != nil {
-			return artifacts.List{}, fmt.Errorf("the playbooks wrote no list for %s: %w", n.Name, err)
+			return artifacts.List{}, nil, fmt.Errorf("the playbooks wrote no list for %s: %w", n.Name, err)
 		}
 		written, err := parse(text)
 		if err != nil {
-			return artifacts.List{}, err
+			return artifacts.List{}, nil, err
 		}
-		list, elsewhere, err := written.list(in.Request.DepotURL)
+		list, files, elsewhere, err := written.list(in.Request.DepotURL)
 		if err != nil {
-			return artifacts.List{}, err
+			return artifacts.List{}, nil, err
 		}
 		for i := range list.Packages {
 			list.Packages[i].System, list.Packages[i].Architecture = system.Name, system.architecture(n.architecture)
 		}
-		lists, others = append(lists, list), append(others, elsewhere...)
+		lists, pins, others = append(lists, list), append(pins, files...), append(others, elsewhere...)
 	}
 	slices.Sort(others)
 	for _, url := range slices.Compact(others) {
 		fmt.Fprintf(log, "Nodes fetch %s, which is not in the depot and was not looked at.\n", url)
 	}
-	return artifacts.Merge(lists...)
+	merged, err := artifacts.Merge(lists...)
+	return merged, pins, err
 }

@@ -96,7 +96,7 @@ func TestList(t *testing.T) {
 	var log bytes.Buffer
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
 	in.Request.OperatingSystem = "debian-12"
-	got, err := List(t.Context(), in, ListPorts{fake.run, &log})
+	got, _, err := List(t.Context(), in, ListPorts{fake.run, &log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestListPreparesTheRunsVariables(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}
 	in.Request.OperatingSystem = "ubuntu-24.04"
-	if _, err := List(t.Context(), in, ListPorts{fake.run, io.Discard}); err != nil {
+	if _, _, err := List(t.Context(), in, ListPorts{fake.run, io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	for name, parts := range map[string][]string{
@@ -178,7 +178,7 @@ func TestListFails(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&in)
 			}
-			_, err := List(t.Context(), in, ListPorts{tc.fake.run, io.Discard})
+			_, _, err := List(t.Context(), in, ListPorts{tc.fake.run, io.Discard})
 			if err == nil {
 				t.Fatal("no error")
 			}

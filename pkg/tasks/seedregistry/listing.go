@@ -22,10 +22,19 @@ type listing struct {
 type download struct {
 	URL      string `json:"url"`
 	Checksum string `json:"checksum"`
+	// Variable is kubespray's for the checksum, if it has one, and Architecture its name of the host's.
+	Variable     string `json:"variable"`
+	Architecture string `json:"architecture"`
+}
+
+// known reports whether the playbooks say what is in the file.
+func (d download) known() bool {
+	_, sum, _ := strings.Cut(d.Checksum, ":")
+	return sum != ""
 }
 
 // list turns a listing into what the depot must have. What nodes fetch from elsewhere is none of its business, and is told by URL.
-func (l listing) list(depot string) (list artifacts.List, elsewhere []string, err error) {
+func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere []string, err error) {
 	list = artifacts.List{Images: l.Images, Packages: slices.Clone(l.Packages)}
 	for _, d := range l.Files {
 		path, inside := strings.CutPrefix(d.URL, strings.TrimRight(depot, "/")+"/files/")
@@ -34,7 +43,7 @@ func (l listing) list(depot string) (list artifacts.List, elsewhere []string, er
 			continue
 		}
 		if path, err = url.PathUnescape(path); err != nil {
-			return list, nil, fmt.Errorf("file %s: %w", d.URL, err)
+			return list, nil, nil, fmt.Errorf("file %s: %w", d.URL, err)
 		}
 		file := artifacts.File{Path: path}
 		algorithm, sum, _ := strings.Cut(d.Checksum, ":")
@@ -45,11 +54,14 @@ func (l listing) list(depot string) (list artifacts.List, elsewhere []string, er
 			file.SHA512 = strings.ToLower(sum)
 		case "", "None": // anything will do
 		default:
-			return list, nil, fmt.Errorf("file %s: the playbooks give the checksum %q, which is neither sha256:... nor sha512:...", d.URL, d.Checksum)
+			return list, nil, nil, fmt.Errorf("file %s: the playbooks give the checksum %q, which is neither sha256:... nor sha512:...", d.URL, d.Checksum)
 		}
 		list.Files = append(list.Files, file)
+		if p := d.pin(path); p != nil {
+			pins = append(pins, *p)
+		}
 	}
-	return list, elsewhere, nil
+	return list, pins, elsewhere, nil
 }
 
 func parse(text []byte) (l listing, err error) {

@@ -41,7 +41,7 @@ func TestRealPlaybooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			in := ListInput{Request: request(), PlaybooksDir: dir, ScratchDir: t.TempDir()}
-			list, err := List(t.Context(), in, ListPorts{execute, &log})
+			list, _, err := List(t.Context(), in, ListPorts{execute, &log})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &log)
 			}
@@ -81,7 +81,7 @@ func checkPackages(t *testing.T, in ListInput) {
 		"flatcar-4152.2.0":   "",
 	} {
 		in.Request.OperatingSystem, in.ScratchDir = system, t.TempDir()
-		list, err := List(t.Context(), in, ListPorts{execute, io.Discard})
+		list, _, err := List(t.Context(), in, ListPorts{execute, io.Discard})
 		if err != nil {
 			t.Errorf("%s: %v", system, err)
 			continue
@@ -115,7 +115,7 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 		}
 	}
 	in.Request.KubernetesVersion, in.ScratchDir = "1.99.0", t.TempDir()
-	_, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
+	_, _, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "cannot install Kubernetes 1.99.0 for a") || !strings.Contains(err.Error(), string(contract.ReasonPlaybookFailed)) {
 		t.Errorf("an unknown version: %v", err)
 	}

@@ -2,6 +2,7 @@ package seedregistry
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
 	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
@@ -21,6 +23,8 @@ import (
 // Input is what the second step is given.
 type Input struct {
 	List artifacts.List
+	// Pins are files of the list whose content in the depot counts.
+	Pins []Pin
 	// Depot is the URL of the depot; empty: there is none, and nothing to do.
 	Depot string
 	// Connected: what the depot lacks is fetched from upstream. Otherwise nothing but the depot is ever asked.
@@ -32,6 +36,8 @@ type Input struct {
 // Output is what the task finds out, a field per result.
 type Output struct {
 	Summary string
+	// Checksums are the contents that count because the depot has them.
+	Checksums inventory.Pins
 }
 
 // WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
@@ -52,7 +58,11 @@ func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 
 // Results are the output as Tekton's results.
 func (o Output) Results() map[string]string {
-	return map[string]string{contract.ResultArtifacts: o.Summary}
+	if o.Checksums == nil {
+		o.Checksums = inventory.Pins{} // the next task reads it in any case
+	}
+	checksums, _ := json.Marshal(o.Checksums) // maps of texts
+	return map[string]string{contract.ResultArtifacts: o.Summary, contract.ResultChecksums: string(checksums)}
 }
 
 // Ports are what the second step works with.
@@ -75,6 +85,18 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
 	defer depot.Close()
+	out, err := ensure(ctx, in, ports, depot)
+	if err != nil {
+		return Output{}, err
+	}
+	if out.Checksums, err = pinned(ctx, in.Pins, depot, ports.Log); err != nil {
+		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+	}
+	return out, nil
+}
+
+// ensure looks what is missing, and fetches it if that is allowed.
+func ensure(ctx context.Context, in Input, ports Ports, depot *doors.Depot) (Output, error) {
 	start := ports.Now()
 	missing, err := compare(ctx, in, depot)
 	if err != nil {

@@ -1,0 +1,106 @@
+package seedregistry
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// What the playbooks know is left to them; of the rest the depot's digest counts, if they have a variable for it.
+func TestListTellsWhoseContentTheDepotDecides(t *testing.T) {
+	fake := &fakePlaybooks{events: greenEvents, listing: `{"files": [
+		{"url": "` + depotURL + `/files/known", "checksum": "sha256:` + strings.Repeat("a", 64) + `", "variable": "runc_binary_checksum", "architecture": "amd64"},
+		{"url": "` + depotURL + `/files/unknown", "checksum": "", "variable": "kubelet_binary_checksum", "architecture": "amd64"},
+		{"url": "` + depotURL + `/files/lookup", "checksum": "sha256:", "variable": "kubeadm_binary_checksum", "architecture": "amd64"},
+		{"url": "` + depotURL + `/files/unnamed", "checksum": ""}]}`}
+	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
+	in.Request.Slots, in.Request.Sets = in.Request.Slots[:1], nil
+	_, got, err := List(t.Context(), in, ListPorts{fake.run, &strings.Builder{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Pin{{"unknown", "kubelet_binary_checksum", "amd64"}, {"lookup", "kubeadm_binary_checksum", "amd64"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pins (-want +got):\n%s", diff)
+	}
+	path := filepath.Join(t.TempDir(), "pins")
+	if err := WritePins(path, got); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := ReadPins(path); err != nil || !cmp.Equal(read, want) {
+		t.Errorf("read %v, %v", read, err)
+	}
+}
+
+func TestPinsThatAreNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins")
+	for text, want := range map[string]string{`[{"path": "../../token"}]`: "../../token", `{`: "files to pin"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPins(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if pins, err := ReadPins(path + ".none"); err != nil || pins != nil {
+		t.Errorf("no file: %v, %v", pins, err)
+	}
+}
+
+func TestRunPinsWhatTheDepotHas(t *testing.T) {
+	w := newWorld(t, 1)
+	in := w.input()
+	in.List.Files = []artifacts.File{{Path: "dl.k8s.io/kubelet", URL: in.List.Files[0].URL}} // nobody says what is in it
+	in.Pins = []Pin{{"dl.k8s.io/kubelet", "kubelet_binary_checksum", "amd64"}, {"dl.k8s.io/kubelet", "kubelet_binary_checksum", "arm64"}}
+	out, err := Run(t.Context(), in, w.ports())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := depottest.Sum([]byte("kubelet"))
+	want := inventory.Pins{"kubelet_binary_checksum": {"amd64": sum, "arm64": sum}}
+	got, err := inventory.ParsePins(out.Results()[contract.ResultChecksums])
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("checksums (-want +got), %v:\n%s", err, diff)
+	}
+	if got := (Output{}).Results()[contract.ResultChecksums]; got != "{}" {
+		t.Errorf("without any it is %q: the next task waits for a result", got)
+	}
+}
+
+func TestRunRefusesPins(t *testing.T) {
+	w := newWorld(t, 1)
+	in := w.input()
+	in.Pins = []Pin{{"dl.k8s.io/kubelet", "ansible_become_exe", "amd64"}}
+	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "is no variable of kubespray") {
+		t.Errorf("a variable of the playbook's choosing: %v", err)
+	}
+	in.Pins = nil
+	for n := range 60 {
+		in.Pins = append(in.Pins, Pin{"dl.k8s.io/kubelet", "kubelet_binary_checksum", fmt.Sprintf("cpu%d", n)})
+	}
+	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "too many for a result") {
+		t.Errorf("more than a result holds: %v", err)
+	}
+}
+
+// Two architectures without a single checksum fit into what a Tekton task may return.
+func TestAllOfTwoArchitecturesFit(t *testing.T) {
+	all, sum := inventory.Pins{}, strings.Repeat("0", 64)
+	for _, v := range []string{"cni_binary_checksum", "containerd_archive_checksum", "crictl_binary_checksum", "etcd_binary_checksum", "kubeadm_binary_checksum",
+		"kubectl_binary_checksum", "kubelet_binary_checksum", "nerdctl_archive_checksum", "runc_binary_checksum", "calicoctl_binary_checksum", "ciliumcli_binary_checksum", "helm_archive_checksum"} {
+		all[v] = map[string]string{"amd64": sum, "arm64": sum}
+	}
+	if text, err := json.Marshal(all); err != nil || len(text) > maxPins {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
