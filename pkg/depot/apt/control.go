@@ -32,7 +32,7 @@ var (
 	added = []string{"filename", "size", "md5sum", "sha1", "sha256", "sha512"}
 	// needed are the fields that name a package, with what they may be.
 	needed = map[string]*regexp.Regexp{
-		"package":      regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`),
+		"package":      regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*$`),
 		"version":      regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:-]*$`),
 		"architecture": regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`),
 	}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 )
 
@@ -34,42 +33,69 @@ type content struct {
 
 // look lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
 func look(files *os.Root, folder string) (content, error) {
-	found := content{packages: map[string]stamp{}}
-	err := fs.WalkDir(files.FS(), folder, func(at string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile, or not there yet
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		rest := strings.TrimPrefix(strings.TrimPrefix(at, folder), "/")
-		if entry.IsDir() && rest != "" && isHidden(rest) {
-			return fs.SkipDir
-		}
-		if !entry.IsDir() && !isPackage(rest) {
-			return nil
-		}
-		return found.add(files, at, rest)
-	})
-	return found, err
+	w := walker{files, folder, content{packages: map[string]stamp{}}}
+	err := w.walk(files, folder, "")
+	return w.found, ifThere(err)
 }
 
-func (c *content) add(files *os.Root, at, rest string) error {
-	info, err := files.Stat(at)
+// ifThere passes over what is gone meanwhile, or not there yet.
+func ifThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil { // a link that leads out, say: read tells why when it opens it
-		info, err = files.Lstat(at)
-	}
+	return err
+}
+
+type walker struct {
+	files  *os.Root
+	folder string
+	found  content
+}
+
+// walk looks at a folder in parent, which is at a path below the system's. Each folder is opened once: to find every file from the root
+// takes three times as long.
+func (w *walker) walk(parent *os.Root, name, at string) error {
+	dir, err := parent.OpenRoot(name)
 	if err != nil {
 		return err
 	}
-	s := stampOf(info)
-	c.changed = max(c.changed, s.Changed)
-	if !info.IsDir() {
-		c.packages[rest] = s
+	defer dir.Close()
+	info, err := dir.Stat(".")
+	if err != nil {
+		return err
 	}
+	w.found.changed = max(w.found.changed, stampOf(info).Changed)
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := ifThere(w.visit(dir, entry, path.Join(at, entry.Name()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
+	if entry.IsDir() && !isHidden(rest) {
+		return w.walk(dir, entry.Name(), rest)
+	}
+	if entry.IsDir() || !isPackage(rest) {
+		return nil
+	}
+	info, err := dir.Lstat(entry.Name())
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if target, err := w.files.Stat(path.Join(w.folder, rest)); err == nil {
+			info = target // else it stays the link's own state: who opens it is told what is wrong
+		}
+	}
+	s := stampOf(info)
+	w.found.changed = max(w.found.changed, s.Changed)
+	w.found.packages[rest] = s
 	return nil
 }
 

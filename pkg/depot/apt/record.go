@@ -57,7 +57,7 @@ func (r *repository) tryRead(rest string) (record, error) {
 	defer f.Close()
 	s := stampOf(before)
 	young := started.Sub(time.Unix(0, s.Changed)) <= r.unsettled
-	control, err := ReadControl(f, before.Size())
+	control, err := r.control(f, before.Size())
 	if err != nil {
 		return record{Stamp: s, Problem: problemText(err), again: young || !errors.Is(err, ErrFormat)}, nil
 	}

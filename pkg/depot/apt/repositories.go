@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"io"
 	"log/slog"
 	"os"
 	"path"
@@ -17,6 +18,9 @@ type Repositories struct {
 	sum         func(name string) (string, error)
 	unsettled   time.Duration
 	log         *slog.Logger
+
+	// reading is held while a package is read: one alone takes up to maxUnpacked bytes of memory, however many are uploaded at once.
+	reading sync.Mutex
 
 	mu   sync.Mutex
 	open map[string]*repository
@@ -49,10 +53,16 @@ func (s *Repositories) opened(system string) *repository {
 		return r
 	}
 	r := &repository{
-		system: system, files: s.files, root: s.root, sum: s.sum, unsettled: s.unsettled, log: s.log,
+		system: system, files: s.files, root: s.root, sum: s.sum, control: s.control, unsettled: s.unsettled, log: s.log,
 		records: map[string]record{}, told: map[string]string{},
 	}
 	r.load()
 	s.open[system] = r
 	return r
+}
+
+func (s *Repositories) control(file io.ReaderAt, size int64) (Control, error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return ReadControl(file, size)
 }

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ type repository struct {
 	root   *os.Root // indexes are below it, see cached
 	// sum gives the SHA-256 of a file below files.
 	sum       func(name string) (string, error)
+	control   func(file io.ReaderAt, size int64) (Control, error)
 	unsettled time.Duration
 	log       *slog.Logger
 

@@ -45,7 +45,11 @@ func (s *Repositories) Store(name string, temp *os.File, sum string, publish fun
 		_, err := publish()
 		return err
 	}
-	control, err := controlOf(temp)
+	info, err := temp.Stat()
+	if err != nil {
+		return err
+	}
+	control, err := s.control(temp, info.Size())
 	if errors.Is(err, ErrFormat) {
 		return refuse(http.StatusUnprocessableEntity, "%q: %v: nothing of it was kept", name, err)
 	}
@@ -53,14 +57,6 @@ func (s *Repositories) Store(name string, temp *os.File, sum string, publish fun
 		return err
 	}
 	return s.opened(system).store(rest, record{SHA256: sum, Control: control}, publish)
-}
-
-func controlOf(temp *os.File) (Control, error) {
-	info, err := temp.Stat()
-	if err != nil {
-		return Control{}, err
-	}
-	return ReadControl(temp, info.Size())
 }
 
 // store holds on to the repository, so that of two who upload the same package with other bytes one is refused.

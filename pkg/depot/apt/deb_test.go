@@ -1,0 +1,243 @@
+package apt
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+)
+
+const plainControl = "Package: app\nVersion: 1:2.0-1\nArchitecture: amd64\nDescription: short\n long\n .\n longer\n"
+
+func readControl(deb []byte) (Control, error) {
+	return ReadControl(bytes.NewReader(deb), int64(len(deb)))
+}
+
+// tarOf is an archive of files: name, content and so on.
+func tarOf(t testing.TB, files ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, files[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// packed is content after it went through a compressor.
+func packed(t testing.TB, content string, compressor func(io.Writer) (io.WriteCloser, error)) string {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := compressor(&b)
+	if err == nil {
+		_, err = io.WriteString(w, content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func toXZ(w io.Writer) (io.WriteCloser, error)   { return xz.NewWriter(w) }
+func toGzip(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
+func toZstd(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }
+
+// withControl is a package whose control archive is what is given.
+func withControl(t testing.TB, name, archive string) []byte {
+	t.Helper()
+	return apttest.Archive(t, "debian-binary", "2.0\n", name, archive, "data.tar.xz", "data")
+}
+
+func TestControlIsReadHoweverItIsPacked(t *testing.T) {
+	archive := tarOf(t, "./md5sums", strings.Repeat("0123456789abcdef", 1<<16), "./control", plainControl)
+	want := Control{"app", "1:2.0-1", "amd64", []byte(plainControl)}
+	for name, deb := range map[string][]byte{
+		"not":           withControl(t, "control.tar", archive),
+		"gzip":          withControl(t, "control.tar.gz", packed(t, archive, toGzip)),
+		"xz":            withControl(t, "control.tar.xz", packed(t, archive, toXZ)),
+		"zstd":          withControl(t, "control.tar.zst", packed(t, archive, toZstd)),
+		"slash":         withControl(t, "control.tar/", archive),
+		"signed":        apttest.Archive(t, "debian-binary", "2.0\n", "_gpgorigin", "x", "control.tar", archive, "_x", "", "data.tar", "", "after", ""),
+		"name of a tar": withControl(t, "control.tar", tarOf(t, "control", plainControl)),
+	} {
+		got, err := readControl(deb)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestWhatIsNoPackage(t *testing.T) {
+	good := withControl(t, "control.tar", tarOf(t, "control", plainControl))
+	// A size of -60 in a member's header would lead back to the same header.
+	back := bytes.Replace(good, []byte("4         `\n2.0\n"), []byte("-60       `\n2.0\n"), 1)
+	for name, tt := range map[string]struct {
+		deb  []byte
+		want string
+	}{
+		"empty":               {nil, "does not begin as an ar archive"},
+		"a text":              {[]byte("this is no package at all"), "does not begin as an ar archive"},
+		"nothing but a head":  {[]byte(arMagic), "cut off"},
+		"another archive":     {apttest.Archive(t, "file", "2.0\n"), "first member is not debian-binary"},
+		"another format":      {apttest.Archive(t, "debian-binary", "3.0\n"), "format 2"},
+		"no control":          {apttest.Archive(t, "debian-binary", "2.0\n", "data.tar", ""), `"data.tar" is not where`},
+		"two controls":        {apttest.Archive(t, "debian-binary", "2.0\n", "control.tar", "", "control.tar", ""), `"control.tar" is not where`},
+		"no data":             {apttest.Archive(t, "debian-binary", "2.0\n", "control.tar", ""), "cut off"},
+		"cut off in its data": {good[:len(good)-1], `its member "data.tar.xz" should have 4 bytes and has 3`},
+		"backwards":           {back, "header of the member at byte 8 is damaged"},
+		"endless members":     {apttest.Archive(t, append([]string{"debian-binary", "2.0\n"}, many(2*maxMembers, "_x", "")...)...), "more than 16 members"},
+		"unknown packing":     {withControl(t, "control.tar.bz2", ""), "none of the ways"},
+		"not what it says":    {withControl(t, "control.tar.gz", "text"), "control.tar.gz cannot be unpacked"},
+		"not xz":              {withControl(t, "control.tar.xz", "some text that is long"), "does not begin as an xz file"},
+		"damaged xz":          {withControl(t, "control.tar.xz", changed(packed(t, "x", toXZ), 15)), "xz block is damaged"},
+		"no file":             {withControl(t, "control.tar", tarOf(t, "md5sums", "")), "no file control in its control.tar"},
+		"half a tar":          {withControl(t, "control.tar", tarOf(t, "control", plainControl)[:540]), "cannot be read"},
+		"bomb before":         {withControl(t, "control.tar.gz", packed(t, tarOf(t, "md5sums", strings.Repeat("0", maxUnpacked), "control", plainControl), toGzip)), "first 16777216 bytes"},
+		"bomb itself":         {withControl(t, "control.tar.gz", packed(t, tarOf(t, "control", plainControl+strings.Repeat(" x\n", maxControl)), toGzip)), "more than 262144 bytes"},
+	} {
+		got, err := readControl(tt.deb)
+		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, tt.want)
+		}
+	}
+}
+
+func many(n int, what ...string) (all []string) {
+	for range n {
+		all = append(all, what...)
+	}
+	return all
+}
+
+func changed(s string, at int) string {
+	b := []byte(s)
+	b[at] ^= 1
+	return string(b)
+}
+
+func TestControlThatIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":               {"", "empty"},
+		"no version":          {"Package: app\nArchitecture: all\n", "no valid version"},
+		"a path for a name":   {"Package: ../app\nVersion: 1\nArchitecture: all\n", "no valid package"},
+		"second paragraph":    {plainControl + "\nPackage: evil\nVersion: 1\nArchitecture: all\n", "more than one paragraph"},
+		"blank, not empty":    {plainControl + " \t\nPackage: evil\n", "more than one paragraph"},
+		"carriage return":     {"Package: app\r\nVersion: 1\r\nArchitecture: all\r\n", "characters"},
+		"NUL":                 {plainControl + "X: \x00\n", "characters"},
+		"twice":               {plainControl + "version: 3\n", "second one"},
+		"no field":            {plainControl + "text\n", "no field"},
+		"comment":             {plainControl + "# x: y\n", "no field"},
+		"continues nothing":   {" text\n" + plainControl, "continues nothing"},
+		"a name on two lines": {"Package: app\n evil\nVersion: 1\nArchitecture: all\n", "continues nothing"},
+	} {
+		got, err := parseControl(tt.text)
+		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", name, got, err, tt.want)
+		}
+	}
+}
+
+func TestWhereAPackageLiesIsNotItsOwnWord(t *testing.T) {
+	lies := "Filename: ../evil\nSHA256: 00\n 11\nsize: 1\nMD5sum: 22\n"
+	got, err := parseControl("\n" + lies + plainControl + "\n")
+	if err != nil || string(got.Text) != plainControl {
+		t.Errorf("control = %q, %v, want %q", got.Text, err, plainControl)
+	}
+}
+
+// broken is a disk that fails.
+type broken struct{}
+
+func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestABadDiskIsNotTheFaultOfThePackage(t *testing.T) {
+	if _, err := ReadControl(broken{}, 1000); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, ErrFormat) {
+		t.Errorf("ReadControl = %v, want the disk's error", err)
+	}
+}
+
+// TestMemoryForAPackageIsBounded: the header of an xz block may ask for 4 GiB.
+func TestMemoryForAPackageIsBounded(t *testing.T) {
+	greedy := func(w io.Writer) (io.WriteCloser, error) { return xz.WriterConfig{DictCap: 1 << 30}.NewWriter(w) }
+	deb := withControl(t, "control.tar.xz", packed(t, tarOf(t, "control", plainControl), greedy))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := readControl(deb); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 2*maxUnpacked {
+		t.Errorf("one package took %d bytes, want %d at most", got, 2*maxUnpacked)
+	}
+}
+
+func FuzzReadControl(f *testing.F) {
+	archive := tarOf(f, "control", plainControl)
+	f.Add(withControl(f, "control.tar", archive))
+	f.Add(withControl(f, "control.tar.gz", packed(f, archive, toGzip)))
+	f.Add(withControl(f, "control.tar.xz", packed(f, archive, toXZ)))
+	f.Add(withControl(f, "control.tar.zst", packed(f, archive, toZstd)))
+	f.Add([]byte(arMagic))
+	f.Fuzz(func(t *testing.T, deb []byte) {
+		control, err := readControl(deb)
+		if err != nil {
+			if !errors.Is(err, ErrFormat) {
+				t.Errorf("error = %v, want ErrFormat: nothing but the bytes can be wrong", err)
+			}
+			return
+		}
+		checkStanza(t, control)
+	})
+}
+
+func FuzzParseControl(f *testing.F) {
+	f.Add(plainControl)
+	f.Add("Filename: ../evil\n" + plainControl)
+	f.Add(plainControl + "\n\nPackage: evil\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if control, err := parseControl(text); err == nil {
+			checkStanza(t, control)
+		}
+	})
+}
+
+// checkStanza: whatever a package says, it makes one entry, with the depot's own words on where it is.
+func checkStanza(t *testing.T, control Control) {
+	t.Helper()
+	stanza := control.stanza("pool/app.deb", 7, "sum")
+	body, ok := strings.CutSuffix(stanza, "\n\n")
+	if !ok || strings.Contains(body, "\n\n") {
+		t.Fatalf("stanza %q is not one paragraph", stanza)
+	}
+	fields := map[string]int{}
+	for line := range strings.SplitSeq(body, "\n") {
+		name, _, _ := strings.Cut(line, ":")
+		fields[strings.ToLower(name)]++
+	}
+	for _, name := range append([]string{"package", "version", "architecture"}, "filename", "size", "sha256") {
+		if fields[name] != 1 {
+			t.Errorf("stanza %q has %s %d times", stanza, name, fields[name])
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package depot_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+)
+
+func TestUploadedPackagesAreAnAptSource(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL + "/files/apt/"
+	ask(t, "GET", url+"debian-12/Packages").want(t, http.StatusNotFound)
+	app := apttest.Package(t, "app", "1", "amd64", "")
+	call(t, "PUT", url+"debian-12/pool/app.deb", bytes.NewReader(app), "X-Checksum-Sha256", sha(string(app))).want(t, http.StatusCreated)
+
+	index := ask(t, "GET", url+"debian-12/Packages").want(t, 200, "Package: app\n", "Filename: pool/app.deb\n", fmt.Sprintf("Size: %d\nSHA256: %s\n", len(app), sha(string(app))))
+	sum := sha(index.body)
+	release := ask(t, "GET", url+"debian-12/Release").want(t, 200, fmt.Sprintf(" %s %d Packages\n", sum, len(index.body)))
+	if release.header.Get("Last-Modified") != "" {
+		t.Error("Release has a time, which would hide a second change within one second")
+	}
+	ask(t, "GET", url+"debian-12/by-hash/SHA256/"+sum).want(t, 200, index.body)
+	ask(t, "GET", url+"debian-12/by-hash/SHA256/"+sha("other")).want(t, http.StatusNotFound)
+	ask(t, "GET", url+"debian-12/by-hash/SHA256/..%2fstate.json").want(t, http.StatusNotFound)
+	ask(t, "GET", url+"debian-12/InRelease").want(t, http.StatusNotFound)
+	ask(t, "GET", url+"debian-13/Release").want(t, http.StatusNotFound)
+	ask(t, "GET", url+"debian-12/damaged.txt").want(t, 200)
+	ask(t, "GET", url).want(t, 200, "debian-12/\n")
+	ask(t, "GET", url+"debian-12/pool/app.deb.sha256").want(t, 200, sha(string(app)))
+
+	head := ask(t, "HEAD", url+"debian-12/Packages")
+	if head.status != 200 || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(index.body)) || head.header.Get("X-Checksum-Sha256") != sum {
+		t.Errorf("HEAD = %+v", head)
+	}
+	ask(t, "GET", url+"debian-12/Packages", "If-None-Match", head.header.Get("ETag")).want(t, http.StatusNotModified)
+	ask(t, "GET", url+"debian-12/Packages", "Range", "bytes=0-11").want(t, http.StatusPartialContent, "Package: app")
+}
+
+func TestPackagesThatAreNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL + "/files/apt/"
+	app, other := apttest.Package(t, "app", "1", "amd64", ""), apttest.Package(t, "app", "1", "amd64", "Section: other\n")
+	upload := func(path string, content []byte) answer { return call(t, "PUT", url+path, bytes.NewReader(content)) }
+	upload("debian-12/app.deb", app).want(t, http.StatusCreated)
+	upload("debian-12/bad.deb", []byte("text")).want(t, http.StatusUnprocessableEntity, "no Debian package", "nothing of it was kept")
+	upload("debian-12/pool/bad.deb", app[:len(app)-1]).want(t, http.StatusUnprocessableEntity)
+	upload("debian-12/again.deb", other).want(t, http.StatusConflict, "app 1 amd64 is here already", `"apt/debian-12/app.deb"`)
+	upload("debian-12/app.deb", other).want(t, http.StatusConflict)
+	upload("app.deb", app).want(t, http.StatusBadRequest, "/etc/os-release")
+	upload("debian-12/Packages", nil).want(t, http.StatusConflict, "makes the index")
+	upload("debian-12/by-hash/SHA256/x", nil).want(t, http.StatusConflict)
+
+	upload("debian-12/app.deb", app).want(t, http.StatusCreated)
+	upload("debian-12/copy/app.deb", app).want(t, http.StatusCreated)
+	upload("debian-13/app.deb", other).want(t, http.StatusCreated)
+	call(t, "PUT", strings.Replace(url, "/apt/", "/plain/", 1)+"bad.deb", strings.NewReader("not below apt")).want(t, http.StatusCreated)
+	ask(t, "GET", url+"debian-12/").want(t, 200, "app.deb\ncopy/\n")
+	for _, gone := range []string{"files/apt/debian-12/bad.deb", "files/apt/debian-12/pool", "files/apt/debian-12/again.deb"} {
+		if _, err := os.Stat(filepath.Join(dir, gone)); !os.IsNotExist(err) {
+			t.Errorf("%s was left behind: %v", gone, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "incoming", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestMirrorWithItsOwnIndexIsServedAsItIs(t *testing.T) {
+	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
+	files := []string{"dists/bookworm/InRelease", "dists/bookworm/by-hash/SHA256/x", "pool/main/a/any.deb", "Packages", "Release"}
+	for _, name := range files {
+		call(t, "PUT", url+name, strings.NewReader("upstream's "+name)).want(t, http.StatusCreated)
+	}
+	for _, name := range files {
+		if got := ask(t, "GET", url+name).want(t, 200).body; got != "upstream's "+name {
+			t.Errorf("GET %s = %q", name, got)
+		}
+	}
+	ask(t, "GET", url+"Packages.gz").want(t, http.StatusNotFound)
+}
+
+// Of two who upload the same package with other bytes at once, one is refused.
+func TestPackageOfTwoHasTheBytesOfOne(t *testing.T) {
+	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
+	for n := range 20 {
+		var all sync.WaitGroup
+		var taken atomic.Int32
+		for who := range 4 {
+			content := apttest.Package(t, "app", fmt.Sprint(n), "amd64", fmt.Sprintf("Section: s%d\n", who))
+			all.Go(func() {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, fmt.Sprintf("%s%d-%d.deb", url, n, who), bytes.NewReader(content))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				response.Body.Close()
+				if response.StatusCode == http.StatusCreated {
+					taken.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if taken.Load() != 1 {
+			t.Errorf("%d of 4 were taken, want 1", taken.Load())
+		}
+	}
+	if got := strings.Count(ask(t, "GET", url+"Packages").body, "Package: app\n"); got != 20 {
+		t.Errorf("%d packages in the index, want 20", got)
+	}
+	ask(t, "GET", url+"damaged.txt").want(t, 200, "")
+}
