@@ -71,13 +71,18 @@ func leftArchive(t *testing.T) (dir, blob string) {
 	tell(t, d, http.StatusCreated, "PUT", location+"&digest="+digest.FromString("a layer").String(), "a layer")
 	tell(t, d, http.StatusCreated, "POST", archives, `{"owner": "o", "image_name": "a", "image_length": 4}`, "Content-Type", "application/json")
 	tell(t, d, http.StatusInternalServerError, "PATCH", archives+"/a", "abcd", "Upload-Offset", "0")
+	tell(t, d, http.StatusCreated, "POST", osImages, `{"owner": "o", "image_name": "open", "image_length": 4}`, "Content-Type", "application/json")
+	tell(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "ab", "Upload-Offset", "0")
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return dir, blob
 }
 
-const archives = "/v1/baremetalcluster/o/c/container_images"
+const (
+	archives = "/v1/baremetalcluster/o/c/container_images"
+	osImages = "/v1/baremetalcluster/o/c/os_images"
+)
 
 // ended waits for the end of a recovery.
 func ended(t *testing.T, d *Depot) {
@@ -107,7 +112,8 @@ func TestWhatIsThereCanBePulledWhileARecoveryHangs(t *testing.T) {
 	if got := tell(t, d, http.StatusServiceUnavailable, "DELETE", archives+"/a", ""); !strings.Contains(got.Body.String(), "restarted") || got.Header().Get("Retry-After") == "" {
 		t.Errorf("a change meanwhile = %s %v", got.Body, got.Header())
 	}
-	tell(t, d, http.StatusCreated, "PUT", archives[:len(archives)-len("container_images")]+"os_images/b/content", "another")
+	tell(t, d, http.StatusCreated, "PUT", osImages+"/b/content", "another")
+	tell(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "cd", "Upload-Offset", "2")
 
 	close(h.on)
 	ended(t, d)

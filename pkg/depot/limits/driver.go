@@ -175,16 +175,6 @@ func (d *counting) Delete(ctx context.Context, at string) error {
 	return err
 }
 
-func (d *counting) Writer(ctx context.Context, at string, appends bool) (storagedriver.FileWriter, error) {
-	w, err := d.StorageDriver.Writer(ctx, at, appends)
-	folder, inUpload := uploadFolder(at)
-	if err != nil || !inUpload || path.Base(at) != content {
-		return w, err
-	}
-	d.counter.open(folder, w.Size())
-	return &writer{FileWriter: w, counter: d.counter, folder: folder}, nil
-}
-
 // forget drops the uploads at or below a path. The caller holds the lock.
 func (c *Counter) forget(at string) {
 	if c.looking {
@@ -223,53 +213,4 @@ func (c *Counter) open(folder string, size int64) {
 	}
 	u.bytes, u.inherited, u.touched = size, false, time.Now()
 	u.writers++
-}
-
-// writer counts bytes as they are written.
-type writer struct {
-	storagedriver.FileWriter
-	counter *Counter
-	folder  string
-	closed  bool
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	n, err := w.FileWriter.Write(p)
-	w.add(int64(n))
-	return n, err
-}
-
-func (w *writer) add(n int64) {
-	w.counter.mu.Lock()
-	defer w.counter.mu.Unlock()
-	if u := w.counter.uploads[w.folder]; u != nil {
-		u.bytes += n
-		u.touched = time.Now()
-	}
-}
-
-func (w *writer) Cancel(ctx context.Context) error {
-	err := w.FileWriter.Cancel(ctx)
-	if err == nil {
-		w.add(-w.Size())
-	}
-	w.done()
-	return err
-}
-
-func (w *writer) Close() error {
-	w.done()
-	return w.FileWriter.Close()
-}
-
-func (w *writer) done() {
-	if w.closed {
-		return
-	}
-	w.closed = true
-	w.counter.mu.Lock()
-	defer w.counter.mu.Unlock()
-	if u := w.counter.uploads[w.folder]; u != nil {
-		u.writers--
-	}
 }

@@ -77,8 +77,8 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
-	if a.uploads.Recovering(ref) {
-		a.fail(w, r, uploads.ErrRecovering)
+	if err := a.uploads.Settled(r.Context(), ref); err != nil {
+		a.fail(w, r, err)
 		return
 	}
 	// The handler's lock breaks off the request that sends, as tus clients want

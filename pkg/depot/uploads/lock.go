@@ -25,8 +25,8 @@ func newLocks() locks { return locks{memorylocker.New(), &sync.Map{}} }
 // the lock is asked by its interrupt to let go; how long we wait for that is
 // ctx's matter.
 func (s *Service) Lock(ctx context.Context, ref artifact.Ref, interrupt func()) (unlock func(), err error) {
-	if s.Recovering(ref) {
-		return nil, ErrRecovering
+	if err := s.Settled(ctx, ref); err != nil {
+		return nil, err
 	}
 	lock, err := s.locks.of(key(ref))
 	if err != nil {

@@ -15,33 +15,44 @@ import (
 // recoverPause is how long a storage that failed is left alone.
 const recoverPause = 30 * time.Second
 
+// patience is how long somebody who wants to change an inherited upload waits
+// for its turn, which mostly comes at once.
+const patience = 500 * time.Millisecond
+
 // inherited are the uploads that an earlier process has left, until somebody
 // has looked at them. Nobody else may work on them before.
 type inherited struct {
 	mu sync.Mutex
 	// waiting is by the artifact's key.
-	waiting map[string]Pending
+	waiting map[string]left
 }
 
-func (i *inherited) has(key string) bool {
+type left struct {
+	Pending
+	// settled is closed when it waits no more.
+	settled chan struct{}
+}
+
+func (i *inherited) get(key string) (left, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	_, ok := i.waiting[key]
-	return ok
+	l, ok := i.waiting[key]
+	return l, ok
 }
 
 func (i *inherited) add(key string, p Pending) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.waiting == nil {
-		i.waiting = map[string]Pending{}
+		i.waiting = map[string]left{}
 	}
-	i.waiting[key] = p
+	i.waiting[key] = left{p, make(chan struct{})}
 }
 
 func (i *inherited) remove(key string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	close(i.waiting[key].settled)
 	delete(i.waiting, key)
 }
 
@@ -49,15 +60,34 @@ func (i *inherited) all() []Pending {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	all := make([]Pending, 0, len(i.waiting))
-	for _, p := range i.waiting {
-		all = append(all, p)
+	for _, l := range i.waiting {
+		all = append(all, l.Pending)
 	}
 	return all
 }
 
 // Recovering says whether an upload is left from an earlier process and was
 // not looked at yet. It can be read, and not be changed.
-func (s *Service) Recovering(ref artifact.Ref) bool { return s.inherited.has(key(ref)) }
+func (s *Service) Recovering(ref artifact.Ref) bool {
+	_, waiting := s.inherited.get(key(ref))
+	return waiting
+}
+
+// Settled waits a moment for the end of a recovery; if it goes on, the error is
+// ErrRecovering.
+func (s *Service) Settled(ctx context.Context, ref artifact.Ref) error {
+	l, waiting := s.inherited.get(key(ref))
+	if !waiting {
+		return nil
+	}
+	select {
+	case <-l.settled:
+		return nil
+	case <-ctx.Done():
+	case <-time.After(patience):
+	}
+	return ErrRecovering
+}
 
 // Inherit notes what an earlier process has left, and holds its room. It reads
 // a small note for each, and none of their bytes.
@@ -70,17 +100,16 @@ func (s *Service) Inherit(ctx context.Context) error {
 	})
 }
 
+// errLater puts off what may take long.
+var errLater = errors.New("all its bytes are there")
+
 // Recover finishes what Inherit has found, one after the other, and returns
-// when all is done or ctx ends. Meanwhile everything else can be used.
+// when all is done or ctx ends. Meanwhile everything else can be used. What is
+// only to go on comes first.
 func (s *Service) Recover(ctx context.Context) {
 	for {
-		for _, p := range s.inherited.all() {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := s.recover(ctx, p); err != nil && ctx.Err() == nil {
-				s.log.Error("an upload cannot be recovered now: it is tried again", "artifact", p.Record.Ref().String(), "error", err)
-			}
+		for _, finish := range []bool{false, true} {
+			s.recoverAll(ctx, finish)
 		}
 		if len(s.inherited.all()) == 0 {
 			return
@@ -93,8 +122,19 @@ func (s *Service) Recover(ctx context.Context) {
 	}
 }
 
+func (s *Service) recoverAll(ctx context.Context, finish bool) {
+	for _, p := range s.inherited.all() {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := s.recover(ctx, p, finish); err != nil && !errors.Is(err, errLater) && ctx.Err() == nil {
+			s.log.Error("an upload cannot be recovered now: it is tried again", "artifact", p.Record.Ref().String(), "error", err)
+		}
+	}
+}
+
 // recover decides about one upload. It stays inherited if the storage fails.
-func (s *Service) recover(ctx context.Context, p Pending) error {
+func (s *Service) recover(ctx context.Context, p Pending, finish bool) error {
 	ref := p.Record.Ref()
 	lock, err := s.locks.of(key(ref))
 	if err != nil {
@@ -104,14 +144,14 @@ func (s *Service) recover(ctx context.Context, p Pending) error {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }() // a lock in memory cannot fail to open
-	if err := s.settle(ctx, p); err != nil {
+	if err := s.settle(ctx, p, finish); err != nil {
 		return err
 	}
 	s.inherited.remove(key(ref))
 	return nil
 }
 
-func (s *Service) settle(ctx context.Context, p Pending) error {
+func (s *Service) settle(ctx context.Context, p Pending, finish bool) error {
 	ref := p.Record.Ref()
 	offset, err := s.offset(ctx, p)
 	if err != nil && !store.IsAbsent(err) {
@@ -127,6 +167,9 @@ func (s *Service) settle(ctx context.Context, p Pending) error {
 	}
 	if offset < p.Record.ImageLength {
 		return nil
+	}
+	if !finish {
+		return errLater
 	}
 	if _, err := s.finish(ctx, p); err != nil {
 		if ctx.Err() != nil {

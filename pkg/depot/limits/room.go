@@ -1,0 +1,52 @@
+package limits
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Room refuses size more bytes if they do not fit beside what is promised.
+func (g *Gate) Room(size int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.room(size)
+}
+
+func (g *Gate) room(size int64) error {
+	held, promised := g.books()
+	if left := g.limits.Quota - held - promised; g.limits.Quota > 0 && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, held, g.limits.Quota, promised)}
+	}
+	free, ok, err := g.meter.Free()
+	if err != nil {
+		return fmt.Errorf("measure the depot's disk: %w", err)
+	}
+	if left := free - g.limits.MinFree - promised; ok && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, promised, g.limits.MinFree)}
+	}
+	return nil
+}
+
+// books are what is held, and what is promised beyond that.
+func (g *Gate) books() (held, promised int64) {
+	var uploads []string
+	var sizes []int64
+	for _, p := range g.promised {
+		if p.upload == "" {
+			promised += p.size
+			continue
+		}
+		uploads, sizes = append(uploads, p.upload), append(sizes, p.size)
+	}
+	held, there := g.meter.Held(uploads)
+	for i, size := range sizes {
+		var bytes int64
+		if i < len(there) {
+			bytes = there[i]
+		}
+		if bytes >= 0 { // else it is a blob by now, or gone
+			promised += max(0, size-bytes)
+		}
+	}
+	return held, promised
+}
