@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
@@ -47,8 +48,8 @@ func TestEveryKilledComponentComesBackAndPodsRunOn(t *testing.T) {
 	samePods(t, before)
 }
 
-// TestDepotTakesPushesFromTheMachineOnly asks at each door of the depot for the start of an upload.
-func TestDepotTakesPushesFromTheMachineOnly(t *testing.T) {
+// TestDepotTakesPushesFromTheMachinesRootOnly asks at each door of the depot for the start of an upload.
+func TestDepotTakesPushesFromTheMachinesRootOnly(t *testing.T) {
 	ca, err := os.ReadFile(state.DepotCA())
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +57,13 @@ func TestDepotTakesPushesFromTheMachineOnly(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	login, err := images.Login(state.DepotToken())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for url, want := range map[string]int{
-		"http://" + layout.Depot: http.StatusForbidden, "https://" + layout.DepotTLS: http.StatusUnauthorized, "http://" + layout.DepotLocal: http.StatusAccepted,
+		"http://" + layout.Depot: http.StatusForbidden, "https://" + layout.DepotTLS: http.StatusUnauthorized, "http://" + layout.DepotLocal: http.StatusUnauthorized,
+		"https://any:" + login.Password + "@" + layout.DepotTLS: http.StatusUnauthorized, "http://any:" + login.Password + "@" + layout.DepotLocal: http.StatusAccepted,
 	} {
 		response, err := client.Post(url+"/v2/e2e/blobs/uploads/", "application/octet-stream", nil)
 		if err != nil {
@@ -66,7 +72,7 @@ func TestDepotTakesPushesFromTheMachineOnly(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != want {
-			t.Errorf("%s: %s, want %d", url, response.Status, want)
+			t.Errorf("%s: %s, want %d", strings.ReplaceAll(url, login.Password, "SECRET"), response.Status, want)
 		}
 	}
 }

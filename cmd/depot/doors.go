@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/depot/guard"
 	"github.com/akraino-icn/bpa/pkg/depot/guard/reviews"
@@ -38,13 +39,17 @@ func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	local, err := withSecret(c, store, log)
+	if err != nil {
+		return nil, err
+	}
 	var doors []door
 	for _, d := range []struct {
 		name, address string
 		handler       http.Handler
 		listen        func() (net.Listener, error)
 	}{
-		{"local", c.localListen, guard.Local(store), func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
+		{"local", c.localListen, local, func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
 		{"plain", c.listen, guard.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, c.connections) }},
 		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, c.connections)) }},
 	} {
@@ -63,7 +68,7 @@ func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logg
 
 func (c config) checkDoors() error {
 	if c.listen == "" && c.tlsListen == "" && c.localListen == "" {
-		return errors.New("no door is open: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine, no token)")
+		return errors.New("no door is open: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine, with its own secret)")
 	}
 	if c.listen != "" && !c.anonymousRead {
 		return errors.New("--listen serves anonymous reads only: with --anonymous-read=false use --tls-listen alone")
@@ -124,6 +129,18 @@ func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, e
 	return guard.New(store, append(options, guard.WithReviewer(reviewer))...), nil
 }
 
+// withSecret is the local door: at an address of the machine, its users need its secret to write; a socket file is guarded by its mode.
+func withSecret(c config, store http.Handler, log *slog.Logger) (http.Handler, error) {
+	if c.localListen == "" || strings.HasPrefix(c.localListen, socketPrefix) {
+		return guard.Local(store), nil
+	}
+	token, err := localToken(c.root)
+	if err != nil {
+		return nil, fmt.Errorf("the secret of the local door: %w", err)
+	}
+	return guard.Loopback(store, token, "cat "+filepath.Join(c.root, localTokenFile), log), nil
+}
+
 // howToWrite is told to who tries it at the plain door.
 func howToWrite(c config) string {
 	text := "Write"
@@ -135,6 +152,9 @@ func howToWrite(c config) string {
 			text += ", or"
 		}
 		text += " on the machine itself at " + c.localListen
+		if !strings.HasPrefix(c.localListen, socketPrefix) {
+			text += " with the token in " + filepath.Join(c.root, localTokenFile)
+		}
 	}
 	if text == "Write" {
 		return "This depot has no door for writing: start it with --tls-listen or --local-listen"

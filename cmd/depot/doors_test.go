@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -25,7 +26,9 @@ import (
 // open starts a depot with all three doors.
 func open(t *testing.T, root string, args ...string) *process {
 	t.Helper()
-	return startWith(t, nil, append([]string{"--root=" + root, "--local-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0"}, args...)...)
+	p := startWith(t, nil, append([]string{"--root=" + root, "--local-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0"}, args...)...)
+	p.knowsSecretOf(t, root)
+	return p
 }
 
 // trusting is a client that got the CA at the plain door.
@@ -63,8 +66,13 @@ func get(t *testing.T, client *http.Client, url string) (status int, body string
 
 // TestEachDoorLetsThroughWhatItShould pushes and pulls at all three doors with a client that knows nothing of them.
 func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
-	depot := open(t, t.TempDir())
+	root := t.TempDir()
+	depot := open(t, root)
 	transport := trusting(t, depot)
+	secret, err := localToken(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	img, err := random.Image(1<<20, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +84,18 @@ func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
 		}
 		return ref
 	}
-	for _, tt := range []struct{ door, refusal string }{
-		{"plain", "this door is for reading only"},
-		{"tls", "this depot has no Kubernetes to ask about tokens"},
-		{"local", ""},
+	for _, tt := range []struct{ door, password, refusal string }{
+		{"plain", string(secret), "this door is for reading only"},
+		{"tls", string(secret), "this depot has no Kubernetes to ask about tokens"},
+		{"local", "", "cat " + filepath.Join(root, localTokenFile)},
+		{"local", "guessed", "the token is refused"},
+		{"local", string(secret), ""},
 	} {
-		err := remote.Write(ref(tt.door), img, remote.WithTransport(transport))
+		auth := authn.Anonymous
+		if tt.password != "" {
+			auth = &authn.Basic{Username: "any", Password: tt.password}
+		}
+		err := remote.Write(ref(tt.door), img, remote.WithTransport(transport), remote.WithAuth(auth))
 		if tt.refusal == "" && err != nil || tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal)) {
 			t.Errorf("push at the %s door: %v; want %q", tt.door, err, tt.refusal)
 		}
@@ -112,7 +126,7 @@ func TestAuthoritySurvivesRestart(t *testing.T) {
 	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+second.doors["tls"]+"/readyz"); status != http.StatusOK {
 		t.Errorf("readyz by the old CA = %d", status)
 	}
-	for _, secret := range []string{"/files/../tls/ca.pem", "/tls/ca.pem", "/files/%2e%2e/tls/ca.pem"} {
+	for _, secret := range []string{"/files/../tls/ca.pem", "/tls/ca.pem", "/files/%2e%2e/tls/ca.pem", "/files/../local-token", "/local-token"} {
 		if status, body := get(t, http.DefaultClient, "http://"+second.doors["plain"]+secret); strings.Contains(body, "PRIVATE KEY") || status == http.StatusOK {
 			t.Errorf("%s = %d %s", secret, status, body)
 		}

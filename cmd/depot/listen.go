@@ -61,10 +61,13 @@ func (p *placed) Close() error {
 	return p.TCPConn.Close()
 }
 
+// socketPrefix is before the path of a socket file in a listen address.
+const socketPrefix = "unix:"
+
 // listenLocal listens where only this machine can knock: a socket file (unix:PATH, for the depot's own user) or a loopback address.
-// Anything else is refused, since nobody is asked for a token there.
+// Anything else is refused, since a secret would be readable on the way.
 func listenLocal(ctx context.Context, address string) (net.Listener, error) {
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+	if path, ok := strings.CutPrefix(address, socketPrefix); ok {
 		return listenFile(ctx, path)
 	}
 	resolved, err := net.ResolveTCPAddr("tcp", address)
@@ -72,7 +75,7 @@ func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 		return nil, err
 	}
 	if !resolved.IP.IsLoopback() {
-		return nil, errors.New("the local door asks for no token and must be on a loopback address or be a socket file (unix:PATH)")
+		return nil, errors.New("the local door is not encrypted and must be on a loopback address or be a socket file (unix:PATH)")
 	}
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", resolved.String())
 }

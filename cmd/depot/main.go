@@ -32,7 +32,7 @@ func main() {
 	flag.StringVar(&c.root, "root", "", "directory of the store (required); files/ in it appears as /files/")
 	flag.StringVar(&c.tlsListen, "tls-listen", "", "address to serve HTTPS on, such as :5443: reads, and writes with a Kubernetes token")
 	flag.StringVar(&c.listen, "listen", "", "address to serve plain HTTP on, such as :5000: anonymous reads only")
-	flag.StringVar(&c.localListen, "local-listen", "", "loopback address or unix:PATH to serve this machine on: everything, without a token")
+	flag.StringVar(&c.localListen, "local-listen", "", "serve this machine on a loopback address (reads, and writes with the token that is made in ROOT/local-token) or on unix:PATH (everything, for who may open it)")
 	flag.Func("host", "name or address that clients reach the depot by, for its certificate (repeatable)", func(host string) error {
 		c.hosts = append(c.hosts, host)
 		return nil

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,20 +30,50 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	http.DefaultTransport, remote.DefaultTransport = asMachine{http.DefaultTransport}, asMachine{remote.DefaultTransport}
 	os.Exit(m.Run())
 }
+
+// secrets are those of the local doors, by their addresses.
+var secrets sync.Map
+
+// asMachine shows a local door its secret: these tests are the machine itself, unless they bring a transport of their own.
+type asMachine struct{ http.RoundTripper }
+
+func (a asMachine) RoundTrip(r *http.Request) (*http.Response, error) {
+	if secret, known := secrets.Load(r.URL.Host); known {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+secret.(string))
+	}
+	return a.RoundTripper.RoundTrip(r)
+}
+
+func (a asMachine) CloseIdleConnections() { a.RoundTripper.(*http.Transport).CloseIdleConnections() }
 
 // process is a depot of its own, on loopback ports that the system chose.
 type process struct {
 	*exec.Cmd
-	address string            // of the local door, where everything is allowed
+	address string            // of the local door
 	doors   map[string]string // addresses by the names of the doors
 }
 
 // start runs a depot with a local door.
 func start(t *testing.T, root string, env ...string) *process {
 	t.Helper()
-	return startWith(t, env, "--root="+root, "--local-listen=127.0.0.1:0")
+	p := startWith(t, env, "--root="+root, "--local-listen=127.0.0.1:0")
+	p.knowsSecretOf(t, root)
+	return p
+}
+
+// knowsSecretOf makes these tests, and programs that they start, known at the local door.
+func (p *process) knowsSecretOf(t *testing.T, root string) {
+	t.Helper()
+	secret, err := localToken(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets.Store(p.address, string(secret))
+	t.Setenv("DEPOT_TOKEN", string(secret))
 }
 
 func startWith(t *testing.T, env []string, args ...string) *process {

@@ -43,13 +43,16 @@ type at struct {
 func TestClients(t *testing.T) {
 	depot := doors.Open(t)
 	image := makeImage(t)
-	local, plain := at{address: depot.Local}, at{address: depot.Plain}
+	local, plain := at{address: depot.Local, token: depot.LocalToken}, at{address: depot.Plain}
 	nobody, writer := at{address: depot.TLS, ca: depot.CA}, at{address: depot.TLS, ca: depot.CA, token: depot.Token}
 	for name, open := range programs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Run("local door", func(t *testing.T) { image.travels(t, open(t, local), local, depot.Local, name+"/local") })
 			t.Run("TLS door", func(t *testing.T) { image.travels(t, open(t, writer), writer, depot.Local, name+"/tls") })
 			t.Run("plain door", func(t *testing.T) { image.isRead(t, open(t, plain), plain, name+"/tls", "for reading only") })
+			t.Run("local door as nobody", func(t *testing.T) {
+				image.isRead(t, open(t, at{address: depot.Local}), at{address: depot.Local}, name+"/tls", "the token as the password")
+			})
 			t.Run("TLS door as nobody", func(t *testing.T) { image.isRead(t, open(t, nobody), nobody, name+"/tls", "the token as the password") })
 			t.Run("strange authority", func(t *testing.T) {
 				isNotTrusted(t, open(t, at{address: depot.TLS, ca: strangeAuthority(t)}), depot.TLS+"/"+name+"/tls:v1")

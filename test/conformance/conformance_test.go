@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 	suite := build(t)
 	depot := doors.Open(t)
 	t.Run("local door", func(t *testing.T) {
-		run(t, suite, "OCI_ROOT_URL=http://"+depot.Local)
+		run(t, suite, "OCI_ROOT_URL=http://"+depot.Local, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.LocalToken)
 	})
 	t.Run("TLS door with a token", func(t *testing.T) {
 		run(t, suite, "OCI_ROOT_URL=https://"+depot.TLS, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.Token)

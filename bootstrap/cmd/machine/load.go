@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-func loadCommand(layout.Layout) *cobra.Command {
+func loadCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load ARCHIVE NAME",
 		Short: "Put an image archive (docker save, ko --tarball) into the depot as NAME, such as tools/busybox:1.36",
@@ -20,8 +20,12 @@ func loadCommand(layout.Layout) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
+			login, err := images.Login(l.DepotToken())
+			if err != nil {
+				return err
+			}
 			ref := layout.Depot + "/" + args[1]
-			pushed, err := images.Push(cmd.Context(), layout.ToPush(ref), img)
+			pushed, err := images.Push(cmd.Context(), layout.ToPush(ref), img, login)
 			if err == nil {
 				fmt.Println(ref, remark(pushed))
 			}

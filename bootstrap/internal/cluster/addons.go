@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
@@ -31,6 +32,10 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("read trusted authorities (package ca-certificates): %w", err)
 	}
+	login, err := c.login()
+	if err != nil {
+		return 0, err
+	}
 	for _, i := range []struct {
 		ref  string
 		make func() (v1.Image, error)
@@ -43,7 +48,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		if err != nil {
 			return pushed, err
 		}
-		fresh, err := images.Push(ctx, layout.ToPush(i.ref), img)
+		fresh, err := images.Push(ctx, layout.ToPush(i.ref), img, login)
 		if err != nil {
 			return pushed, err
 		}
@@ -52,6 +57,15 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		}
 	}
 	return pushed, nil
+}
+
+// login gives what the depot's local door asks for, and keeps it for ko.
+func (c Cluster) login() (*authn.Basic, error) {
+	login, err := images.Login(c.Layout.DepotToken())
+	if err != nil {
+		return nil, err
+	}
+	return login, images.WriteLogin(c.Layout.DockerConfig(), layout.DepotLocal, login)
 }
 
 // InstallAddons applies DNS, Metal3's kinds and the depot's rights, and tells whether anything changed.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"sigs.k8s.io/yaml"
 
@@ -103,7 +104,7 @@ func TestCompleteAsksTheDepotForEveryImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := images.Push(t.Context(), host+"/tekton/controller:latest", img); err != nil {
+	if _, err := images.Push(t.Context(), host+"/tekton/controller:latest", img, authn.Anonymous); err != nil {
 		t.Fatal(err)
 	}
 	there, err := images.Pinned(t.Context(), host+"/tekton/controller:latest")

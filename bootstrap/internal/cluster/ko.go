@@ -48,9 +48,12 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(dir, ".ko.yaml"), text, 0o644); err != nil {
 		return nil, err
 	}
+	if _, err := c.login(); err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, c.Layout.Bin("ko"), append([]string{"resolve", "--base-import-paths", "--sbom=none", "--jobs=2"}, r.args...)...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.DepotLocal+"/"+r.name,
+	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.DepotLocal+"/"+r.name, "DOCKER_CONFIG="+c.Layout.DockerConfig(),
 		"KOCACHE="+c.Layout.Cache("ko", "build"), "GOFLAGS=-buildvcs=false -tags="+r.tags, "CGO_ENABLED=0", "GOWORK=off")
 	cmd.Stdin = bytes.NewReader(r.stdin)
 	var out, errs bytes.Buffer

@@ -120,7 +120,7 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 		t.Error("the depot waits for something, and everything waits for its images")
 	}
 	if ip, _, err := net.SplitHostPort(layout.DepotLocal); err != nil || !net.ParseIP(ip).IsLoopback() {
-		t.Errorf("%s asks for no token and is not on loopback", layout.DepotLocal)
+		t.Errorf("%s is not encrypted and not on loopback", layout.DepotLocal)
 	}
 }
 

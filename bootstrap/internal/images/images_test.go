@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -69,7 +70,7 @@ func TestPushOnlyWhatIsNotThere(t *testing.T) {
 		want  bool
 	}{{"1", true}, {"1", false}, {"2", true}} {
 		img := static(t, step.certs)
-		pushed, err := Push(t.Context(), ref, img)
+		pushed, err := Push(t.Context(), ref, img, authn.Anonymous)
 		if err != nil || pushed != step.want {
 			t.Errorf("push %d: %t, %v; want %t", i, pushed, err, step.want)
 		}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // Push puts the image at the reference unless it is there already, and tells whether it did.
-func Push(ctx context.Context, ref string, img v1.Image) (pushed bool, err error) {
+func Push(ctx context.Context, ref string, img v1.Image, as authn.Authenticator) (pushed bool, err error) {
 	tag, err := name.ParseReference(ref)
 	if err != nil {
 		return false, err
@@ -22,7 +23,7 @@ func Push(ctx context.Context, ref string, img v1.Image) (pushed bool, err error
 	if have, err := remote.Head(tag, remote.WithContext(ctx)); err == nil && have.Digest == want {
 		return false, nil
 	}
-	if err := remote.Write(tag, img, remote.WithContext(ctx)); err != nil {
+	if err := remote.Write(tag, img, remote.WithContext(ctx), remote.WithAuth(as)); err != nil {
 		return false, fmt.Errorf("push %s: %w", ref, err)
 	}
 	return true, nil

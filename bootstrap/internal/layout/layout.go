@@ -44,6 +44,12 @@ func (l Layout) DepotDir() string { return l.path("depot") }
 // DepotCA is the authority that the depot's TLS certificate is signed by; the depot makes it.
 func (l Layout) DepotCA() string { return l.path("depot", "tls", "ca.crt") }
 
+// DepotToken is what the depot's local door asks for a write; the depot makes it.
+func (l Layout) DepotToken() string { return l.path("depot", "local-token") }
+
+// DockerConfig is a folder that lets registry clients write at the local door: DOCKER_CONFIG for them.
+func (l Layout) DockerConfig() string { return l.Etc("docker") }
+
 // ToPush gives the name by which the machine itself pushes an image of the depot.
 func ToPush(ref string) string {
 	if path, ok := strings.CutPrefix(ref, Depot+"/"); ok {

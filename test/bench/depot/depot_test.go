@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -180,7 +182,8 @@ func push(t *testing.T, url string, n int, files []string) {
 			t.Fatal(err)
 		}
 	}
-	if err := remote.Write(reference(t, url, n), image, remote.WithJobs(4)); err != nil {
+	ref, user := reference(t, url, n)
+	if err := remote.Write(ref, image, user, remote.WithJobs(4)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -215,11 +218,20 @@ func pull(t *testing.T, url string, n, jobs int) {
 	}
 }
 
-func reference(t *testing.T, url string, n int) name.Reference {
+// reference names an image, and who asks for it: the user of the URL, if it has one.
+func reference(t *testing.T, server string, n int) (name.Reference, remote.Option) {
 	t.Helper()
-	ref, err := name.ParseReference(fmt.Sprintf("%s/bench-%d:latest", strings.TrimPrefix(url, "http://"), n), name.Insecure)
+	parsed, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ref
+	user := authn.Anonymous
+	if password, ok := parsed.User.Password(); ok {
+		user = &authn.Basic{Username: parsed.User.Username(), Password: password}
+	}
+	ref, err := name.ParseReference(fmt.Sprintf("%s/bench-%d:latest", parsed.Host, n), name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref, remote.WithAuth(user)
 }

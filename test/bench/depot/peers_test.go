@@ -77,11 +77,17 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startDepot gives the depot's local door, which takes writes, on a root of its own.
+// startDepot gives the depot's local door, with what it asks for a write in the URL, on a root of its own.
 func startDepot(t *testing.T, root string) process {
 	t.Helper()
 	address := freeAddress(t)
-	return start(t, address, "/readyz", build(t, "./cmd/depot"), "--local-listen="+address, "--root="+root)
+	p := start(t, address, "/readyz", build(t, "./cmd/depot"), "--local-listen="+address, "--root="+root)
+	token, err := os.ReadFile(filepath.Join(root, "local-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.url = "http://any:" + strings.TrimSpace(string(token)) + "@" + address
+	return p
 }
 
 func startPlainRegistry(t *testing.T, root string) process {

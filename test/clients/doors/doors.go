@@ -4,18 +4,22 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // Depot is a running depot. Addresses are host:port.
 type Depot struct {
-	Local string // all may do everything, without TLS
+	Local string // all of the machine may read, and who has its secret may write, without TLS
 	Plain string // all may read, without TLS
 	TLS   string // all may read, and who has the token may write
 	CA    string // file with the authority that signed the TLS door's certificate
 	Token string // of an account that may write, good for the test's time
+	// LocalToken is the secret of the machine, for the local door.
+	LocalToken string
 }
 
 // Open starts an API server and a depot, which end with the test.
@@ -31,6 +35,11 @@ func Open(t *testing.T) *Depot {
 	d := &Depot{CA: filepath.Join(dir, "depot", "tls", "ca.crt"), Token: api.token(t, "writer", "--audience=depot.bpa.akraino.org")}
 	d.start(t, Build(t, root(t), "./cmd/depot"), "--root="+filepath.Join(dir, "depot"), "--kubeconfig="+api.kubeconfigOf(t, "bpa-depot"),
 		"--local-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0")
+	secret, err := os.ReadFile(filepath.Join(dir, "depot", "local-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.LocalToken = strings.TrimSpace(string(secret))
 	return d
 }
 

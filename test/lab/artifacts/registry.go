@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -49,7 +52,11 @@ func (s *Site) push(ctx context.Context, i image) error {
 	if err != nil {
 		return fmt.Errorf("build image %s: %w", i.name, err)
 	}
-	if err := remote.Write(ref, built, remote.WithContext(ctx)); err != nil {
+	login, err := s.login()
+	if err != nil {
+		return err
+	}
+	if err := remote.Write(ref, built, remote.WithContext(ctx), remote.WithAuth(login)); err != nil {
 		return fmt.Errorf("push image %s: %w; does the depot run (machine status)?", ref, err)
 	}
 	digest, err := built.Digest()
@@ -58,6 +65,18 @@ func (s *Site) push(ctx context.Context, i image) error {
 	}
 	s.report(stampName, start)
 	return s.stamps().Set(stampName, key+" "+digest.String())
+}
+
+// login is what the depot asks for a write at its door for this machine. It makes the file when it starts.
+func (s *Site) login() (authn.Authenticator, error) {
+	if s.PushTo == "" {
+		return authn.Anonymous, nil
+	}
+	token, err := os.ReadFile(filepath.Join(s.State, "depot", "local-token"))
+	if err != nil {
+		return nil, fmt.Errorf("the depot's local token: %w; does the depot run (machine status)?", err)
+	}
+	return &authn.Basic{Username: "lab", Password: strings.TrimSpace(string(token))}, nil
 }
 
 // expect checks for images that the bootstrap machine puts into the depot, for itself and for us.

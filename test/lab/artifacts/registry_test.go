@@ -5,6 +5,9 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,6 +84,35 @@ func TestPushedImageRunsAsAsked(t *testing.T) {
 	}
 	if got.OS != "linux" || got.Architecture != "amd64" || got.Config.User != config.User || got.Config.WorkingDir != config.WorkingDir {
 		t.Errorf("config = %+v", got)
+	}
+}
+
+// TestPushShowsTheMachinesToken at the door for this machine, and nowhere else.
+func TestPushShowsTheMachinesToken(t *testing.T) {
+	s, writes := newSite(t)
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, shown, _ := r.BasicAuth(); shown != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="depot"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.URL.Scheme, r.URL.Host = "http", s.Registry
+		(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}).ServeHTTP(w, r)
+	}))
+	defer door.Close()
+	s.PushTo = strings.TrimPrefix(door.URL, "http://")
+	thing := image{"lab/thing:v1", []string{layerOf(t, s, "one")}, v1.Config{}}
+	if err := s.push(t.Context(), thing); err == nil || !strings.Contains(err.Error(), "machine status") {
+		t.Errorf("without a token: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(s.State, "depot"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.State, "depot", "local-token"), []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.push(t.Context(), thing); err != nil || *writes != 1 {
+		t.Errorf("%d manifests written, %v; want one", *writes, err)
 	}
 }
 

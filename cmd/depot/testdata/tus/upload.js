@@ -12,6 +12,7 @@ const upload = new tus.Upload(fs.createReadStream(file), {
   uploadSize: size,
   chunkSize: 1 << 20,
   retryDelays: null,
+  headers: { Authorization: 'Bearer ' + process.env.DEPOT_TOKEN },
   metadata: { filename: 'tus.img', type: 'test' },
   onUploadUrlAvailable: () => console.log('url ' + upload.url),
   onChunkComplete: (_, accepted) => console.log('at ' + accepted),
