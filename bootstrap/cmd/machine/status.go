@@ -12,13 +12,14 @@ import (
 
 	"github.com/akraino-icn/bpa/bootstrap/internal/host"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+	"github.com/akraino-icn/bpa/bootstrap/internal/pki"
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
 func statusCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Print every component's state; fails when one is not ready",
+		Short: "Print every component's state and the depot's fingerprint; fails when a component is not ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pid, components, err := supervisor.NewClient(paths(l)).Status(cmd.Context())
@@ -36,12 +37,22 @@ func statusCommand(l layout.Layout) *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, s.Phase, time.Since(s.Since).Round(time.Second), s.PID, s.Restarts, memory(s.PID), s.Exit)
 			}
 			w.Flush()
+			printAuthority(l)
 			if down > 0 {
 				return fmt.Errorf("%d components are not ready; see `machine logs NAME`", down)
 			}
 			return nil
 		},
 	}
+}
+
+// printAuthority shows what a copy of the depot's certificate is compared with.
+func printAuthority(l layout.Layout) {
+	fingerprint, err := pki.Fingerprint(l.DepotCA())
+	if err != nil {
+		fingerprint = "unknown: " + err.Error()
+	}
+	fmt.Printf("\nThe depot's authority (%s), SHA-256:\n  %s\n", l.DepotCA(), fingerprint)
 }
 
 func memory(pid int) string {
