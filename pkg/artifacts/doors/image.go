@@ -45,18 +45,6 @@ func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) 
 	return l.Compressed()
 }
 
-// PutBlob uploads a layer or a configuration, unless its repository has it. If the depot has it in the repository from, it is told so and
-// need not be sent again.
-func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
-	if from != "" {
-		blob = &remote.MountableLayer{Layer: blob, Reference: d.registry.Repo(from).Tag("mount")}
-	}
-	if err := d.pusher.Upload(ctx, d.registry.Repo(repository), blob); err != nil {
-		return d.explain(fmt.Errorf("upload to %s: %w", repository, err))
-	}
-	return nil
-}
-
 // PutManifest stores a manifest or an index at its place. What it names must be there.
 func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaType types.MediaType, raw []byte) error {
 	if err := d.pusher.Put(ctx, d.reference(place), manifest{raw, mediaType}); err != nil {
