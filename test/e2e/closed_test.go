@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/lab/osimage"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -63,11 +64,11 @@ func dropped(t *testing.T, s *site.Site, host string) int {
 // there goes on by itself.
 func TestArtifactMissing(t *testing.T) {
 	s := site.New(t, "e2e-artifact", 1, 0)
-	p := s.Apply(oneMaster(s, "edge-6", site.Var("containerd_version", json.RawMessage(`"9.9.9"`))))
+	p := s.Apply(oneMaster(s, "edge-6", site.Var("containerd_version", json.RawMessage(`"9.9.9"`)), runs(osimage.NodeSystem), wants("jq", "no-such-thing")))
 
 	missing := site.Await(s, &v1alpha1.ProvisioningList{}, "what is missing", 3*time.Minute, site.NotReady("ArtifactsMissing"))
 	message := missing.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).GetMessage()
-	for _, want := range []string{"containerd-9.9.9-linux-amd64.tar.gz", "1 of "} {
+	for _, want := range []string{"containerd-9.9.9-linux-amd64.tar.gz", "no-such-thing:amd64", "2 of "} {
 		if !strings.Contains(message, want) {
 			t.Errorf("message %q does not tell of %q", message, want)
 		}
@@ -79,7 +80,10 @@ func TestArtifactMissing(t *testing.T) {
 		t.Errorf("failure %+v: want a next attempt, for the depot may get it", f)
 	}
 
-	s.Change(p, func(p *v1alpha1.Provisioning) { site.Var("containerd_version", site.Vars(t)["containerd_version"])(p) })
+	s.Change(p, func(p *v1alpha1.Provisioning) {
+		site.Var("containerd_version", site.Vars(t)["containerd_version"])(p)
+		wants("jq")(p)
+	})
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the depot to have all, and the host", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue() && p.Status.GetCondition(v1alpha1.ConditionHostsClaimed).IsTrue()
 	})

@@ -47,7 +47,7 @@ if ! $helper -c=$new/config -o APT::Sandbox::User=root -o Acquire::Retries=2 -o 
   if grep -q " 404 " $new/said; then ` + forgetSource + `; echo none; exit 0; fi
   grep ^E: $new/said >&2 || cat $new/said >&2; exit 66
 fi
-put() { cmp -s $1 $2 || { cp $1 $2.new; mv -f $2.new $2; }; }
+put() { cmp -s $1 $2 || { mkdir -p ${2%/*}; cp $1 $2.new; mv -f $2.new $2; }; }
 put $new/source $source; put $new/config $config
 for old in /var/lib/apt/lists /var/lib/apt/periodic/update-success-stamp; do [ ! -e $old ] || touch -d @0 $old; done
 echo held`

@@ -19,7 +19,7 @@ func Make(ctx context.Context, s *Site) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImage, s.makeClusterImages, s.makeFiles} {
+	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImage, s.makeClusterImages, s.makeFiles, s.makeDebs} {
 		g.Go(func() error { return part(ctx) })
 	}
 	if err := g.Wait(); err != nil {

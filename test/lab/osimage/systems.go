@@ -7,6 +7,9 @@ import _ "embed"
 //go:embed node-init
 var NodeInit []byte
 
+// NodeSystem is what nodes say in their os-release: ID-VERSION_ID.
+const NodeSystem = "debian-12"
+
 // Node is a compute node as Metal3 would leave it: Debian with systemd, sshd and the operating system packages that
 // Kubernetes and kubespray's system_packages expect. Its apt sources are empty: nothing can come from outside.
 var Node = System{

@@ -17,6 +17,7 @@ for dir in /etc/kubernetes /etc/cni /etc/containerd /opt/cni /var/lib/kubelet /v
 	[ ! -d $dir ] || find $dir -mindepth 1 -delete
 done
 rm -rf /etc/kubernetes /etc/kubeadm-patches /var/lib/bpa-installed /etc/systemd/system/{kubelet,containerd}.service /etc/sysctl.d/99-kubernetes.conf
+rm -f /etc/apt/sources.list.d/bpa-depot.sources /etc/apt/apt.conf.d/90bpa-depot
 rm -f /usr/local/bin/{kubelet,kubeadm,kubectl,runc,containerd,containerd-shim-runc-v2,ctr}
 systemctl daemon-reload
 for left in /etc/kubernetes /usr/local/bin/kubelet; do [ ! -e $left ] || { echo "$left is still there" >&2; exit 1; }; done
