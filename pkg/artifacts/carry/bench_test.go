@@ -15,9 +15,9 @@ import (
 )
 
 // BenchmarkSeeding brings 50 images into an empty depot, and does so again with nothing to do; beside it, in the same run, crane copies them one
-// after the other into another empty depot. Metrics: ratio of the two (goal at most 0.5), seconds of the second time (goal at most 2), and the
-// same ratio of the time that CPUs worked, on both sides together. Where seeding cannot have more CPUs than crane needs (it needs more than one for
-// itself, since the two sides work at once), the ratio comes near to that of CPU, whatever goes on side by side.
+// after the other into another empty depot. Metrics: ratio of the two (goal at most 0.5), seconds of the second time (goal at most 2), and cpu-ratio,
+// that of the time that CPUs worked, upstream and depot included. On a busy machine, which has no CPU left for what could go on side by side, the ratio
+// comes near to that one.
 //
 //	go test ./pkg/artifacts/carry -run '^$' -bench Seeding -benchtime 3x
 func BenchmarkSeeding(b *testing.B) {
