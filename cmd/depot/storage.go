@@ -27,9 +27,9 @@ type storage struct {
 func (s *storage) flags(set *flag.FlagSet) {
 	s.limits = limits.Limits{MaxUpload: 64 << 30, MaxOpen: 256, Expiry: 7 * 24 * time.Hour, MinFree: 1 << 30}
 	set.Var((*size)(&s.limits.MaxUpload), "max-upload", "largest upload, and the most an archive may unpack to (bytes, or with KiB, MiB, GiB, TiB; 0: no limit)")
-	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "uploads that may be under way (0: no limit)")
+	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "uploads and pushes that may be under way (0: no limit)")
 	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an upload may rest before it is removed (0: for ever)")
-	set.Var((*size)(&s.limits.Quota), "quota", "most that images and uploads may take together (0: no limit)")
+	set.Var((*size)(&s.limits.Quota), "quota", "most that images, uploads and plain files may take together (0: no limit)")
 	set.Var((*size)(&s.limits.MinFree), "min-free", "room on the disk that uploads have to leave")
 	s.where(set)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -148,8 +147,8 @@ func TestASlowCountHoldsNobodyUp(t *testing.T) {
 	c := &limits.Counter{All: true}
 	slow := stuck{s.Driver, make(chan struct{}), make(chan struct{}), &sync.Once{}}
 	driver := c.Over(slow)
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.Run(t.Context(), slog.New(slog.DiscardHandler)) }()
+	ended := make(chan error)
+	go func() { ended <- c.Count(t.Context()) }()
 	<-slow.asked
 	g := limits.NewGate(limits.Limits{Quota: 10}, c)
 	if err := g.Reserve("a", 10); err != nil {
@@ -160,7 +159,8 @@ func TestASlowCountHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(slow.free)
-	for !c.Counted() {
+	if err := <-ended; err != nil || !c.Counted() {
+		t.Fatalf("counted = %v, %v", c.Counted(), err)
 	}
 	if got, _ := c.Held(nil); got != 6 {
 		t.Errorf("%d bytes are counted, want those of before and after", got)

@@ -105,13 +105,15 @@ func (g *Gate) Hold(key string, size int64) error {
 
 // Grow promises room for more bytes of the upload in a folder, beyond what is
 // there and what was promised to key before. It returns the size promised then.
+// Of an upload that is not known all counts as promised until Release.
 func (g *Gate) Grow(key, upload string, more int64) (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p, ok := g.promised[key]
 	if !ok {
-		_, there := g.meter.Held([]string{upload})
-		p = promise{size: max(0, first(there)), upload: upload}
+		if _, there := g.meter.Held([]string{upload}); len(there) > 0 && there[0] >= 0 {
+			p = promise{size: there[0], upload: upload}
+		}
 	}
 	if err := g.Size(p.size + more); err != nil {
 		return p.size, err
@@ -122,13 +124,6 @@ func (g *Gate) Grow(key, upload string, more int64) (int64, error) {
 	p.size += more
 	g.set(key, p)
 	return p.size, nil
-}
-
-func first(sizes []int64) int64 {
-	if len(sizes) == 0 {
-		return 0
-	}
-	return sizes[0]
 }
 
 // Bind says in which folder what was promised grows: from then on what is there

@@ -100,10 +100,15 @@ func TestEachByteCountsOnce(t *testing.T) {
 	if err := g.Slot("c"); err != nil {
 		t.Error(err)
 	}
+	if _, err := g.Grow("e", "of an earlier process, and not found yet", 10); err != nil {
+		t.Error(err)
+	}
+	fits("growing where nobody sees it", 30)
+	g.Release("e")
+	meter.uploads["new"] = 0
 	if size, err := g.Grow("d", "new", 10); err != nil || size != 10 {
 		t.Errorf("Grow = %d, %v", size, err)
 	}
-	meter.uploads["new"] = 0
 	fits("growing", 30)
 	if size, err := g.Grow("d", "new", 30); err != nil || size != 40 {
 		t.Errorf("Grow = %d, %v", size, err)
