@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/doors"
 )
 
-// program names the suite of 2026, a program that was built already. Its module cannot be pinned as the older one is: see docs/decisions.
+// program names the suite of 2026, a program that was built already. Its module could not be pinned as the older one is: see docs/decisions.
 const program = "CONFORMANCE_SUITE"
 
 // notClaimed is all that the suite may leave out, by the names that it has for them, with what it says of them. Each is optional in the specification.
