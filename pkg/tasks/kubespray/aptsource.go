@@ -92,9 +92,9 @@ func sourceFor(request contract.Request, system string) (string, error) {
 	return strings.NewReplacer("$URL", encode(folder+"Release"), "$SOURCE", encode(sourceOf(folder)), "$CONFIG", encode(configOf(request, depot))).Replace(sourceScript), nil
 }
 
-// sourceOf is a flat repository. Nobody signs what the depot makes; its certificate says who it is.
+// sourceOf is a flat repository. Nobody signs what the depot makes: its certificate says who it is. A new machine may not have the time yet.
 func sourceOf(folder string) string {
-	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: ./\nTrusted: yes\n"
+	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 }
 
 // configOf goes past any proxy, and on a closed site past all other sources: each would cost minutes until apt gives it up. An IPv6 address cannot

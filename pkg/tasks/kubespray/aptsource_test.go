@@ -181,7 +181,7 @@ func TestSourceScript(t *testing.T) {
 		if said, err := n.run(request); said != "held" || err != nil {
 			t.Fatalf("the depot has packages: %q, %v", said, err)
 		}
-		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: ./\nTrusted: yes\n"
+		want := "# Written by BPA.\nTypes: deb\nURIs: https://10.60.0.1:5443/files/apt/debian-12/\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 		if diff := cmp.Diff(want, n.read(aptSource)); diff != "" {
 			t.Errorf("source (-want +got):\n%s", diff)
 		}
