@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -56,12 +58,13 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-n", "bpa-system", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
 	}
-	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reporter"} {
+	for _, account := range []string{"nobody", "writer", "owner", "leaver", "reporter", "seeder"} {
 		must(t, "", "create", "serviceaccount", "-n", fillers, account)
 	}
 	for _, account := range []string{"writer", "leaver"} {
 		must(t, "", "create", "clusterrolebinding", account, "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":"+account)
 	}
+	must(t, "", "create", "clusterrolebinding", "seeder", "--clusterrole=bpa-depot-seeder", "--serviceaccount="+fillers+":seeder")
 	must(t, reporter, "apply", "-f", "-")
 	must(t, "", "create", "rolebinding", "-n", fillers, "reporter", "--clusterrole=reporter", "--serviceaccount="+fillers+":reporter")
 	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
@@ -74,6 +77,7 @@ func TestDepotAsksKubernetes(t *testing.T) {
 		}
 	})
 	t.Run("a refused push says what would allow it", d.refusalNamesItsCure)
+	t.Run("a seeder adds and never replaces", d.seederAddsOnly)
 	t.Run("tokens that are good for nobody", d.badTokens)
 	t.Run("an owner writes in its own namespace", d.ownersKeepApart)
 	t.Run("a right that is taken away ends within seconds", d.rightsEnd)
@@ -134,13 +138,46 @@ func (d *depot) refusalNamesItsCure(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	_, command, ok := strings.Cut(refusal.Errors[0].Message, "To allow it: kubectl ")
-	if !ok || !strings.Contains(text, "system:serviceaccount:"+fillers+":nobody may not update images") {
+	if !ok || !strings.Contains(text, "system:serviceaccount:"+fillers+":nobody may not create images") {
 		t.Fatalf("no command in %s", text)
 	}
 	must(t, "", strings.Fields(command)...)
 	within(t, 30*time.Second, "the new right counts", func() bool { status, text = put(); return status != http.StatusForbidden })
 	if status != http.StatusBadRequest { // an empty manifest is none: the registry itself says so
 		t.Errorf("with the right: %d %s", status, text)
+	}
+}
+
+// seederAddsOnly pushes an image of two architectures under a new name, and another one under a name that is there.
+func (d *depot) seederAddsOnly(t *testing.T) {
+	token, dir := tokenFor(t, "seeder"), t.TempDir()
+	home := d.login(t, token)
+	path, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		image, err := random.Image(1000, 2)
+		if err == nil {
+			err = path.AppendImage(image)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := d.run(t, home, "push", "--index", dir, d.tls+"/seeded:v1"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := d.run(t, home, "validate", "--remote", d.tls+"/seeded:v1"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if status, text := d.ask(t, http.MethodPut, "/v2/seeded/manifests/v1", token); status != http.StatusForbidden {
+		t.Errorf("in place of an index: %d %s", status, text)
+	}
+	for name, args := range map[string][]string{"replace": {"push", "--index", dir, d.tls + "/app:v1"}, "remove": {"delete", d.tls + "/seeded:v1"}} {
+		if out, err := d.run(t, home, args...); err == nil || !strings.Contains(out, ":seeder may not ") || !strings.Contains(out, "--clusterrole=bpa-depot-writer") {
+			t.Errorf("%s: %v; want it refused\n%s", name, err, out)
+		}
 	}
 }
 
