@@ -44,6 +44,10 @@ func failing(kind metal3.ErrorType, count int) func(*metal3.BareMetalHost) {
 	}
 }
 
+func saying(message string) func(*metal3.BareMetalHost) {
+	return func(h *metal3.BareMetalHost) { failing(metal3.ProvisioningError, 1)(h); h.Status.ErrorMessage = message }
+}
+
 func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {
@@ -103,6 +107,12 @@ func TestAwait(t *testing.T) {
 		}), claimed("host-2", provisioned)}, []step{{time.Minute, "host-1", provisioned}}, "", "host-1: provisioned 30s\n"},
 		{"Metal3 cannot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.ProvisioningError, 1)}},
 			"host host-2, claimed for node-2, does not get its operating system: provisioning error: no luck", ""},
+		{"Ironic does not trust the depot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")}},
+			"local issuer certificate; Ironic does not know who signs that server's certificate", ""},
+		{"no such image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Got HTTP code 404 instead of 200")}},
+			"404 instead of 200; the image is not there: upload it", ""},
+		{"another image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Image failed to verify against checksum. location: a")}},
+			"location: a; the image and its checksum do not belong together", ""},
 		{"a hiccup of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
 			{time.Minute, "host-2", failing(metal3.PowerManagementError, 2)}, {time.Minute, "host-2", func(h *metal3.BareMetalHost) { failing("", 0)(h); h.Status.ErrorMessage = ""; provisioned(h) }},
 		}, "", ""},

@@ -95,7 +95,8 @@ func trouble(host *metal3.BareMetalHost) string {
 	case host.Spec.Image == nil:
 		return "has lost the image that we gave it"
 	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= hiccups):
-		return fmt.Sprintf("does not get its operating system: %s: %s", e.ErrorType, strings.Join(strings.Fields(e.ErrorMessage), " "))
+		said := strings.Join(strings.Fields(e.ErrorMessage), " ")
+		return fmt.Sprintf("does not get its operating system: %s: %s%s", e.ErrorType, said, advice(said))
 	}
 	return ""
 }

@@ -1,0 +1,18 @@
+package imaging
+
+import "strings"
+
+// advice is what to do next about an error of Ironic that has its cause in the image and not in the host; empty: Ironic's words are all there is.
+// The words are those of Ironic's conductor and of its agent, in Ironic 39 and before.
+func advice(message string) string {
+	for _, a := range []struct{ said, do string }{
+		{"CERTIFICATE_VERIFY_FAILED", "Ironic does not know who signs that server's certificate: give it the authority, or name the depot's HTTP door in spec.depot.imageURL"},
+		{"Got HTTP code 404", "the image is not there: upload it, or correct spec.osImage"},
+		{"failed to verify against checksum", "the image and its checksum do not belong together: correct spec.osImage, or upload the image again"},
+	} {
+		if strings.Contains(message, a.said) {
+			return "; " + a.do
+		}
+	}
+	return ""
+}
