@@ -45,7 +45,10 @@ func failing(kind metal3.ErrorType, count int) func(*metal3.BareMetalHost) {
 }
 
 func saying(message string) func(*metal3.BareMetalHost) {
-	return func(h *metal3.BareMetalHost) { failing(metal3.ProvisioningError, 1)(h); h.Status.ErrorMessage = message }
+	return func(h *metal3.BareMetalHost) {
+		failing(metal3.ProvisioningError, 1)(h)
+		h.Status.ErrorMessage = message
+	}
 }
 
 func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
