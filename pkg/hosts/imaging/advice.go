@@ -3,7 +3,7 @@ package imaging
 import "strings"
 
 // advice is what to do next about an error of Ironic that has its cause in the image and not in the host; empty: Ironic's words are all there is.
-// The words are those of Ironic's conductor and of its agent, in Ironic 39 and before.
+// It is said first: Ironic's words may be long, and what is too long is cut. Those looked for are those of Ironic's conductor and of its agent (39.0.0 and 13.0.0).
 func advice(message string) string {
 	for _, a := range []struct{ said, do string }{
 		{"CERTIFICATE_VERIFY_FAILED", "Ironic does not know who signs that server's certificate: give it the authority, or name the depot's HTTP door in spec.depot.imageURL"},
@@ -11,7 +11,7 @@ func advice(message string) string {
 		{"failed to verify against checksum", "the image and its checksum do not belong together: correct spec.osImage, or upload the image again"},
 	} {
 		if strings.Contains(message, a.said) {
-			return "; " + a.do
+			return a.do + ": "
 		}
 	}
 	return ""

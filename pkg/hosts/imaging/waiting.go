@@ -96,7 +96,7 @@ func trouble(host *metal3.BareMetalHost) string {
 		return "has lost the image that we gave it"
 	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= hiccups):
 		said := strings.Join(strings.Fields(e.ErrorMessage), " ")
-		return fmt.Sprintf("does not get its operating system: %s: %s%s", e.ErrorType, said, advice(said))
+		return fmt.Sprintf("does not get its operating system: %s%s: %s", advice(said), e.ErrorType, said)
 	}
 	return ""
 }
