@@ -76,7 +76,7 @@ func findKeyring(system, named string) (string, error) {
 		return "", fmt.Errorf("--keyring is missing: the file with the keys that sign the packages of %s", system)
 	}
 	if _, err := os.Stat(keys.file); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("%s, the keys that sign the packages of %s, is not on this machine: install %s, or name a file with --keyring", keys.file, system, keys.from)
+		return "", fmt.Errorf("%s, the keys that sign the packages of %s, is not on this machine: it is in the distribution's package %s; name a copy of it with --keyring", keys.file, system, keys.from)
 	}
 	return keys.file, nil
 }
