@@ -58,6 +58,9 @@ func TestPackagesThatAreNotTaken(t *testing.T) {
 	upload("debian-12/Packages", nil).want(t, http.StatusConflict, "makes the index")
 	upload("debian-12/by-hash/SHA256/x", nil).want(t, http.StatusConflict)
 
+	put(t, dir, "apt/file-1", "in the way")
+	upload("file-1/app.deb", app).want(t, http.StatusConflict, "a file is where a folder has to be")
+
 	upload("debian-12/app.deb", app).want(t, http.StatusCreated)
 	upload("debian-12/copy/app.deb", app).want(t, http.StatusCreated)
 	upload("debian-13/app.deb", other).want(t, http.StatusCreated)

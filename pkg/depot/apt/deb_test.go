@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"runtime"
 	"strings"
@@ -179,8 +181,14 @@ func TestABadDiskIsNotTheFaultOfThePackage(t *testing.T) {
 
 // TestMemoryForAPackageIsBounded: the header of an xz block may ask for 4 GiB.
 func TestMemoryForAPackageIsBounded(t *testing.T) {
-	greedy := func(w io.Writer) (io.WriteCloser, error) { return xz.WriterConfig{DictCap: 1 << 30}.NewWriter(w) }
-	deb := withControl(t, "control.tar.xz", packed(t, tarOf(t, "control", plainControl), greedy))
+	greedy := []byte(packed(t, tarOf(t, "control", plainControl), toXZ))
+	block := greedy[xzStreamHeader : xzStreamHeader+(int(greedy[xzStreamHeader])+1)*4]
+	block[4] = 40 // the size of the dictionary, in the form of the xz format: 4 GiB
+	binary.LittleEndian.PutUint32(block[len(block)-4:], crc32.ChecksumIEEE(block[:len(block)-4]))
+	if size, err := xzDictionary(block); err != nil || size != 1<<32-1 {
+		t.Fatalf("the header asks for %d bytes, %v", size, err)
+	}
+	deb := withControl(t, "control.tar.xz", string(greedy))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := readControl(deb); err != nil {

@@ -34,13 +34,16 @@ type content struct {
 // look lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
 func look(files *os.Root, folder string) (content, error) {
 	w := walker{files, folder, content{packages: map[string]stamp{}}}
-	err := w.walk(files, folder, "")
+	info, err := files.Stat(folder)
+	if err == nil && info.IsDir() {
+		err = w.walk(files, folder, "")
+	}
 	return w.found, ifThere(err)
 }
 
-// ifThere passes over what is gone meanwhile, or not there yet.
+// ifThere passes over what is gone meanwhile, or not there yet; below a file there is nothing either.
 func ifThere(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	return err
@@ -103,11 +106,8 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 func hasOwnIndex(files *os.Root, folder string) (bool, error) {
 	for _, name := range ownIndex {
 		_, err := files.Lstat(path.Join(folder, name))
-		if err == nil {
-			return true, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
+		if err == nil || ifThere(err) != nil {
+			return err == nil, err
 		}
 	}
 	return false, nil

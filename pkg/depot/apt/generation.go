@@ -34,7 +34,8 @@ type indexFile struct {
 const (
 	keepFor    = 15 * time.Minute
 	keepNewest = 3
-	keepAtMost = 100
+	keepAtMost = 500
+	keepBytes  = 256 << 20
 )
 
 // generate writes the indexes of the records, and remembers them.
@@ -60,8 +61,10 @@ func (r *repository) generate(changed int64) error {
 
 // prune keeps what nodes may still be reading.
 func prune(history []generation, now time.Time) []generation {
+	var size int64
 	for i, g := range history {
-		if i >= keepAtMost || i >= keepNewest && now.Sub(g.Until) > keepFor {
+		size += g.Index.Size + g.Packed.Size
+		if i >= keepNewest && (i >= keepAtMost || size > keepBytes || now.Sub(g.Until) > keepFor) {
 			return history[:i]
 		}
 	}

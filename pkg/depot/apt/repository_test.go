@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -300,6 +301,23 @@ func TestIndexesOfBeforeAreKeptForAWhile(t *testing.T) {
 	}
 	if got, want := len(entries), 2*keepNewest+1; got != want {
 		t.Errorf("%d files are kept, want %d: %v", got, want, entries)
+	}
+}
+
+func TestIndexesOfBeforeTakeNoMoreThanTheirRoom(t *testing.T) {
+	now := time.Now()
+	history := func(n int, size int64) []generation {
+		return slices.Repeat([]generation{{Index: indexFile{Size: size}, Until: now}}, n)
+	}
+	for name, tt := range map[string]struct{ have, want []generation }{
+		"few":       {history(2, 1), history(2, 1)},
+		"many":      {history(2*keepAtMost, 1), history(keepAtMost, 1)},
+		"large":     {history(20, keepBytes/10), history(10, keepBytes/10)},
+		"too large": {history(20, 2*keepBytes), history(keepNewest, 2*keepBytes)},
+	} {
+		if got := prune(tt.have, now); len(got) != len(tt.want) {
+			t.Errorf("%s: %d of %d are kept, want %d", name, len(got), len(tt.have), len(tt.want))
+		}
 	}
 }
 
