@@ -143,8 +143,9 @@ func makeOSImage(o *v1alpha1.OSImageSpec, depot string) (*contract.OSImage, erro
 	if depot == "" {
 		return nil, fmt.Errorf("spec.osImage.upload: there is no depot that could have %s: name one in spec.depot.url, or in ConfigMap config-bpa", o.Upload)
 	}
-	// The paths are the depot's; Ironic finds the digest by the name of the image in the file.
+	// The paths are the depot's; Ironic finds the digest by the name of the image in the file. With sha256 for a type, an Ironic whose conductor
+	// downloads images (image_download_source = local) would take the URL for the digest itself.
 	made.URL = depot + "/files/os_images/" + o.Upload
-	made.Checksum, made.ChecksumType = made.URL+".sha256sum", "sha256"
+	made.Checksum, made.ChecksumType = made.URL+".sha256sum", "auto"
 	return made, nil
 }
