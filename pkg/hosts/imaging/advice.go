@@ -9,6 +9,7 @@ func advice(message string) string {
 		{"CERTIFICATE_VERIFY_FAILED", "Ironic does not know who signs that server's certificate: give it the authority, or name the depot's HTTP door in spec.depot.imageURL"},
 		{"Got HTTP code 404", "the image is not there: upload it, or correct spec.osImage"},
 		{"failed to verify against checksum", "the image and its checksum do not belong together: correct spec.osImage, or upload the image again"},
+		{"Checksum file does not contain name", "Ironic does not find names with a + in checksum files: upload the image by another name, or give its digest in spec.osImage.checksum"},
 	} {
 		if strings.Contains(message, a.said) {
 			return a.do + ": "

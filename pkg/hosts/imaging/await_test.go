@@ -116,6 +116,8 @@ func TestAwait(t *testing.T) {
 			"the image is not there: upload it, or correct spec.osImage: provisioning error: Got", ""},
 		{"another image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Image failed to verify against checksum. location: a")}},
 			"or upload the image again: provisioning error: Image failed", ""},
+		{"a name that Ironic cannot find", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Checksum file does not contain name a+b")}},
+			"upload the image by another name", ""},
 		{"a hiccup of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
 			{time.Minute, "host-2", failing(metal3.PowerManagementError, 2)}, {time.Minute, "host-2", func(h *metal3.BareMetalHost) { failing("", 0)(h); h.Status.ErrorMessage = ""; provisioned(h) }},
 		}, "", ""},
