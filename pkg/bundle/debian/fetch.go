@@ -199,7 +199,7 @@ func (a *apt) deb(name string) (Deb, error) {
 	disk := filepath.Join(a.dir, "archives", name)
 	file, err := os.Open(disk)
 	if errors.Is(err, os.ErrNotExist) {
-		return Deb{}, fmt.Errorf("apt-get has not fetched %s: of a source on this machine's disk write copy: for file:", name)
+		return Deb{}, fmt.Errorf("apt-get has not fetched %s: write copy: instead of file: for a source on this machine's disk", name)
 	}
 	if err != nil {
 		return Deb{}, err
