@@ -32,24 +32,28 @@ func TestManifestsAreTakenOrRefusedWithAReason(t *testing.T) {
 		status              int
 		reason              string
 	}{
-		"a layer elsewhere":           {with(layer(foreignLayer, absent, `,"urls":["https://example.org/layer"]`)), v1.MediaTypeImageManifest, 201, ""},
-		"a layer elsewhere, Docker's": {docker.Replace(with(layer(foreignDocker, absent, `,"urls":["http://example.org/layer"]`))), dockerImage, 201, ""},
-		"a layer nowhere":             {with(layer(foreignLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
-		"a layer nowhere, Docker's":   {docker.Replace(with(layer(foreignDocker, absent, ""))), dockerImage, 400, "has no URL"},
-		"a layer in a file":           {with(layer(foreignLayer, absent, `,"urls":["file:///etc/passwd"]`)), v1.MediaTypeImageManifest, 400, "must begin with http"},
-		"a layer that is missing":     {with(layer(v1.MediaTypeImageLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
-		"a layer of an unknown hash":  {with(layer(v1.MediaTypeImageLayer, "blake3:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "sha256, sha384 or sha512"},
-		"a layer of half a digest":    {with(layer(v1.MediaTypeImageLayer, "sha512:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
-		"another version":             {strings.Replace(manifestOf(""), `"schemaVersion":2`, `"schemaVersion":1`, 1), v1.MediaTypeImageManifest, 400, "schemaVersion is 1"},
-		"no JSON":                     {"{", v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
-		"another type":                {manifestOf(""), "text/plain", 400, "MANIFEST_INVALID"},
-		"no type":                     {manifestOf(""), "", 400, "MANIFEST_INVALID"},
-		"a subject that is no digest": {manifestOf(`,"subject":{"mediaType":"a/b","digest":"sha256:0","size":1}`), v1.MediaTypeImageManifest, 201, ""},
-		"too long":                    {manifestOf(`,"annotations":{"a":"` + strings.Repeat("a", 4<<20) + `"}`), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
+		"a layer elsewhere":             {with(layer(foreignLayer, absent, `,"urls":["https://example.org/layer"]`)), v1.MediaTypeImageManifest, 201, ""},
+		"a layer elsewhere, Docker's":   {docker.Replace(with(layer(foreignDocker, absent, `,"urls":["http://example.org/layer"]`))), dockerImage, 201, ""},
+		"a layer nowhere":               {with(layer(foreignLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"a layer nowhere, Docker's":     {docker.Replace(with(layer(foreignDocker, absent, ""))), dockerImage, 400, "has no URL"},
+		"a layer in a file":             {with(layer(foreignLayer, absent, `,"urls":["file:///etc/passwd"]`)), v1.MediaTypeImageManifest, 400, "must begin with http"},
+		"a layer that is missing":       {with(layer(v1.MediaTypeImageLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"a layer of an unknown hash":    {with(layer(v1.MediaTypeImageLayer, "blake3:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "sha256, sha384 or sha512"},
+		"a layer of half a digest":      {with(layer(v1.MediaTypeImageLayer, "sha512:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
+		"a signature without its layer": {strings.Replace(manifestOf(about(absent, "test/signature")), `"layers":[]`, layer("text/plain", absent, ""), 1), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"another version":               {strings.Replace(manifestOf(""), `"schemaVersion":2`, `"schemaVersion":1`, 1), v1.MediaTypeImageManifest, 400, "schemaVersion is 1"},
+		"no JSON":                       {"{", v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
+		"another type":                  {manifestOf(""), "text/plain", 400, "MANIFEST_INVALID"},
+		"no type":                       {manifestOf(""), "", 400, "MANIFEST_INVALID"},
+		"a subject that is no digest":   {manifestOf(`,"subject":{"mediaType":"a/b","digest":"sha256:0","size":1}`), v1.MediaTypeImageManifest, 201, ""},
+		"too long":                      {manifestOf(`,"annotations":{"a":"` + strings.Repeat("a", 4<<20) + `"}`), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call(t, "PUT", server.URL+"/v2/app/manifests/v1", strings.NewReader(try.manifest), "Content-Type", try.mediaType).want(t, try.status, try.reason)
 		})
+	}
+	if got := referring(t, server.URL+"/v2/app/referrers/"+absent.String()); len(got) > 0 {
+		t.Errorf("a manifest that was refused is listed: %v", got)
 	}
 }
 
