@@ -41,7 +41,7 @@ status: ## What runs on the bootstrap machine
 	@$(machine) status
 demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
 	test/demo/demo.sh
-bundle: up plugin ## One file with everything that the demo's cluster needs, from this machine's depot
+bundle: up plugin ## One file with everything that the demo's cluster needs, from this machine's depot, and an empty depot that takes it
 	test/demo/bundle.sh
 bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
@@ -75,6 +75,8 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
 	$(call debian,python3,python3)
+	$(call debian,gpg,gpg)
+	go test ./pkg/bundle/debian -tags integration -run Apt -count=1
 	go test ./test/integration/... -tags integration -count=1 -timeout 25m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./pkg/depot/tlscert ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
 e2e: up plugin ## User stories with failures, on lab machines
