@@ -3,6 +3,8 @@ package garbage_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/distribution/distribution/v3/manifest/schema2"
@@ -10,6 +12,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // refer pushes an artifact about a manifest, by a digest and so without a tag.
@@ -88,5 +91,33 @@ func TestAManifestOfAnotherDigestStays(t *testing.T) {
 	s.send(http.MethodDelete, s.server.URL+"/v2/app/manifests/"+long.String(), "", nil)
 	if s.has(long) || s.has(digest.FromBytes(image)) {
 		t.Error("a manifest that was deleted by one of its digests is there by the other")
+	}
+}
+
+// A kill in the middle of a push leaves the link of a manifest that never came.
+func TestLinksOfNothingAreDropped(t *testing.T) {
+	s := newSite(t)
+	image := digest.Digest(s.push("app:v1").String())
+	signature := s.refer(image, "a signature")
+	link := func(d digest.Digest) string {
+		return filepath.Join(s.dir, "registry", filepath.FromSlash(store.ReferrerLink("app", image, d)))
+	}
+	stale := digest.FromString("never pushed")
+	if err := os.MkdirAll(filepath.Dir(link(stale)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(link(stale), []byte(stale), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.collect(garbage.Listed{}, true)
+	if _, err := os.Stat(link(stale)); err != nil {
+		t.Errorf("after a dry run: %v", err)
+	}
+	s.collect(garbage.Listed{}, false)
+	if _, err := os.Stat(link(stale)); !os.IsNotExist(err) {
+		t.Errorf("the link of nothing is still there: %v", err)
+	}
+	if _, err := os.Stat(link(signature)); err != nil {
+		t.Errorf("the link of a signature: %v", err)
 	}
 }

@@ -24,10 +24,11 @@ type Query struct {
 }
 
 // Limits of one page. A client need not take a manifest of more bytes, and the
-// second bounds how much is read for one answer, whatever the filter leaves.
+// others bound what is read for one answer, whatever the filter leaves of it.
 const (
-	maxBytes = 4 << 20
-	maxRead  = 1000
+	maxBytes     = 4 << 20
+	maxRead      = 1000
+	maxReadBytes = 64 << 20
 )
 
 // envelope is more than an index takes without its manifests.
@@ -55,7 +56,7 @@ func List(ctx context.Context, s *store.Store, q Query) (Page, error) {
 	list := list{left: maxBytes - envelope}
 	last := q.After
 	for n, d := range candidates[from:] {
-		fits := n < maxRead
+		fits := n < maxRead && list.read < maxReadBytes
 		if fits {
 			if fits, err = list.add(ctx, s, q, d); err != nil {
 				return Page{}, fmt.Errorf("referrer %s of %s in %s: %w", d, q.Subject, q.Repository, err)
@@ -71,8 +72,8 @@ func List(ctx context.Context, s *store.Store, q Query) (Page, error) {
 
 // list is a page that is being filled.
 type list struct {
-	manifests []json.RawMessage
-	left      int
+	manifests  []json.RawMessage
+	left, read int
 }
 
 // add says whether there was room. What is not asked for needs none.
@@ -84,6 +85,7 @@ func (l *list) add(ctx context.Context, s *store.Store, q Query, d digest.Digest
 	if err != nil {
 		return false, err
 	}
+	l.read += len(body)
 	if store.SubjectOf(body) != q.Subject {
 		return true, nil // an index of a client says more than is true
 	}

@@ -152,6 +152,18 @@ func TestManyReferrersComeInPages(t *testing.T) {
 	}
 }
 
+// What the filter leaves out is read all the same.
+func TestLittleIsReadForAPage(t *testing.T) {
+	s := newShelf(t)
+	const pieces, each = 33, 2 << 20
+	for n := range pieces {
+		s.lay(fmt.Sprintf(`{"artifactType":"a/b","annotations":{"n":"%d %s"},%s}`, n, strings.Repeat("a", each), refers))
+	}
+	if got, pages := s.all(Query{ArtifactType: "a/c"}); len(got) != 0 || pages != 2 {
+		t.Errorf("%d of another type in %d pages, want none in 2", len(got), pages)
+	}
+}
+
 // A manifest may have as many bytes as a page.
 func TestAReferrerThatFillsAPageIsListedWithoutItsAnnotations(t *testing.T) {
 	s := newShelf(t)
