@@ -1,7 +1,7 @@
 package artifacts
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
 	"pault.ag/go/debian/dependency"
@@ -12,10 +12,10 @@ import (
 const everywhere = "all"
 
 // Resolve looks for packages and for all that they depend on. Held is what was found, sorted; missing is what was asked for and is not there;
-// unresolved is what something held depends on and the index lacks, such as "libc6 (>= 2.34), which jq needs". That is no fault by itself: a
-// repository like this need not have what every system has, and it does not say what that is.
+// unresolved is what something held depends on and the index lacks, once in the newest version that is wanted: "libc6 (>= 2.34), which jq and 2
+// more need". That is no fault by itself: a repository like this need not have what every system has, and it does not say what that is.
 func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing []Package, unresolved []string) {
-	r := resolution{index: x, seen: map[visit]bool{}, held: map[*DebianPackage]bool{}, unresolved: map[string]bool{}}
+	r := resolution{index: x, seen: map[visit]bool{}, held: map[*DebianPackage]bool{}, lacks: map[string]*lack{}}
 	for _, p := range wanted {
 		found := x.find(asked(p), p.Architecture)
 		if found == nil {
@@ -28,7 +28,11 @@ func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing 
 		held = append(held, *p)
 	}
 	slices.SortFunc(held, func(a, b DebianPackage) int { return slices.Compare(a.key(), b.key()) })
-	return held, missing, slices.Sorted(maps.Keys(r.unresolved))
+	for _, l := range r.lacks {
+		unresolved = append(unresolved, l.String())
+	}
+	slices.Sort(unresolved)
+	return held, missing, unresolved
 }
 
 func (p DebianPackage) key() []string { return []string{p.Name, p.Version, p.Architecture, p.Filename} }
@@ -44,10 +48,10 @@ func asked(p Package) dependency.Possibility {
 
 // resolution is one walk over what depends on what.
 type resolution struct {
-	index      *PackageIndex
-	seen       map[visit]bool
-	held       map[*DebianPackage]bool
-	unresolved map[string]bool
+	index *PackageIndex
+	seen  map[visit]bool
+	held  map[*DebianPackage]bool
+	lacks map[string]*lack // by name, or by the whole text of alternatives
 }
 
 // visit is a package on a node of an architecture: one for all architectures may need others for each.
@@ -72,10 +76,45 @@ func (r *resolution) follow(first *DebianPackage, architecture string) {
 			if met := r.index.first(need.alternatives, at.architecture); met != nil {
 				open = append(open, visit{met, at.architecture})
 			} else {
-				r.unresolved[need.text+", which "+at.Name+" needs"] = true
+				r.lack(need, at.Name)
 			}
 		}
 	}
+}
+
+// lack is a dependency that nothing in the index meets.
+type lack struct {
+	text   string
+	number version.Version
+	by     []string
+}
+
+func (r *resolution) lack(need relation, by string) {
+	name, number := need.text, version.Version{}
+	if len(need.alternatives) == 1 {
+		name = need.alternatives[0].Name
+		if v := need.alternatives[0].Version; v != nil {
+			number, _ = version.Parse(v.Number) // or none, which is older than any
+		}
+	}
+	l := r.lacks[name]
+	if l == nil {
+		l = &lack{text: need.text, number: number}
+		r.lacks[name] = l
+	}
+	if version.Compare(number, l.number) > 0 {
+		l.text, l.number = need.text, number
+	}
+	if !slices.Contains(l.by, by) {
+		l.by = append(l.by, by)
+	}
+}
+
+func (l *lack) String() string {
+	if first := slices.Min(l.by); len(l.by) > 1 {
+		return fmt.Sprintf("%s, which %s and %d more need", l.text, first, len(l.by)-1)
+	}
+	return fmt.Sprintf("%s, which %s needs", l.text, l.by[0])
 }
 
 // first is what meets the first alternative that anything meets, as apt prefers it.

@@ -65,6 +65,11 @@ func TestResolve(t *testing.T) {
 			unresolved: []string{"libc6 (>= 2.34), which jq needs", "libjq1 (= 1.6), which jq needs"},
 		},
 		{
+			name: "what many need is told once", index: []string{"jq 1 amd64; Depends: a, libc6 (>= 2.9), x | y", "a 1 amd64; Depends: libc6 (>= 2.34), x | y", "b 1 amd64; Pre-Depends: libc6"},
+			wanted: []Package{onDebian("jq"), onDebian("b")}, held: []string{"a_1_amd64", "b_1_amd64", "jq_1_amd64"},
+			unresolved: []string{"libc6 (>= 2.34), which a and 2 more need", "x | y, which a and 1 more need"},
+		},
+		{
 			name: "the newest", index: []string{"jq 1.10 amd64", "jq 1.9 amd64", "jq 1.10~rc1 amd64"},
 			wanted: []Package{onDebian("jq")}, held: []string{"jq_1.10_amd64"},
 		},
