@@ -21,32 +21,34 @@ func layer(mediaType string, d digest.Digest, more string) string {
 
 // What a manifest says is its author's: whatever it is, the depot is not at fault.
 func TestManifestsAreTakenOrRefusedWithAReason(t *testing.T) {
+	const oci = v1.MediaTypeImageManifest
 	server := serve(t, t.TempDir())
 	pushBlob(t, server, "{}", digest.FromString("{}")).want(t, 201)
 	absent := digest.FromString("nobody has this")
 	with := func(layers string) string { return strings.Replace(manifestOf(""), `"layers":[]`, layers, 1) }
-	docker := strings.NewReplacer(v1.MediaTypeImageManifest, dockerImage, "application/vnd.oci.empty.v1+json", "application/vnd.docker.container.image.v1+json")
+	signed := strings.Replace(manifestOf(about(absent, "test/signature")), `"layers":[]`, layer("text/plain", absent, ""), 1)
+	docker := strings.NewReplacer(oci, dockerImage, "application/vnd.oci.empty.v1+json", "application/vnd.docker.container.image.v1+json")
 	const foreignDocker = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
 	for name, try := range map[string]struct {
 		manifest, mediaType string
 		status              int
 		reason              string
 	}{
-		"a layer elsewhere":             {with(layer(foreignLayer, absent, `,"urls":["https://example.org/layer"]`)), v1.MediaTypeImageManifest, 201, ""},
+		"a layer elsewhere":             {with(layer(foreignLayer, absent, `,"urls":["https://example.org/layer"]`)), oci, 201, ""},
 		"a layer elsewhere, Docker's":   {docker.Replace(with(layer(foreignDocker, absent, `,"urls":["http://example.org/layer"]`))), dockerImage, 201, ""},
-		"a layer nowhere":               {with(layer(foreignLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"a layer nowhere":               {with(layer(foreignLayer, absent, "")), oci, 400, "MANIFEST_BLOB_UNKNOWN"},
 		"a layer nowhere, Docker's":     {docker.Replace(with(layer(foreignDocker, absent, ""))), dockerImage, 400, "has no URL"},
-		"a layer in a file":             {with(layer(foreignLayer, absent, `,"urls":["file:///etc/passwd"]`)), v1.MediaTypeImageManifest, 400, "must begin with http"},
-		"a layer that is missing":       {with(layer(v1.MediaTypeImageLayer, absent, "")), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
-		"a layer of an unknown hash":    {with(layer(v1.MediaTypeImageLayer, "blake3:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "sha256, sha384 or sha512"},
-		"a layer of half a digest":      {with(layer(v1.MediaTypeImageLayer, "sha512:"+digest.Digest(absent.Encoded()), "")), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
-		"a signature without its layer": {strings.Replace(manifestOf(about(absent, "test/signature")), `"layers":[]`, layer("text/plain", absent, ""), 1), v1.MediaTypeImageManifest, 400, "MANIFEST_BLOB_UNKNOWN"},
-		"another version":               {strings.Replace(manifestOf(""), `"schemaVersion":2`, `"schemaVersion":1`, 1), v1.MediaTypeImageManifest, 400, "schemaVersion is 1"},
-		"no JSON":                       {"{", v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
+		"a layer in a file":             {with(layer(foreignLayer, absent, `,"urls":["file:///etc/passwd"]`)), oci, 400, "must begin with http"},
+		"a layer that is missing":       {with(layer(v1.MediaTypeImageLayer, absent, "")), oci, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"a layer of an unknown hash":    {with(layer(v1.MediaTypeImageLayer, "blake3:"+digest.Digest(absent.Encoded()), "")), oci, 400, "sha256, sha384 or sha512"},
+		"a layer of half a digest":      {with(layer(v1.MediaTypeImageLayer, "sha512:"+digest.Digest(absent.Encoded()), "")), oci, 400, "MANIFEST_INVALID"},
+		"a signature without its layer": {signed, oci, 400, "MANIFEST_BLOB_UNKNOWN"},
+		"another version":               {strings.Replace(manifestOf(""), `"schemaVersion":2`, `"schemaVersion":1`, 1), oci, 400, "schemaVersion is 1"},
+		"no JSON":                       {"{", oci, 400, "MANIFEST_INVALID"},
 		"another type":                  {manifestOf(""), "text/plain", 400, "MANIFEST_INVALID"},
 		"no type":                       {manifestOf(""), "", 400, "MANIFEST_INVALID"},
-		"a subject that is no digest":   {manifestOf(`,"subject":{"mediaType":"a/b","digest":"sha256:0","size":1}`), v1.MediaTypeImageManifest, 201, ""},
-		"too long":                      {manifestOf(`,"annotations":{"a":"` + strings.Repeat("a", 4<<20) + `"}`), v1.MediaTypeImageManifest, 400, "MANIFEST_INVALID"},
+		"a subject that is no digest":   {manifestOf(`,"subject":{"mediaType":"a/b","digest":"sha256:0","size":1}`), oci, 201, ""},
+		"too long":                      {manifestOf(`,"annotations":{"a":"` + strings.Repeat("a", 4<<20) + `"}`), oci, 400, "MANIFEST_INVALID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			call(t, "PUT", server.URL+"/v2/app/manifests/v1", strings.NewReader(try.manifest), "Content-Type", try.mediaType).want(t, try.status, try.reason)

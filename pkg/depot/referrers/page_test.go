@@ -87,15 +87,17 @@ const refers = `"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+js
 func TestHowAManifestIsListed(t *testing.T) {
 	const image, index, docker = v1.MediaTypeImageManifest, v1.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.v2+json"
 	for manifest, want := range map[string]*v1.Descriptor{
-		`{"mediaType":"` + image + `","artifactType":"a/b","config":{"mediaType":"c/d"},"annotations":{"k":"v"},` + refers + `}`: {MediaType: image, ArtifactType: "a/b", Annotations: map[string]string{"k": "v"}},
-		`{"mediaType":"` + image + `","config":{"mediaType":"c/d"},` + refers + `}`:                                              {MediaType: image, ArtifactType: "c/d"},
-		`{"mediaType":"` + index + `","artifactType":"a/b","manifests":[],` + refers + `}`:                                       {MediaType: index, ArtifactType: "a/b"},
-		`{"mediaType":"` + index + `","manifests":[],` + refers + `}`:                                                            {MediaType: index},
-		`{"config":{"mediaType":"c/d"},` + refers + `}`:                                                                          {MediaType: image, ArtifactType: "c/d"},
-		`{"manifests":[],` + refers + `}`:                                                                                        {MediaType: index},
-		`{"mediaType":"` + docker + `","config":{"mediaType":"c/d"},` + refers + `}`:                                             nil,
-		`{"mediaType":"` + image + `","config":{"mediaType":"c/d"}}`:                                                             nil,
-		`{"mediaType":"` + image + `","subject":{"digest":"` + digest.FromString("another").String() + `"}}`:                     nil,
+		`{"mediaType":"` + image + `","artifactType":"a/b","config":{"mediaType":"c/d"},"annotations":{"k":"v"},` + refers + `}`: {
+			MediaType: image, ArtifactType: "a/b", Annotations: map[string]string{"k": "v"},
+		},
+		`{"mediaType":"` + image + `","config":{"mediaType":"c/d"},` + refers + `}`:                          {MediaType: image, ArtifactType: "c/d"},
+		`{"mediaType":"` + index + `","artifactType":"a/b","manifests":[],` + refers + `}`:                   {MediaType: index, ArtifactType: "a/b"},
+		`{"mediaType":"` + index + `","manifests":[],` + refers + `}`:                                        {MediaType: index},
+		`{"config":{"mediaType":"c/d"},` + refers + `}`:                                                      {MediaType: image, ArtifactType: "c/d"},
+		`{"manifests":[],` + refers + `}`:                                                                    {MediaType: index},
+		`{"mediaType":"` + docker + `","config":{"mediaType":"c/d"},` + refers + `}`:                         nil,
+		`{"mediaType":"` + image + `","config":{"mediaType":"c/d"}}`:                                         nil,
+		`{"mediaType":"` + image + `","subject":{"digest":"` + digest.FromString("another").String() + `"}}`: nil,
 	} {
 		s := newShelf(t)
 		d := s.lay(manifest)

@@ -43,7 +43,10 @@ func put(t *testing.T, s *store.Store, subject *v1.Descriptor) digest.Digest {
 		t.Fatal(err)
 	}
 	config.MediaType = v1.MediaTypeImageConfig
-	body, err := json.Marshal(v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{config}, Subject: subject})
+	body, err := json.Marshal(v1.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		Config: config, Layers: []v1.Descriptor{config}, Subject: subject,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
