@@ -37,7 +37,7 @@ var rooms = []room{
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
-	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/"}},
+	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
 	{folder: "pkg/artifacts/doors/", ours: []string{"pkg/artifacts/"}},
 	{folder: "pkg/artifacts/carry/", ours: []string{"pkg/artifacts/"}},
 	{folder: "pkg/artifacts/depottest/", ours: []string{"pkg/depot/"}},

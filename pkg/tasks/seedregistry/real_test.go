@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,5 +119,39 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 	_, _, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
 	if err == nil || !strings.Contains(err.Error(), "cannot install Kubernetes 1.99.0 for a") || !strings.Contains(err.Error(), string(contract.ReasonPlaybookFailed)) {
 		t.Errorf("an unknown version: %v", err)
+	}
+	checkNewerThanTables(t, in)
+}
+
+// checkNewerThanTables: of a patch release that came after kubespray's, the depot's content counts.
+func checkNewerThanTables(t *testing.T, in ListInput) {
+	in.Request.KubernetesVersion, in.Request.Sets, in.ScratchDir = "1.35.99", nil, t.TempDir()
+	list, pins, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
+	if err != nil {
+		t.Fatalf("a version that is newer than kubespray: %v", err)
+	}
+	unknown := map[string]string{}
+	for _, f := range list.Files {
+		if f.SHA256 == "" {
+			unknown[f.Path] = ""
+		}
+	}
+	got := map[string]string{}
+	for _, p := range pins {
+		got[p.Path] = p.Variable
+	}
+	const folder = "dl.k8s.io/release/v1.35.99/bin/linux/amd64/"
+	want := map[string]string{folder + "kubelet": "kubelet_binary_checksum", folder + "kubeadm": "kubeadm_binary_checksum", folder + "kubectl": "kubectl_binary_checksum"}
+	if !maps.Equal(got, want) || len(unknown) != len(want) {
+		t.Errorf("pins %v, want %v; without a checksum are %v", got, want, unknown)
+	}
+	in.Request.DepotChecksums, in.ScratchDir = true, t.TempDir()
+	if list, pins, err = List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}}); err != nil || len(pins) < 8 {
+		t.Errorf("with the depot's checksums: %d pins of %d files, %v", len(pins), len(list.Files), err)
+	}
+	for _, f := range list.Files {
+		if f.SHA256 != "" {
+			t.Errorf("with the depot's checksums %s is wanted as %s", f.Path, f.SHA256)
+		}
 	}
 }
