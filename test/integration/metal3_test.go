@@ -42,12 +42,17 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	startMetal3(t, ctx)
+	must(t, "", "create", "namespace", imaged)
+	startMetal3(t, ctx, imaged, nil, "-demo-mode")
+	t.Cleanup(func() {
+		// While Metal3 is there: it deprovisions them, and lets go of them.
+		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", imaged, "--timeout=25s")
+	})
 	names := []string{"host-1", "host-2", failingHost}
 	for n, name := range names {
-		makeAvailable(t, ctx, c, n+1, name)
+		enroll(t, ctx, c, imaged, n+1, name, imagedMAC(n+1), fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n+1))
 	}
-	awaitHosts(t, ctx, c, names, metal3.StateAvailable)
+	awaitHosts(t, ctx, c, imaged, names, metal3.StateAvailable)
 	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", imaged, "--from-literal=userData=#cloud-config")
 	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", imaged, "--from-literal=userData=#cloud-config")
 
@@ -65,12 +70,12 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	if !strings.Contains(log, "host-1: provisioned\n") {
 		t.Errorf("the log does not say when host-1 was provisioned:\n%s", log)
 	}
-	awaitHosts(t, ctx, c, names[:2], metal3.StateProvisioned)
+	awaitHosts(t, ctx, c, imaged, names[:2], metal3.StateProvisioned)
 
 	if _, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil {
 		t.Fatal(err)
 	}
-	awaitHosts(t, ctx, c, names[:2], metal3.StateAvailable)
+	awaitHosts(t, ctx, c, imaged, names[:2], metal3.StateAvailable)
 
 	request.Slots[1].MAC = imagedMAC(3)
 	_, log, err = selectHosts(ctx, c, request)
@@ -82,7 +87,7 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	if got := outcome.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
 		t.Errorf("failure %+v; want %+v", got, want)
 	}
-	awaitHosts(t, ctx, c, names, metal3.StateAvailable) // Metal3 leaves its error on the host, so the next attempt takes another
+	awaitHosts(t, ctx, c, imaged, names, metal3.StateAvailable) // Metal3 leaves its error on the host, so the next attempt takes another
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, client.InNamespace(imaged)); err != nil {
 		t.Fatal(err)
@@ -110,8 +115,8 @@ func selectHosts(ctx context.Context, c client.WithWatch, request contract.Reque
 
 func imagedMAC(n int) string { return fmt.Sprintf("02:00:00:00:01:%02x", n) }
 
-// startMetal3 builds Metal3's operator and runs it on this file's namespace.
-func startMetal3(t *testing.T, ctx context.Context) {
+// startMetal3 builds Metal3's operator and runs it on one namespace. At the end nothing of Metal3 in it keeps the kinds from being removed.
+func startMetal3(t *testing.T, ctx context.Context, namespace string, env []string, args ...string) {
 	t.Helper()
 	const module = "github.com/metal3-io/baremetal-operator"
 	program := filepath.Join(shared.dir, "metal3")
@@ -128,29 +133,28 @@ func startMetal3(t *testing.T, ctx context.Context) {
 	}
 	must(t, "", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(strings.TrimSpace(string(dir)), "config", "base", "crds", "bases"))
 	must(t, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/hardwaredata.metal3.io", "crd/hostfirmwaresettings.metal3.io")
-	must(t, "", "create", "namespace", imaged)
 
-	log, err := os.Create(filepath.Join(shared.dir, "metal3.log"))
+	log, err := os.Create(filepath.Join(shared.dir, "metal3-"+namespace+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "-demo-mode", "-namespace="+imaged, "-webhook-port=0", "-metrics-addr=0", "-health-addr=127.0.0.1:"+anyPort(t))
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.kubeconfig)
+	args = append(args, "-namespace="+namespace, "-webhook-port=0", "-metrics-addr=0", "-health-addr=127.0.0.1:"+anyPort(t))
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+shared.kubeconfig), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Without finalizers, which nobody would remove once Metal3 is gone.
-		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", imaged, "--timeout=25s")
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		// What Metal3 had not let go of by then would keep its kinds from being removed.
-		left, _ := shared.run(context.WithoutCancel(ctx), nil, "get", "baremetalhosts,hostfirmwaresettings,hostfirmwarecomponents,preprovisioningimages,hardwaredata", "-n", imaged, "-o", "name")
+		const kinds = "baremetalhosts,hostfirmwaresettings,hostfirmwarecomponents,preprovisioningimages,hardwaredata"
+		left, _ := shared.run(context.WithoutCancel(ctx), nil, "get", kinds, "-n", namespace, "-o", "name")
 		for _, object := range strings.Fields(left) {
-			_, _ = shared.run(context.WithoutCancel(ctx), nil, "patch", object, "-n", imaged, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+			_, _ = shared.run(context.WithoutCancel(ctx), nil, "patch", object, "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		}
+		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", kinds, "--all", "-n", namespace, "--timeout=20s")
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			t.Logf("the end of Metal3's log:\n%s", text[max(0, len(text)-4000):])
@@ -158,19 +162,20 @@ func startMetal3(t *testing.T, ctx context.Context) {
 	})
 }
 
-// makeAvailable enrolls a host whose hardware is known, so that Metal3 need not inspect it: in demo mode all have the same.
-func makeAvailable(t *testing.T, ctx context.Context, c client.Client, n int, name string) {
+// enroll makes a host whose hardware is known, so that Metal3 need not inspect it.
+func enroll(t *testing.T, ctx context.Context, c client.Client, namespace string, n int, name, mac, bmc string) {
 	t.Helper()
-	meta := metav1.ObjectMeta{Name: name, Namespace: imaged}
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	objects := []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-bmc", Namespace: imaged}, StringData: map[string]string{"username": "u", "password": "p"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-bmc", Namespace: namespace}, StringData: map[string]string{"username": "u", "password": "p"}},
 		&metal3.HardwareData{ObjectMeta: meta, Spec: metal3.HardwareDataSpec{HardwareDetails: &metal3.HardwareDetails{
 			CPU: metal3.CPU{Arch: "x86_64", Count: 8}, RAMMebibytes: 16 << 10,
-			NIC: []metal3.NIC{{Name: "eth0", MAC: imagedMAC(n), IP: fmt.Sprintf("10.9.0.%d", n), PXE: true}},
+			NIC: []metal3.NIC{{Name: "eth0", MAC: mac, IP: fmt.Sprintf("10.9.0.%d", n), PXE: true}},
 		}}},
 		&metal3.BareMetalHost{ObjectMeta: meta, Spec: metal3.BareMetalHostSpec{
-			BMC:            metal3.BMCDetails{Address: fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n), CredentialsName: name + "-bmc"},
-			BootMACAddress: imagedMAC(n), InspectionMode: metal3.InspectionModeDisabled, AutomatedCleaningMode: metal3.CleaningModeDisabled,
+			BMC:            metal3.BMCDetails{Address: bmc, CredentialsName: name + "-bmc"},
+			BootMACAddress: mac, BootMode: metal3.Legacy, RootDeviceHints: &metal3.RootDeviceHints{MinSizeGigabytes: 4},
+			InspectionMode: metal3.InspectionModeDisabled, AutomatedCleaningMode: metal3.CleaningModeDisabled,
 		}},
 	}
 	for _, o := range objects {
@@ -181,14 +186,14 @@ func makeAvailable(t *testing.T, ctx context.Context, c client.Client, n int, na
 }
 
 // awaitHosts returns once Metal3 says this of all of them.
-func awaitHosts(t *testing.T, ctx context.Context, c client.Client, names []string, state metal3.ProvisioningState) {
+func awaitHosts(t *testing.T, ctx context.Context, c client.Client, namespace string, names []string, state metal3.ProvisioningState) {
 	t.Helper()
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
 	for _, name := range names {
 		for {
 			h := &metal3.BareMetalHost{}
-			if err := c.Get(ctx, client.ObjectKey{Namespace: imaged, Name: name}, h); err != nil {
+			if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
 				t.Fatal(err)
 			}
 			if h.Status.Provisioning.State == state {

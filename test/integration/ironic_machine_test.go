@@ -1,0 +1,82 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// machine is one of a rack.
+type machine struct {
+	n         int
+	name, mac string
+	file      string // behind the disk
+	disk      string // /dev/loopN
+	agent     *exec.Cmd
+}
+
+func (m *machine) uuid() string  { return fmt.Sprintf("b9a00000-0000-4000-8000-%012d", m.n) }
+func (m *machine) netns() string { return fmt.Sprintf("%s-%d", rackBridge, m.n) }
+
+var ipxeKernel = regexp.MustCompile(`(?m)^kernel .*?deploy_kernel (.*?)( \|\||$)`)
+
+// boot starts a machine from the network.
+func (r *ironicRack) boot(m *machine) error {
+	script, err := os.ReadFile(filepath.Join(r.bootFiles, "pxelinux.cfg", strings.ReplaceAll(m.mac, ":", "-")))
+	if err != nil {
+		return err
+	}
+	kernel := ipxeKernel.FindSubmatch(script)
+	if kernel == nil {
+		return fmt.Errorf("no kernel in Ironic's iPXE script:\n%s", script)
+	}
+	cmdline := filepath.Join(r.dir, m.name+".cmdline")
+	if err := os.WriteFile(cmdline, bytes.ReplaceAll(kernel[1], []byte("${mac}"), []byte(m.mac)), 0o600); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(r.dir, m.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	agent := exec.Command("ip", "netns", "exec", m.netns(), "unshare", "--mount", "--pid", "--fork", "--kill-child",
+		"../ironic/machine", m.disk, cmdline, r.config, r.venv)
+	agent.Stdout, agent.Stderr = log, log
+	if err := agent.Start(); err != nil {
+		return err
+	}
+	m.agent = agent
+	go r.watch(m, agent)
+	return nil
+}
+
+// watch tells the BMC of a machine that has switched itself off.
+func (r *ironicRack) watch(m *machine, agent *exec.Cmd) {
+	_ = agent.Wait()
+	r.mu.Lock()
+	itself := m.agent == agent
+	r.mu.Unlock()
+	if !itself {
+		return
+	}
+	url := r.bmcs + "/redfish/v1/Systems/" + m.uuid() + "/Actions/ComputerSystem.Reset"
+	response, err := http.Post(url, "application/json", strings.NewReader(`{"ResetType": "ForceOff"}`))
+	if err == nil {
+		response.Body.Close()
+	}
+}
+
+// stop takes the power away.
+func (m *machine) stop() {
+	if m.agent != nil {
+		_ = m.agent.Process.Kill()
+		m.agent = nil
+	}
+}

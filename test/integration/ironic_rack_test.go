@@ -1,0 +1,144 @@
+//go:build integration
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	rackBridge  = "bpa-ironic"
+	rackAddress = "10.63.0.1" // of this machine: Ironic, the BMCs and the depot are there
+	diskSize    = 5 << 30     // bytes, of a sparse file; Ironic's agent takes nothing below 4 GiB for a disk to install on
+)
+
+// promptEmulator is sushy-emulator, whose power changes take a random time of up to 11 s, without that.
+const promptEmulator = "import random; random.randint = lambda least, most: 0; from sushy_tools.emulator.main import main; main()"
+
+// ironicRack is the hardware of the test: machines with a network card and a disk each, which run the real ironic-python-agent when they are started
+// from the network. Their BMCs are sushy-tools' Redfish emulator with its fake driver. It only keeps what it is told, and tells the rack,
+// which plays the firmware: it starts a machine as Ironic's iPXE script says. A machine that starts from its disk does nothing.
+type ironicRack struct {
+	dir, venv string
+	bootFiles string // Ironic's http_root
+	bmcs      string // URL of the emulator
+	mu        sync.Mutex
+	machines  map[string]*machine
+	notify    string // URL at which the emulator tells
+	config    string // file of the ramdisk with the agent's configuration
+}
+
+// bmcAddress is what a BareMetalHost says.
+func (r *ironicRack) bmcAddress(m *machine) string {
+	return "redfish+" + r.bmcs + "/redfish/v1/Systems/" + m.uuid()
+}
+
+// newRack cables the machines. All are off.
+func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironicRack {
+	t.Helper()
+	r := &ironicRack{dir: dir, venv: venv, bootFiles: bootFiles, machines: map[string]*machine{}}
+	_ = exec.Command("ip", "link", "delete", rackBridge).Run() // of a test that was killed
+	command(t, "ip", "link", "add", rackBridge, "type", "bridge")
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "delete", rackBridge).Run() })
+	command(t, "ip", "address", "add", rackAddress+"/24", "dev", rackBridge)
+	command(t, "ip", "link", "set", rackBridge, "up")
+	for n, name := range names {
+		r.machines[name] = r.cable(t, n+1, name)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(r.told)}
+	go server.Serve(listener) //nolint:errcheck // ends with the test
+	t.Cleanup(func() {
+		_ = server.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, m := range r.machines {
+			m.stop()
+		}
+	})
+	r.notify = "http://" + listener.Addr().String()
+	r.startBMCs(t)
+	return r
+}
+
+func (r *ironicRack) cable(t *testing.T, n int, name string) *machine {
+	t.Helper()
+	m := &machine{n: n, name: name, mac: fmt.Sprintf("02:00:00:00:63:%02x", n), file: filepath.Join(r.dir, name+".disk")}
+	ns, port := m.netns(), fmt.Sprintf("bpa-ironic%d", n)
+	_ = exec.Command("ip", "netns", "delete", ns).Run() // of a test that was killed
+	command(t, "ip", "netns", "add", ns)
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", ns).Run() })
+	command(t, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns)
+	command(t, "ip", "link", "set", port, "master", rackBridge, "up")
+	command(t, "ip", "-n", ns, "link", "set", "eth0", "address", m.mac, "up")
+	command(t, "ip", "-n", ns, "address", "add", fmt.Sprintf("10.63.0.%d/24", 10+n), "dev", "eth0")
+
+	file, err := os.Create(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(diskSize); err != nil {
+		t.Fatal(err)
+	}
+	m.disk = strings.TrimSpace(command(t, "losetup", "--find", "--partscan", "--show", m.file))
+	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", m.disk).Run() })
+	return m
+}
+
+func (r *ironicRack) startBMCs(t *testing.T) {
+	t.Helper()
+	var systems []string
+	for _, m := range r.machines {
+		const system = `{"uuid": %q, "name": %q, "power_state": "Off", "external_notifier": True, "boot_mode": "Legacy", "nics": [{"mac": %q, "ip": ""}]}`
+		systems = append(systems, fmt.Sprintf(system, m.uuid(), m.name, m.mac))
+	}
+	port := anyPort(t)
+	r.bmcs = "http://" + net.JoinHostPort(rackAddress, port)
+	config := filepath.Join(r.dir, "bmcs.conf")
+	text := fmt.Sprintf("SUSHY_EMULATOR_FAKE_SYSTEMS = [%s]\nEXTERNAL_NOTIFICATION_URL = %q\nSUSHY_EMULATOR_STATE_DIR = %q\n",
+		strings.Join(systems, ", "), r.notify, r.dir)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	daemon(t, r.dir, "bmcs", filepath.Join(r.venv, "bin", "python"), "-c", promptEmulator, "--fake", "--config="+config, "--interface="+rackAddress, "--port="+port)
+	awaitURL(t, r.bmcs+"/redfish/v1/Systems")
+}
+
+// told is what the emulator calls at every change of a machine.
+func (r *ironicRack) told(w http.ResponseWriter, req *http.Request) {
+	var system struct {
+		Name   string
+		Power  string `json:"power_state"`
+		Device string `json:"boot_device"`
+	}
+	if err := json.NewDecoder(req.Body).Decode(&system); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.machines[system.Name]
+	switch {
+	case m == nil:
+		http.NotFound(w, req)
+	case system.Power == "Off":
+		m.stop()
+	case system.Device == "Pxe" && m.agent == nil:
+		if err := r.boot(m); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}
+}
