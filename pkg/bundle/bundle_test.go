@@ -181,7 +181,7 @@ func TestImportGoesOn(t *testing.T) {
 	}
 	sent := 0
 	for _, c := range other.Calls() {
-		if strings.HasPrefix(c, "PATCH /v2/kube-proxy/") {
+		if strings.HasPrefix(c, "PUT /v2/kube-proxy/blobs/uploads/") {
 			sent++
 		}
 	}
@@ -366,7 +366,7 @@ func TestExportOfEverything(t *testing.T) {
 	w := newWorld(t)
 	from := connect(t, w.site)
 	upload(t, w.site.URL+"/v1/baremetalcluster/owner/cluster/os_images/Debian.img/content", "an operating system")
-	everything, err := from.Everything(t.Context())
+	everything, _, err := from.Everything(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestExportOfEverything(t *testing.T) {
 	if _, err := Import(t.Context(), b, connect(t, other), io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	got, err := connect(t, other).Everything(t.Context())
+	got, _, err := connect(t, other).Everything(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func (s *session) exportBundle(ctx context.Context, o bundleOptions) error {
 		return err
 	}
 	if len(o.lists) == 0 && len(o.packages.systems) == 0 && len(packages) == 0 {
-		list, err = everything(ctx, depot, o.packages.without)
+		list, err = s.everything(ctx, depot, o.packages.without)
 	} else {
 		list, err = listed(ctx, depot, o, form, list, packages)
 	}
@@ -76,9 +77,12 @@ func listed(ctx context.Context, depot *doors.Depot, o bundleOptions, f form, li
 	return artifacts.Merge(list, debs)
 }
 
-// everything is what a depot has.
-func everything(ctx context.Context, depot *doors.Depot, withoutPackages bool) (artifacts.List, error) {
-	list, err := depot.Everything(ctx)
+// everything is what a depot has. What it cannot read any more is told and left out: a bundle of the rest is better than none.
+func (s *session) everything(ctx context.Context, depot *doors.Depot, withoutPackages bool) (artifacts.List, error) {
+	list, damaged, err := depot.Everything(ctx)
+	for _, d := range damaged {
+		fmt.Fprintf(s.ErrOut, "warning: not in the bundle, since it is damaged in the depot: %s\n", d)
+	}
 	if withoutPackages {
 		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, artifacts.PackageFolder("")) })
 	}

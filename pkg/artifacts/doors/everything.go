@@ -24,12 +24,12 @@ const ownRepositories = "bpa-depot/"
 // maxListed bounds how many artifacts a depot may say it has.
 const maxListed = 100_000
 
-// Everything lists what is in the depot: every tag, every file with its checksum, and as files what was uploaded at /v1.
-func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
-	var all artifacts.List
+// Everything lists what is in the depot: every tag, every file with its checksum, and as files what was uploaded at /v1. Of damaged are uploads that
+// the depot cannot read any more, in words: they are not on the list.
+func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []string, err error) {
 	repositories, err := remote.Catalog(ctx, d.registry, d.options...)
 	if err != nil {
-		return all, d.explain(fmt.Errorf("list the repositories of %s: %w", d.base, err))
+		return all, nil, d.explain(fmt.Errorf("list the repositories of %s: %w", d.base, err))
 	}
 	for _, repository := range repositories {
 		if strings.HasPrefix(repository, ownRepositories) {
@@ -40,40 +40,41 @@ func (d *Depot) Everything(ctx context.Context) (artifacts.List, error) {
 			continue // a repository that nothing is in any more
 		}
 		if err != nil {
-			return all, d.explain(fmt.Errorf("list the tags of %s: %w", repository, err))
+			return all, nil, d.explain(fmt.Errorf("list the tags of %s: %w", repository, err))
 		}
 		for _, tag := range tags {
 			digest, err := d.ImageDigest(ctx, artifacts.Place{Repository: repository, Tag: tag})
 			if err != nil {
-				return all, err
+				return all, nil, err
 			}
 			if digest != "" {
 				all.Images = append(all.Images, artifacts.Image{Ref: Somewhere + "/" + repository + ":" + tag, Digest: digest})
 			}
 		}
 	}
-	if err := d.uploads(ctx, &all); err != nil {
-		return all, fmt.Errorf("list the uploads of %s: %w", d.base, err)
+	if damaged, err = d.uploads(ctx, &all); err != nil {
+		return all, nil, fmt.Errorf("list the uploads of %s: %w", d.base, err)
 	}
 	if err := d.folder(ctx, "", &all); err != nil {
-		return all, err
+		return all, nil, err
 	}
-	return artifacts.Merge(all)
+	all, err = artifacts.Merge(all)
+	return all, damaged, err
 }
 
 // uploads lists what came in at /v1, by the paths under which /files has it too.
-func (d *Depot) uploads(ctx context.Context, all *artifacts.List) error {
+func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+uploadsDoor, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := d.client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if err := d.check(resp, http.StatusOK); err != nil {
-		return err
+		return nil, err
 	}
 	var told struct {
 		Images []struct {
@@ -85,16 +86,26 @@ func (d *Depot) uploads(ctx context.Context, all *artifacts.List) error {
 			SHA256   string `json:"sha256"`
 			Complete bool   `json:"upload_complete"`
 		} `json:"images"`
+		Damaged []struct {
+			Owner   string `json:"owner"`
+			Cluster string `json:"cluster_name"`
+			Kind    string `json:"kind"`
+			Name    string `json:"image_name"`
+			Detail  string `json:"detail"`
+		} `json:"damaged"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 8*artifacts.MaxList)).Decode(&told); err != nil {
-		return err
+		return nil, err
 	}
 	for _, i := range told.Images {
 		if i.Complete {
 			all.Files = append(all.Files, artifacts.File{Path: path.Join(i.Kind, i.Owner, i.Cluster, i.Name), SHA256: i.SHA256, Size: i.Size})
 		}
 	}
-	return nil
+	for _, x := range told.Damaged {
+		damaged = append(damaged, fmt.Sprintf("%s: %s", path.Join(x.Kind, x.Owner, x.Cluster, x.Name), x.Detail))
+	}
+	return damaged, nil
 }
 
 // folder lists a folder of files: one name a line, folders with a slash at the end.
