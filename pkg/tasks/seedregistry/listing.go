@@ -54,7 +54,7 @@ func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere 
 			file.SHA512 = strings.ToLower(sum)
 		case "", "None": // anything will do
 		default:
-			return list, nil, nil, fmt.Errorf("file %s: the playbooks give the checksum %q, which is neither sha256:... nor sha512:...", d.URL, d.Checksum)
+			return list, nil, nil, fmt.Errorf("file %s: the playbooks give the checksum %q, which is neither sha256:HEX nor sha512:HEX", d.URL, d.Checksum)
 		}
 		list.Files = append(list.Files, file)
 		if p := d.pin(path); p != nil {
