@@ -67,20 +67,29 @@ test: unit integration e2e survival ## Every test, on real parts: unit, integrat
 unit: ## Tests without a cluster, in seconds
 	go test ./...
 	go test -C bootstrap ./...
-integration: tools ## Against real servers and clients: kube-apiserver, Metal3, S3, containerd, skopeo, tus-js-client, OCI conformance
+integration: tools ## Against real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
 	$(machine) build
 	$(call debian,skopeo,skopeo)
 	$(call debian,npm,nodejs npm)
 	$(call debian,gnutls-cli,gnutls-bin)
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
-	$(call debian,python3,python3)
+	$(call debian,python3,python3 python3-venv)
+	python3 -c 'import ensurepip' || apt-get install -qy --no-install-recommends python3-venv
 	$(call debian,gpg,gpg)
-	go test ./pkg/bundle/debian -tags integration -run Apt -count=1
-	go test ./test/integration/... -tags integration -count=1 -timeout 25m
-	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket ./pkg/depot/tlscert ./cmd/depot -tags integration -run 'Conformance|Clients|InABucket|TusClient' -count=1 -timeout 25m
+	$(call debian,qemu-img,qemu-utils)
+	$(call debian,sgdisk,gdisk)
+	$(call debian,parted,parted)
+	$(call debian,udevadm,udev)
+	$(call debian,genisoimage,genisoimage)
+	$(call debian,fuser,psmisc)
+	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
+	go test ./test/integration/... -tags integration -count=1 -timeout 40m
+	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
+	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
 e2e: up plugin ## User stories with failures, on lab machines
 	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
+	[ -z "$${KUBESPRAY:-}" ] || go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
 
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
 	$(machine) build
