@@ -62,8 +62,12 @@ const (
 	ParamProvisioning       = "provisioning"        // name of the Provisioning; its namespace is the run's
 	ParamPlaybook           = "playbook"            // such as cluster.yml
 	ParamChecksums          = "checksums"           // of the task render-inventory: what ResultChecksums has
+	ParamOSImage            = "os-image-sha256"     // of the task select-hosts: what ResultOSImage has
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
+
+// None is the value of a result, and of the param that takes it, where there is nothing to tell.
+const None = "none"
 
 // Workspaces of the pipeline. All but ssh are ConfigMaps; no claim, no storage class.
 const (
@@ -86,6 +90,7 @@ const (
 const (
 	ResultFailure         = "failure"          // every task: Failure as JSON, written only when the task fails
 	ResultArtifacts       = "artifacts"        // seed-registry: "all 22 artifacts are in the depot"
+	ResultOSImage         = "os-image-sha256"  // seed-registry: SHA-256 of the uploaded OS image in hexadecimal, or None
 	ResultChecksums       = "checksums"        // seed-registry: inventory.Pins, JSON
 	ResultHosts           = "hosts"            // select-hosts: "master-1=host-3 worker-1=host-1", cut to MaxText
 	ResultCount           = "count"            // select-hosts: how many hosts are held

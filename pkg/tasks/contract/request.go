@@ -131,7 +131,9 @@ type OSImage struct {
 	URL          string `json:"url"`
 	Checksum     string `json:"checksum,omitempty"`     // a digest, or the URL of one
 	ChecksumType string `json:"checksumType,omitempty"` // md5, sha256, sha512, auto
-	Format       string `json:"format,omitempty"`       // raw, qcow2, vdi, vmdk, live-iso
+	// Uploaded: the image is the depot's, and whoever puts it on a host can take the digest that seed-registry has seen for Checksum.
+	Uploaded bool   `json:"uploaded,omitempty"`
+	Format   string `json:"format,omitempty"` // raw, qcow2, vdi, vmdk, live-iso
 	// UserData, NetworkData and MetaData are names of Secrets in the same namespace, in which $(host) stands for the BareMetalHost's name
 	// and $(node) for the node's. An empty one leaves what the host has.
 	UserData    string `json:"userData,omitempty"`

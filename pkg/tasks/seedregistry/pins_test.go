@@ -104,3 +104,27 @@ func TestAllOfTwoArchitecturesFit(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
+
+// What Metal3 compares is the digest of what the depot has, and only of an image that was uploaded to it.
+func TestRunTellsTheDigestOfTheOSImage(t *testing.T) {
+	w := newWorld(t, 1)
+	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))
+	in := w.input()
+	r := contract.Request{DepotURL: w.site.URL, OSImage: &contract.OSImage{URL: w.site.URL + "/files/os_images/c1/edge-1/debian.img", Uploaded: true}}
+	in.OSImage = UploadedImage(r)
+	out, err := Run(t.Context(), in, w.ports())
+	if err != nil || out.Results()[contract.ResultOSImage] != sum {
+		t.Errorf("result %q, %v; want %s", out.Results()[contract.ResultOSImage], err, sum)
+	}
+	r.OSImage.Uploaded = false // its checksum is a person's
+	if path := UploadedImage(r); path != "" {
+		t.Errorf("the depot's digest of %s would replace a person's", path)
+	}
+	if got := (Output{}).Results()[contract.ResultOSImage]; got != contract.None {
+		t.Errorf("without an image it is %q", got)
+	}
+	in.OSImage = "os_images/c1/edge-1/gone.img"
+	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "gone.img was in the depot a moment ago") {
+		t.Errorf("an image that is gone: %v", err)
+	}
+}

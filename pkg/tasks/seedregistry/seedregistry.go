@@ -1,12 +1,11 @@
 package seedregistry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +24,8 @@ type Input struct {
 	List artifacts.List
 	// Pins are files of the list whose content in the depot counts.
 	Pins []Pin
+	// OSImage is the path below /files of an uploaded OS image whose digest Metal3 is to compare; empty: none.
+	OSImage string
 	// Depot is the URL of the depot; empty: there is none, and nothing to do.
 	Depot string
 	// Connected: what the depot lacks is fetched from upstream. Otherwise nothing but the depot is ever asked.
@@ -38,22 +39,8 @@ type Output struct {
 	Summary string
 	// Checksums are the contents that count because the depot has them.
 	Checksums inventory.Pins
-}
-
-// WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
-func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
-	if request.OSImage == nil || request.DepotURL == "" {
-		return list
-	}
-	image, err := url.Parse(request.OSImage.URL)
-	depot, failed := url.Parse(request.DepotURL)
-	if err != nil || failed != nil || image.Hostname() != depot.Hostname() { // whichever of its doors: Ironic may use another than the nodes
-		return list
-	}
-	if path, ok := strings.CutPrefix(image.Path, strings.TrimRight(depot.Path, "/")+"/files/"); ok {
-		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
-	}
-	return list
+	// OSImage is the SHA-256 of the OS image, in hexadecimal; empty: there is none to tell.
+	OSImage string
 }
 
 // Results are the output as Tekton's results.
@@ -62,7 +49,9 @@ func (o Output) Results() map[string]string {
 		o.Checksums = inventory.Pins{} // the next task reads it in any case
 	}
 	checksums, _ := json.Marshal(o.Checksums) // maps of texts
-	return map[string]string{contract.ResultArtifacts: o.Summary, contract.ResultChecksums: string(checksums)}
+	return map[string]string{
+		contract.ResultArtifacts: o.Summary, contract.ResultChecksums: string(checksums), contract.ResultOSImage: cmp.Or(o.OSImage, contract.None),
+	}
 }
 
 // Ports are what the second step works with.
@@ -90,6 +79,9 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	if out.Checksums, err = pinned(ctx, in.Pins, depot, ports.Log); err != nil {
+		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+	}
+	if out.OSImage, err = imageDigest(ctx, in.OSImage, depot); err != nil {
 		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
 	}
 	return out, nil

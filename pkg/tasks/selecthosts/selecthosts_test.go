@@ -100,7 +100,7 @@ func TestRun(t *testing.T) {
 	for range 2 { // twice equals once
 		log.Reset()
 		var err error
-		if got, err = Run(ctx, Input{request()}, Ports{c, inventory, log}); err != nil {
+		if got, err = Run(ctx, Input{Request: request()}, Ports{c, inventory, log}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestRunFails(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := site(tc.meddle, tc.hosts...)
-			_, err := Run(ctx, Input{request()}, Ports{c, &memory{map[string]string{}, tc.store}, &bytes.Buffer{}})
+			_, err := Run(ctx, Input{Request: request()}, Ports{c, &memory{map[string]string{}, tc.store}, &bytes.Buffer{}})
 			if err == nil {
 				t.Fatal("Run did not fail")
 			}
@@ -186,7 +186,7 @@ func TestExplanation(t *testing.T) {
 	log := &bytes.Buffer{}
 	r := request()
 	r.Slots[1].CPU = 16
-	_, err := Run(ctx, Input{r}, Ports{site(interceptor.Funcs{}, host(1), host(2, held), host(3, failed)), &memory{}, log})
+	_, err := Run(ctx, Input{Request: r}, Ports{site(interceptor.Funcs{}, host(1), host(2, held), host(3, failed)), &memory{}, log})
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
@@ -217,7 +217,7 @@ func inRack(name string) func(*metal3.BareMetalHost) {
 func TestLogOfSets(t *testing.T) {
 	log, racks := &bytes.Buffer{}, &contract.Spread{TopologyKey: "rack", MaxSkew: 1}
 	c := site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r2")), host(3, inRack("r1")))
-	out, err := Run(ctx, Input{set(2, 1, racks)}, Ports{c, &memory{data: map[string]string{}}, log})
+	out, err := Run(ctx, Input{Request: set(2, 1, racks)}, Ports{c, &memory{data: map[string]string{}}, log})
 	if err != nil || out.Count != 3 {
 		t.Fatal(out, err)
 	}
@@ -237,7 +237,7 @@ Hosts held for it: 3
 	r := set(4, 0, racks)
 	r.Provisioning = "edge-2"
 	c = site(interceptor.Funcs{}, host(1, inRack("r1")), host(2, inRack("r1")), host(3, inRack("r1")), host(4, inRack("r2")), host(5))
-	if _, err := Run(ctx, Input{r}, Ports{c, &memory{}, log}); err == nil {
+	if _, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, log}); err == nil {
 		t.Fatal("four nodes got hosts")
 	}
 	for _, part := range []string{"The spread of set w stands against it: maxSkew 1 allows at most 3 nodes.", "  RACK  HOSTS THAT FIT\n  r2    1\n  r1    3\n"} {
@@ -251,7 +251,7 @@ Hosts held for it: 3
 func TestLogOfKeptHosts(t *testing.T) {
 	c, log := site(interceptor.Funcs{}, host(1), host(2)), &bytes.Buffer{}
 	ports := Ports{c, &memory{data: map[string]string{}}, log}
-	if _, err := Run(ctx, Input{set(1, 1, nil)}, ports); err != nil {
+	if _, err := Run(ctx, Input{Request: set(1, 1, nil)}, ports); err != nil {
 		t.Fatal(err)
 	}
 	h := &metal3.BareMetalHost{}
@@ -264,7 +264,7 @@ func TestLogOfKeptHosts(t *testing.T) {
 	}
 	r := set(1, 1, nil)
 	r.Installed = []string{"host-1"}
-	if _, err := Run(ctx, Input{r}, ports); err != nil {
+	if _, err := Run(ctx, Input{Request: r}, ports); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"Standby hosts that set w lacks, since no host fits: 1", "Host host-1 stays held and is no node any more (in quarantine (burnt))"} {
@@ -290,7 +290,7 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 	}, host(1, available), host(2, available))
 	r := request()
 	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2"}
-	_, err := Run(ctx, Input{r}, Ports{c, &memory{}, &bytes.Buffer{}})
+	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &bytes.Buffer{}})
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
@@ -323,12 +323,12 @@ func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 		},
 	}, host(1), host(2, available))
 	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
-	if _, err := Run(ctx, Input{set(1, 0, nil)}, ports); err != nil {
+	if _, err := Run(ctx, Input{Request: set(1, 0, nil)}, ports); err != nil {
 		t.Fatal(err)
 	}
 	r := set(1, 1, nil)
 	r.Installed, r.OSImage = []string{"host-1"}, &contract.OSImage{URL: "http://depot/jammy.qcow2"}
-	out, err := Run(ctx, Input{r}, ports)
+	out, err := Run(ctx, Input{Request: r}, ports)
 	if err != nil || out.Count != 2 || countHeld(t, c) != 2 {
 		t.Errorf("Run = %+v, %v, and %d hosts are held; want 2 nodes", out, err, countHeld(t, c))
 	}
@@ -346,7 +346,7 @@ func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	}, host(1, available), host(2, available))
 	r := request()
 	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2", UserData: "$(host)-user"}
-	_, err := Run(ctx, Input{r}, Ports{c, &memory{}, &bytes.Buffer{}})
+	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &bytes.Buffer{}})
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}

@@ -69,7 +69,7 @@ func checkResults(t *testing.T, task tekton.Task, results map[string]string) {
 	}
 }
 
-var flags = regexp.MustCompile(`flag\.\w+\("([a-z-]+)"`)
+var flags = regexp.MustCompile(`flag\.\w+\("([a-z0-9-]+)"`)
 
 func checkStep(t *testing.T, task tekton.Task, name string) {
 	t.Helper()

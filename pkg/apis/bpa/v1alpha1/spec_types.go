@@ -79,8 +79,8 @@ type DepotSpec struct {
 	// CABundle is the certificate, in PEM, of who signs the store's certificate. The nodes are made to trust it. Needed with a URL whose certificate
 	// the nodes' operating system does not know; the depot's own is at its /ca.crt.
 	CABundle string `json:"caBundle,omitempty"`
-	// ImageURL is the address of the same store at which Metal3 fetches OS images that were uploaded. Plain http will do, since Metal3 compares the
-	// checksum; its ramdisk knows no CA of the site's own. Default: url, and for the site's depot the setting depot-image-url.
+	// ImageURL is the address of the same store at which Metal3 fetches OS images that were uploaded. Plain http will do: the digest that Metal3
+	// compares is read at url, and its ramdisk knows no CA of the site's own. Default: url, and for the site's depot the setting depot-image-url.
 	ImageURL string `json:"imageURL,omitempty"`
 	// Checksums says who knows what is in the files that nodes download. Kubespray: its own tables count, and where they have nothing, as of a
 	// version that is newer than the tables, the depot's digest. Depot: always the depot's, for a site that builds its own binaries. A checksum in

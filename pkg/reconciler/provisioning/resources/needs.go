@@ -146,6 +146,6 @@ func makeOSImage(o *v1alpha1.OSImageSpec, depot string) (*contract.OSImage, erro
 	// The paths are the depot's; Ironic finds the digest by the name of the image in the file. With sha256 for a type, an Ironic whose conductor
 	// downloads images (image_download_source = local) would take the URL for the digest itself.
 	made.URL = depot + "/files/os_images/" + o.Upload
-	made.Checksum, made.ChecksumType = made.URL+".sha256sum", "auto"
+	made.Checksum, made.ChecksumType, made.Uploaded = made.URL+".sha256sum", "auto", true
 	return made, nil
 }

@@ -246,7 +246,7 @@ func TestUploadedOSImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const url = "https://10.60.0.1:5443/files/os_images/c1/edge-1/Debian-13.qcow2"
-	want := &contract.OSImage{URL: url, Checksum: url + ".sha256sum", ChecksumType: "auto", Format: "qcow2", UserData: "u"}
+	want := &contract.OSImage{URL: url, Checksum: url + ".sha256sum", ChecksumType: "auto", Uploaded: true, Format: "qcow2", UserData: "u"}
 	if diff := cmp.Diff(want, got.OSImage); diff != "" {
 		t.Errorf("image (-want +got):\n%s", diff)
 	}

@@ -1,0 +1,53 @@
+package seedregistry
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
+func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
+	if request.OSImage == nil || request.DepotURL == "" {
+		return list
+	}
+	image, err := url.Parse(request.OSImage.URL)
+	depot, failed := url.Parse(request.DepotURL)
+	if err != nil || failed != nil || image.Hostname() != depot.Hostname() { // whichever of its doors: Ironic may use another than the nodes
+		return list
+	}
+	if path, ok := strings.CutPrefix(image.Path, strings.TrimRight(depot.Path, "/")+"/files/"); ok {
+		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
+	}
+	return list
+}
+
+// UploadedImage is the path below /files of the OS image of a request if it was uploaded, else empty. Metal3 is told its digest, which the task
+// reads at the depot's own door: a checksum file that comes the same way as the image, over plain HTTP, proves nothing.
+func UploadedImage(request contract.Request) string {
+	if request.OSImage == nil || !request.OSImage.Uploaded {
+		return ""
+	}
+	files := WithOSImage(artifacts.List{}, request).Files
+	if len(files) == 0 {
+		return ""
+	}
+	return files[0].Path
+}
+
+func imageDigest(ctx context.Context, path string, depot *doors.Depot) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	state, there, err := depot.FileState(ctx, path, true)
+	if err == nil && !there {
+		err = fmt.Errorf("OS image %s was in the depot a moment ago: start again", path)
+	}
+	return state.SHA256, err
+}
