@@ -23,14 +23,14 @@ import (
 const installLimit = 12 * time.Minute
 
 // TestInstall is the README's way: one node pinned by MAC, two found by what they need, on machines that reach nothing but the depot and each
-// other and get an operating system package from there, the controller killed in the middle, a pod on the new cluster, then everything given back.
+// other and get an operating system package from there, files by the depot's own checksums, the controller killed in the middle, a pod on the new cluster, then everything given back.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
 	for _, host := range []string{"host-1", "host-2", "host-3"} {
 		closeOff(t, s, host)
 		giveOwnSource(s, host)
 	}
-	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm, runs(osimage.NodeSystem), wants("jq"),
+	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm, runs(osimage.NodeSystem), wants("jq"), depotDecides,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
@@ -59,6 +59,7 @@ func TestInstall(t *testing.T) {
 		stayedClosed(t, s, n.Host)
 		checkPackage(t, s, n.Host, "jq")
 	}
+	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
 
 	if err := s.Delete(context.Background(), p); err != nil {
