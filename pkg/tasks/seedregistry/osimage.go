@@ -14,18 +14,31 @@ import (
 
 // WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
 func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
-	if request.OSImage == nil || request.DepotURL == "" {
-		return list
-	}
-	image, err := url.Parse(request.OSImage.URL)
-	depot, failed := url.Parse(request.DepotURL)
-	if err != nil || failed != nil || image.Hostname() != depot.Hostname() { // whichever of its doors: Ironic may use another than the nodes
-		return list
-	}
-	if path, ok := strings.CutPrefix(image.Path, strings.TrimRight(depot.Path, "/")+"/files/"); ok {
+	if path := pathOfOSImage(request); path != "" {
 		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
 	}
 	return list
+}
+
+// pathOfOSImage is where below /files of the depot the OS image is; empty: not in the depot. Ironic may reach the depot by another door or another
+// address than the nodes, so of an uploaded image the address says nothing.
+func pathOfOSImage(request contract.Request) string {
+	if request.OSImage == nil || request.DepotURL == "" {
+		return ""
+	}
+	image, err := url.Parse(request.OSImage.URL)
+	depot, failed := url.Parse(request.DepotURL)
+	if err != nil || failed != nil {
+		return ""
+	}
+	if request.OSImage.Uploaded {
+		_, path, _ := strings.Cut(image.Path, "/files/")
+		return path
+	}
+	if path, ok := strings.CutPrefix(image.Path, strings.TrimRight(depot.Path, "/")+"/files/"); ok && image.Hostname() == depot.Hostname() {
+		return path
+	}
+	return ""
 }
 
 // UploadedImage is the path below /files of the OS image of a request if it was uploaded, else empty. Metal3 is told its digest, which the task
@@ -34,11 +47,7 @@ func UploadedImage(request contract.Request) string {
 	if request.OSImage == nil || !request.OSImage.Uploaded {
 		return ""
 	}
-	files := WithOSImage(artifacts.List{}, request).Files
-	if len(files) == 0 {
-		return ""
-	}
-	return files[0].Path
+	return pathOfOSImage(request)
 }
 
 func imageDigest(ctx context.Context, path string, depot *doors.Depot) (string, error) {

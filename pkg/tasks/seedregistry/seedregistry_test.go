@@ -276,4 +276,8 @@ func TestOSImageOfTheDepotIsWanted(t *testing.T) {
 			t.Errorf("%s: files %+v", url, got.Files)
 		}
 	}
+	request.OSImage = &contract.OSImage{URL: "http://172.22.0.1/files/os_images/a/b/c", Uploaded: true} // Ironic's own network
+	if got := WithOSImage(list, request); len(got.Files) != 2 || UploadedImage(request) != "os_images/a/b/c" {
+		t.Errorf("an upload by another address of the depot: files %+v, the digest of %q", got.Files, UploadedImage(request))
+	}
 }
