@@ -56,6 +56,10 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 		registryError(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
 		return
 	}
+	if replacesNothing(r) && t.has(r, name, ref) {
+		registryError(w, http.StatusPreconditionFailed, "DENIED", name+":"+ref+": "+nowThere)
+		return
+	}
 	asked := digest.Digest(ref)
 	if !isOther(asked) {
 		asked = ""
@@ -78,6 +82,16 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 		answer.header.Set("OCI-Subject", subject.String())
 	}
 	answer.send(w)
+}
+
+// has says whether a repository has a tag. What is not known for sure is there.
+func (t *manifestTaker) has(r *http.Request, name, tag string) bool {
+	repo, err := t.store.Repository(r.Context(), name)
+	if err != nil || digest.Digest(tag).Validate() == nil {
+		return false // the library says what is wrong; by a digest, nothing is replaced
+	}
+	_, err = repo.Tags(r.Context()).Get(r.Context(), tag)
+	return !store.IsAbsent(err)
 }
 
 // delete removes a manifest under all its digests, with its tags, whichever is named.

@@ -88,7 +88,7 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
 	}
 	if err == nil {
-		err = s.publish(temp, name, sum)
+		err = s.publish(temp, name, sum, replacesNothing(r))
 	}
 	if err != nil {
 		return "", errors.Join(err, removeIfThere(s.root, temp))
@@ -126,14 +126,14 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 }
 
 // publish gives a whole file its name, once nothing speaks against what is in it.
-func (s *filePutter) publish(temp, name, sum string) error {
+func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
 	f, err := s.root.Open(temp)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	return s.packages.Store(name, f, sum, func() (fs.FileInfo, error) {
-		if err := s.place(temp, name); err != nil {
+		if err := s.place(temp, name, isNew); err != nil {
 			return nil, err
 		}
 		// The state is this file's, even if another has its name by now.
@@ -145,13 +145,24 @@ func (s *filePutter) publish(temp, name, sum string) error {
 	})
 }
 
+// replacesNothing says whether a request may only bring what is not there.
+func replacesNothing(r *http.Request) bool { return r.Header.Get("If-None-Match") == "*" }
+
+const nowThere = "somebody has put something else there meanwhile, and this request may not replace it"
+
 // place returns once the file would be found by its name after a crash.
-func (s *filePutter) place(temp, name string) error {
+func (s *filePutter) place(temp, name string, isNew bool) error {
 	place := path.Join(filesDir, name)
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
-	if err := s.gate.Place(temp, name, func() error { return s.root.Rename(temp, place) }); err != nil {
+	move := func() error { // one at a time
+		if _, err := s.root.Lstat(place); err == nil && isNew {
+			return &putRefusal{http.StatusPreconditionFailed, fmt.Sprintf("%q: %s", name, nowThere)}
+		}
+		return s.root.Rename(temp, place)
+	}
+	if err := s.gate.Place(temp, name, move); err != nil {
 		return blocked(name, err)
 	}
 	for dir := path.Dir(place); ; dir = path.Dir(dir) {

@@ -8,13 +8,15 @@ import (
 // judged asks for a right. Who may not update may still put a tag or a file where there is none, with the right to create: that takes nothing
 // from anyone. The access that comes back is the one that the answer is for.
 //
-// Nothing is locked in between: of two who put the same new name at the same moment, the later one wins.
+// The name may be taken before the request's last byte has come, so the request goes on as one that replaces nothing (RFC 9110, 13.1.2). Of a
+// tag that is not locked: of two who have sent all of the same new one at the same moment, the later one wins.
 func (g *Guard) judged(r *http.Request, user User, access Access) (Access, bool, error) {
 	allowed, err := g.reviewer.Authorize(r.Context(), user, access)
 	if err != nil || allowed || !isWhole(r, access) || !g.isFree(r) {
 		return access, allowed, err
 	}
 	access.Verb = Create
+	r.Header.Set("If-None-Match", "*")
 	allowed, err = g.reviewer.Authorize(r.Context(), user, access)
 	return access, allowed, err
 }
