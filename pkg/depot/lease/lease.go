@@ -33,8 +33,9 @@ const (
 type note struct {
 	// Owner is the id of a depot, which stays over restarts.
 	Owner string `json:"owner"`
-	// Host is for people.
-	Host string `json:"host"`
+	// Process differs for each that takes it: a copy of a depot has its id.
+	Process string `json:"process"`
+	Host    string `json:"host"`
 	// Renewed is for people, too, and by the holder's clock.
 	Renewed time.Time `json:"renewed"`
 	// Mark differs in each write.
@@ -53,7 +54,10 @@ func (e *HeldError) Error() string {
 type Lease struct {
 	driver      storagedriver.StorageDriver
 	owner, host string
+	process     string
 	clock       clock
+	// patience is how long the storage may take for one renewal.
+	patience time.Duration
 
 	mu      sync.Mutex
 	renewed time.Time
@@ -81,19 +85,19 @@ func (realClock) Wait(ctx context.Context, d time.Duration) error {
 }
 
 // Take makes owner the holder. If another one is, it watches for as long as a
-// lease lasts: a HeldError says that the other is alive. Who held it before, and
-// was killed, has it again at once.
+// lease lasts: a HeldError says that the other is alive. Who held it before on the
+// same host, and was killed, has it again at once.
 func Take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string) (*Lease, error) {
 	return take(ctx, driver, owner, host, realClock{})
 }
 
 func take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string, c clock) (*Lease, error) {
-	l := &Lease{driver: driver, owner: owner, host: host, clock: c}
+	l := &Lease{driver: driver, owner: owner, host: host, process: rand.Text(), clock: c, patience: renewal}
 	held, there, err := l.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	mine := there && held.Owner == owner
+	mine := there && held.Owner == owner && held.Host == host
 	if there && !mine {
 		if err := l.watch(ctx, held); err != nil {
 			return nil, err
@@ -147,7 +151,7 @@ func (l *Lease) read(ctx context.Context) (n note, there bool, err error) {
 
 func (l *Lease) write(ctx context.Context) error {
 	began := l.clock.Now() // it may take long
-	body, err := json.Marshal(note{l.owner, l.host, began.UTC(), rand.Text()})
+	body, err := json.Marshal(note{l.owner, l.process, l.host, began.UTC(), rand.Text()})
 	if err != nil {
 		return err
 	}
@@ -160,13 +164,15 @@ func (l *Lease) write(ctx context.Context) error {
 	return nil
 }
 
+func (l *Lease) wrote(n note) bool { return n.Owner == l.owner && n.Process == l.process }
+
 // renew writes the object again, unless another depot has.
 func (l *Lease) renew(ctx context.Context) error {
 	n, there, err := l.read(ctx)
 	if err != nil {
 		return err
 	}
-	if there && n.Owner != l.owner {
+	if there && !l.wrote(n) {
 		err := &HeldError{n.Host, n.Owner}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -196,7 +202,9 @@ func (l *Lease) Keep(ctx context.Context, report func(error)) error {
 		if err := l.clock.Wait(ctx, renewal); err != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
-		err := l.renew(ctx)
+		soon, cancel := context.WithTimeout(ctx, l.patience)
+		err := l.renew(soon)
+		cancel()
 		l.mu.Lock()
 		lost := l.lost
 		l.mu.Unlock()
@@ -212,7 +220,7 @@ func (l *Lease) Keep(ctx context.Context, report func(error)) error {
 // Release lets another depot have the bucket at once.
 func (l *Lease) Release(ctx context.Context) error {
 	n, there, err := l.read(ctx)
-	if err != nil || !there || n.Owner != l.owner {
+	if err != nil || !there || !l.wrote(n) {
 		return err
 	}
 	return l.driver.Delete(ctx, path)

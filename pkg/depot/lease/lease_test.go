@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 )
 
@@ -52,8 +53,8 @@ func TestOnlyOneDepotHoldsABucket(t *testing.T) {
 	}
 	// A restart of the first has it at once.
 	began := clock.now
-	if _, err := take(t.Context(), bucket, "first", "host-1", clock); err != nil || clock.now != began {
-		t.Errorf("the same depot again = %v after %s", err, clock.now.Sub(began))
+	if first, err = take(t.Context(), bucket, "first", "host-1", clock); err != nil || clock.now != began {
+		t.Fatalf("the same depot again = %v after %s", err, clock.now.Sub(began))
 	}
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -94,6 +95,67 @@ func TestADeadDepotsLeaseEnds(t *testing.T) {
 	}
 	if _, there, err := second.read(t.Context()); !there || err != nil {
 		t.Errorf("the second's lease is gone: %v", err)
+	}
+}
+
+// A backup that is started elsewhere, beside the depot that it is of, has the same id.
+func TestACopyOfADepotIsAnotherDepot(t *testing.T) {
+	bucket, clock := inmemory.New(), newStory()
+	first, err := take(t.Context(), bucket, "same", "host-1", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := &story{now: clock.now, each: func() {
+		if err := first.renew(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	var held *HeldError
+	if _, err := take(t.Context(), bucket, "same", "host-2", elsewhere); !errors.As(err, &held) {
+		t.Errorf("a copy on another host = %v, want to be refused", err)
+	}
+	// From a restart on the same host it cannot be told; but then the first is told.
+	copied, err := take(t.Context(), bucket, "same", "host-1", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.renew(t.Context()); !errors.As(err, &held) || !errors.As(first.Held(), &held) {
+		t.Errorf("the first goes on with %v, and holds it with %v", err, first.Held())
+	}
+	if err := errors.Join(first.Release(t.Context()), copied.renew(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if _, there, err := copied.read(t.Context()); !there || err != nil {
+		t.Errorf("the copy's lease is gone: %v", err)
+	}
+}
+
+// silent is a bucket that takes questions and does not answer.
+type silent struct{ storagedriver.StorageDriver }
+
+func (silent) GetContent(ctx context.Context, _ string) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	clock := newStory()
+	l, err := take(t.Context(), inmemory.New(), "first", "host-1", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := l.driver
+	l.driver, l.patience = silent{answers}, time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	reported := 0
+	clock.each = func() {
+		if reported > 0 && l.Held() == nil { // it was renewed after all
+			cancel()
+		}
+	}
+	err = l.Keep(ctx, func(error) { reported, l.driver = reported+1, answers })
+	if err != nil || reported != 1 {
+		t.Errorf("Keep = %v with %d reports", err, reported)
 	}
 }
 
