@@ -90,6 +90,16 @@ func TestMirrorWithItsOwnIndexIsServedAsItIs(t *testing.T) {
 	ask(t, "GET", url+"Packages.gz").want(t, http.StatusNotFound)
 }
 
+// With the first file of a mirror, the index of all packages that nodes install from here would go.
+func TestMirrorIsNotPutOverAnIndexInUse(t *testing.T) {
+	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
+	call(t, "PUT", url+"pool/app.deb", bytes.NewReader(apttest.Package(t, "app", "1", "amd64", ""))).want(t, http.StatusCreated)
+	for _, name := range []string{"dists/bookworm/Release", "dists"} {
+		call(t, "PUT", url+name, strings.NewReader("upstream's")).want(t, http.StatusConflict, "is served already", "another SYSTEM")
+	}
+	ask(t, "GET", url+"Packages").want(t, 200, "Package: app\n")
+}
+
 // Of two who upload the same package with other bytes at once, one is refused.
 func TestPackageOfTwoHasTheBytesOfOne(t *testing.T) {
 	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"

@@ -11,6 +11,9 @@ import (
 // Folder is where the systems' folders are, below the plain files.
 const Folder = "apt"
 
+// mirrorName is the folder in which a mirror has its indexes.
+const mirrorName = "dists"
+
 // Names that are generated in a system's folder.
 const (
 	indexName   = "Packages"
@@ -23,7 +26,7 @@ const (
 
 // ownIndex are the names by which a folder shows that somebody brought an index along: a mirror with upstream's signature, or a repository
 // that another tool keeps. Such a folder is left as it is.
-var ownIndex = []string{"dists", "InRelease", releaseName, indexName}
+var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
 
 var (
 	// systemName is ID-VERSION_ID of an os-release(5), or its ID alone.

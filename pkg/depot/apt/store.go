@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"strings"
 )
 
 func sumOf(content []byte) string {
@@ -18,6 +19,9 @@ func sumOf(content []byte) string {
 // Check refuses a path to which nothing may be uploaded, before its bytes come.
 func (s *Repositories) Check(name string) error {
 	system, rest, ok := split(name)
+	if ok && (rest == mirrorName || strings.HasPrefix(rest, mirrorName+"/")) {
+		return s.checkMirror(name, system)
+	}
 	if !ok || !isReserved(rest) {
 		return checkPlace(name)
 	}
@@ -27,6 +31,20 @@ func (s *Repositories) Check(name string) error {
 	}
 	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages in it: upload those alone, and get %s. "+
 		"A mirror with an index of its own is taken as it is if its dists/ comes before", name, Folder, system, releaseName)
+}
+
+// checkMirror refuses to begin a mirror where nodes have an index already: it would be gone with the mirror's first file.
+func (s *Repositories) checkMirror(name, system string) error {
+	repo, err := s.of(system)
+	if repo == nil || err != nil {
+		return err
+	}
+	now, err := repo.current()
+	if err != nil || now.Index.Size == 0 {
+		return err
+	}
+	return refuse(http.StatusConflict, "%q: an index of the packages in %s/%s is served already, and would be gone with a mirror's: "+
+		"upload the mirror to another SYSTEM, and its %s/ first; or take those packages from the depot's folder files/", name, Folder, system, mirrorName)
 }
 
 // Store puts a file of the given SHA-256, whose bytes are in temp, in its place by calling publish; that returns the file's state in its
