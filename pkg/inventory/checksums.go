@@ -36,15 +36,19 @@ var checksums = []checksum{
 	{"kata_containers", "kata_containers_binary_checksum", "kata_containers_binary_checksums", "kata_containers_version"},
 	{"kubeadm", "kubeadm_binary_checksum", "kubeadm_checksums", "kube_version"},
 	{"kubectl", "kubectl_binary_checksum", "kubectl_checksums", "kube_version"},
-	{"kubelet", "kubelet_binary_checksum", kubeletTable, "kube_version"},
+	{"kubelet", "kubelet_binary_checksum", "kubelet_checksums", "kube_version"},
 	{"nerdctl", "nerdctl_archive_checksum", "nerdctl_archive_checksums", "nerdctl_version"},
 	{"runc", "runc_binary_checksum", "runc_checksums", "runc_version"},
 	{"skopeo", "skopeo_binary_checksum", "skopeo_binary_checksums", "skopeo_version"},
 	{"youki", "youki_archive_checksum", "youki_checksums", "youki_version"},
 }
 
-// kubeletTable is the one table that kubespray looks into for another reason: to refuse a Kubernetes that it does not know.
-const kubeletTable = "kubelet_checksums"
+// Tables are those in which kubespray looks whether it supports a Kubernetes for a host's architecture. They are variables of a role, so only extra
+// variables go before them.
+var Tables = []string{"kubeadm_checksums", "kubectl_checksums", "kubelet_checksums"}
+
+// unlisted stands in them for what the depot has. It is no checksum: what is not pinned is not downloaded by it.
+const unlisted = "the depot's"
 
 // own is the expression for what kubespray itself knows; empty if it knows nothing.
 func (c checksum) own() string {
@@ -107,21 +111,26 @@ func IsChecksum(variable string) bool {
 
 // vars have kubespray take the pinned content and no other. An architecture that is not pinned keeps what kubespray knows.
 func (p Pins) vars(version string) map[string]any {
-	vars := map[string]any{}
+	vars, supported := map[string]any{}, map[string]map[string]string{}
 	for _, c := range checksums {
 		sums := p[c.variable]
 		if len(sums) == 0 {
 			continue
 		}
-		prefixed, table := map[string]string{}, map[string]map[string]string{}
+		prefixed := map[string]string{}
 		for architecture, sum := range sums {
 			prefixed[architecture] = "sha256:" + sum
-			table[architecture] = map[string]string{version: "sha256:" + sum}
+			if slices.Contains(Tables, c.table) {
+				supported[architecture] = map[string]string{version: unlisted}
+			}
 		}
 		literal, _ := json.Marshal(prefixed) // texts that are checked; sorted by key
 		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
-		if c.table == kubeletTable {
-			vars[c.table] = table
+	}
+	if len(supported) > 0 {
+		supported["amd64"] = map[string]string{version: unlisted} // of which kubespray reads the oldest version that it supports
+		for _, table := range Tables {
+			vars[table] = supported
 		}
 	}
 	return vars

@@ -31,7 +31,6 @@ func TestPins(t *testing.T) {
 	}
 	want := map[string]any{
 		"kubelet_binary_checksum": `{{ {"amd64":"sha256:` + sum + `"}[image_arch] | default(((kubelet_checksums | default({}))[image_arch] | default({}))[kube_version] | default('')) }}`,
-		"kubelet_checksums":       map[string]any{"amd64": map[string]any{"1.35.99": "sha256:" + sum}},
 		"runc_binary_checksum":    "sha256:mine",
 		"etcd_binary_checksum":    nil,
 	}
@@ -39,6 +38,29 @@ func TestPins(t *testing.T) {
 		if diff := cmp.Diff(value, vars[name]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// Kubespray takes a Kubernetes for supported if three tables have it for each host's architecture. It also looks into them for amd64 in any case.
+func TestPinnedKubernetesIsInKubespraysTables(t *testing.T) {
+	pins := Pins{"kubelet_binary_checksum": {"arm64": sum}, "runc_binary_checksum": {"riscv64": sum}}
+	got, err := RenderPinned(request(func(r *contract.Request) { r.KubernetesVersion = "1.35.99" }), []contract.Node{master("m-1", "10.60.0.11")}, pins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vars map[string]any
+	if err := json.Unmarshal(got.GroupVars, &vars); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]any{"1.35.99": "the depot's"}
+	want := map[string]any{"amd64": known, "arm64": known}
+	for _, table := range []string{"kubeadm_checksums", "kubectl_checksums", "kubelet_checksums"} {
+		if diff := cmp.Diff(want, vars[table]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", table, diff)
+		}
+	}
+	if other := (Pins{"runc_binary_checksum": {"amd64": sum}}).vars("1.35.4"); len(other) != 1 {
+		t.Errorf("without a pin of Kubernetes kubespray's tables stay: %v", other)
 	}
 }
 

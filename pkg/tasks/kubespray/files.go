@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
@@ -29,7 +30,7 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	for i, node := range in.Nodes {
 		uids[i] = node.HostUID
 	}
-	extra, err := json.Marshal(map[string]string{"ansible_ssh_args": f.sshArgs()})
+	extra, err := f.extra(in.GroupVars)
 	if err != nil {
 		return files{}, err
 	}
@@ -51,6 +52,21 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 		}
 	}
 	return f, nil
+}
+
+// extra are the extra variables: of the inventory's only those that would count for nothing there.
+func (f files) extra(groupVars []byte) ([]byte, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(groupVars, &given); err != nil {
+		return nil, fmt.Errorf("group variables: %w", err)
+	}
+	extra := map[string]any{"ansible_ssh_args": f.sshArgs()}
+	for _, table := range inventory.Tables {
+		if value, ok := given[table]; ok {
+			extra[table] = value
+		}
+	}
+	return json.Marshal(extra)
 }
 
 // write replaces a file, also one that its owner may only read.

@@ -103,6 +103,25 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	}
 }
 
+// Kubespray keeps its tables of checksums where no inventory goes before them. Nothing else of the inventory becomes an extra variable.
+func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
+	in := newWorld(t, 0).in
+	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
+	f, err := prepare(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(f.extraVars)
+	var extra map[string]any
+	if err != nil || json.Unmarshal(raw, &extra) != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	want := map[string]any{"ansible_ssh_args": f.sshArgs(), "kubelet_checksums": map[string]any{"amd64": map[string]any{"1.35.99": "x"}}}
+	if diff := cmp.Diff(want, extra); diff != "" {
+		t.Errorf("extra variables (-want +got):\n%s", diff)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Input){
 		"no nodes":             func(in *Input) { in.Nodes = nil },
