@@ -153,30 +153,35 @@ func (c *carrier) share(blobs map[v1.Hash]*shared, p *parcel) {
 	}
 }
 
-// blob sends a blob once, and has the depot take it over into the repositories of the other images.
+// blob sends a blob once, and has the depot take it over into the repositories of the other images. An image that cannot get it is given up; the
+// others still can, from where they have it themselves.
 func (c *carrier) blob(ctx context.Context, b *shared) {
-	b.parcels = slices.DeleteFunc(b.parcels, func(p *parcel) bool { return p.failed.Load() })
-	if len(b.parcels) == 0 {
-		return
-	}
-	first := b.parcels[0]
-	l := &layer{Descriptor: b.Descriptor, meter: c.meter, open: func() (io.ReadCloser, error) { return c.from.Blob(ctx, first.Image, b.Descriptor) }}
+	var arrived []*parcel
+	var source artifacts.Image
+	l := &layer{Descriptor: b.Descriptor, meter: c.meter, open: func() (io.ReadCloser, error) { return c.from.Blob(ctx, source, b.Descriptor) }}
 	from := ""
 	for _, p := range b.parcels {
-		if p.place.Repository != from || from == "" {
+		if p.failed.Load() || ctx.Err() != nil {
+			continue
+		}
+		if source = p.Image; p.place.Repository != from {
 			if err := c.to.PutBlob(ctx, p.place.Repository, from, l); err != nil {
 				c.drop(p, err)
-				return
+				continue
 			}
-			from = first.place.Repository
+			from = cmp.Or(from, p.place.Repository)
 		}
+		arrived = append(arrived, p)
+	}
+	if len(arrived) == 0 {
+		return
 	}
 	sent := l.settle()
 	c.mu.Lock()
 	c.done.Sent += sent
 	c.done.There += b.Size - min(sent, b.Size)
 	c.mu.Unlock()
-	for _, p := range b.parcels {
+	for _, p := range arrived {
 		if p.left.Add(-1) == 0 {
 			c.finish(ctx, p)
 		}

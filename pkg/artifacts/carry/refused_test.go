@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -72,5 +74,34 @@ func TestUpstreamRefuses(t *testing.T) {
 	var refused *doors.Refused
 	if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), "private:v1") || strings.Contains(err.Error(), "bpa-depot") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A repository that may not be written to keeps none of the others from getting the blobs that they share with it.
+func TestRefusedImageLeavesOthersTheirBlobs(t *testing.T) {
+	net, site := newInternet(t), depottest.Start(t)
+	depot, err := url.Parse(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := httputil.NewSingleHostReverseProxy(depot)
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/v2/part-0/") && r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	t.Cleanup(door.Close)
+	var list artifacts.List
+	for n, image := range family(t, 3, 3000, 10) {
+		list.Images = append(list.Images, net.publish(fmt.Sprintf("part-%d:v1", n), image))
+	}
+	done, err := ToDepot(t.Context(), list, upstream(t), connect(t, &depottest.Depot{URL: door.URL}), Options{})
+	if err == nil || done.Images != 2 {
+		t.Errorf("done %+v, %v; want the two others, and an error", done, err)
+	}
+	if got := missing(t, connect(t, site), list); got.Size() != 1 {
+		t.Errorf("%d are missing: %v", got.Size(), got.List)
 	}
 }
