@@ -215,6 +215,7 @@ func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artif
 		for i := range list.Packages {
 			list.Packages[i].System, list.Packages[i].Architecture = system.Name, system.architecture(n.architecture)
 		}
+		files = slices.DeleteFunc(files, func(p Pin) bool { return slices.Contains(pins, p) }) // masters and workers need much of the same
 		lists, pins, others = append(lists, list), append(pins, files...), append(others, elsewhere...)
 	}
 	slices.Sort(others)

@@ -12,6 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
 	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
 // Pin is a file of which the playbooks do not know what is in it: nodes must get what the depot has now.
@@ -66,16 +68,16 @@ func ReadPins(path string) ([]Pin, error) {
 // maxPins is what Tekton leaves for a result: 4096 bytes for all of a task, in another encoding.
 const maxPins = 3 << 10
 
-// pinned asks the depot what it has of each.
+// pinned asks the depot what it has of each. Its errors have their reasons.
 func pinned(ctx context.Context, pins []Pin, depot *doors.Depot, log io.Writer) (inventory.Pins, error) {
 	all := inventory.Pins{}
 	for _, p := range pins {
 		state, there, err := depot.FileState(ctx, p.Path, true)
-		if err != nil {
-			return nil, err
+		if err == nil && !there {
+			err = fmt.Errorf("file %s was in the depot a moment ago: start again", p.Path)
 		}
-		if !there {
-			return nil, fmt.Errorf("file %s was in the depot a moment ago: start again", p.Path)
+		if err != nil {
+			return nil, outcome.Because(contract.ReasonDepotUnavailable, err)
 		}
 		if all[p.Variable] == nil {
 			all[p.Variable] = map[string]string{}
@@ -87,11 +89,13 @@ func pinned(ctx context.Context, pins []Pin, depot *doors.Depot, log io.Writer) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := inventory.ParsePins(string(text)); err != nil {
-		return nil, err
-	}
 	if len(text) > maxPins {
-		return nil, fmt.Errorf("%d files without a checksum of the playbooks are too many for a result of %d bytes: set some of their variables in spec.kubespray.vars", len(pins), maxPins)
+		err = fmt.Errorf("%d files without a checksum of the playbooks are too many for a result of %d bytes: set some of their variables in spec.kubespray.vars", len(pins), maxPins)
+	} else {
+		_, err = inventory.ParsePins(string(text))
+	}
+	if err != nil {
+		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	return all, nil
 }

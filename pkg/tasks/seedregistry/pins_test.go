@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
 // What the playbooks know is left to them; of the rest the depot's digest counts, if they have a variable for it.
@@ -24,7 +25,7 @@ func TestListTellsWhoseContentTheDepotDecides(t *testing.T) {
 		{"url": "` + depotURL + `/files/lookup", "checksum": "sha256:", "variable": "kubeadm_binary_checksum", "architecture": "amd64"},
 		{"url": "` + depotURL + `/files/unnamed", "checksum": ""}]}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
-	in.Request.Slots, in.Request.Sets = in.Request.Slots[:1], nil
+	in.Request.Slots, in.Request.Sets = in.Request.Slots[:2], nil // a master, and a worker that needs the same
 	_, got, err := List(t.Context(), in, ListPorts{fake.run, &strings.Builder{}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,14 +82,17 @@ func TestRunRefusesPins(t *testing.T) {
 	w := newWorld(t, 1)
 	in := w.input()
 	in.Pins = []Pin{{"dl.k8s.io/kubelet", "ansible_become_exe", "amd64"}}
-	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "is no variable of kubespray") {
+	refused := func(err error, says string) bool {
+		return err != nil && strings.Contains(err.Error(), says) && outcome.FailureOf(err).Reason == contract.ReasonInvalidRequest
+	}
+	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "is no variable of kubespray") {
 		t.Errorf("a variable of the playbook's choosing: %v", err)
 	}
 	in.Pins = nil
 	for n := range 60 {
 		in.Pins = append(in.Pins, Pin{"dl.k8s.io/kubelet", "kubelet_binary_checksum", fmt.Sprintf("cpu%d", n)})
 	}
-	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "too many for a result") {
+	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "too many for a result") {
 		t.Errorf("more than a result holds: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	if out.Checksums, err = pinned(ctx, in.Pins, depot, ports.Log); err != nil {
-		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+		return Output{}, err
 	}
 	if out.OSImage, err = imageDigest(ctx, in.OSImage, depot); err != nil {
 		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
