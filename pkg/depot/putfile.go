@@ -108,6 +108,14 @@ func checkFileName(name string) error {
 	return nil
 }
 
+// counted is told how many bytes have been written.
+type counted func(int)
+
+func (c counted) Write(p []byte) (int, error) {
+	c(len(p))
+	return len(p), nil
+}
+
 // receive writes a body where nobody sees it, durably.
 func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -115,7 +123,7 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, h), r.Body)
+	n, err := io.Copy(io.MultiWriter(f, h, counted(func(n int) { s.gate.Written(temp, int64(n)) })), r.Body)
 	if err == nil && n < r.ContentLength || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("%d of %d bytes came: nothing of it was kept, send it again", n, r.ContentLength)}
 	}

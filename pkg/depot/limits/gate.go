@@ -29,6 +29,8 @@ type Gate struct {
 // promise is the size that something is going to have.
 type promise struct {
 	size int64
+	// written is how much of it the disk has, where the meter does not say.
+	written int64
 	// upload is the folder in which it grows. As long as it has none, or nobody
 	// knows, nothing of it is there.
 	upload string
@@ -115,7 +117,7 @@ func (g *Gate) Grow(key, upload string, more int64) (int64, error) {
 			p = promise{size: there[0], upload: upload}
 		}
 	}
-	if err := g.Size(p.size + more); err != nil {
+	if err := g.Size(max(more, p.size+more)); err != nil { // the sum may be more than a number holds
 		return p.size, err
 	}
 	if err := g.room(more); err != nil {
@@ -157,6 +159,17 @@ func (g *Gate) Less(key string, bytes int64) {
 	}
 }
 
+// Written says that the disk has more bytes of what was promised, which nobody
+// else knows of.
+func (g *Gate) Written(key string, bytes int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p, ok := g.promised[key]; ok {
+		p.written = min(p.size, p.written+bytes)
+		g.set(key, p)
+	}
+}
+
 // Place has a plain file moved to its name, by which what was promised for it
 // becomes held.
 func (g *Gate) Place(key, name string, move func() error) error {
@@ -170,7 +183,7 @@ func (g *Gate) Place(key, name string, move func() error) error {
 	defer g.mu.Unlock()
 	err := counter.Place(name, move)
 	if p, ok := g.promised[key]; ok && err == nil {
-		p.size = 0
+		p.size, p.written = 0, 0
 		g.set(key, p)
 	}
 	return err

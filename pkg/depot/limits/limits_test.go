@@ -2,6 +2,7 @@ package limits
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"testing"
 )
@@ -115,5 +116,35 @@ func TestEachByteCountsOnce(t *testing.T) {
 	}
 	if _, err := g.Grow("d", "new", 1); err == nil {
 		t.Error("it grew beyond the quota")
+	}
+}
+
+// What a client says that it sends can be any number.
+func TestMoreThanNumbersHoldIsTooLarge(t *testing.T) {
+	g := NewGate(Limits{MaxUpload: 10}, fixed{free: math.MaxInt64, uploads: map[string]int64{"begun": 3}})
+	var refused *Refusal
+	if _, err := g.Grow("a", "begun", math.MaxInt64); !errors.As(err, &refused) || refused.Status != http.StatusRequestEntityTooLarge {
+		t.Errorf("%v, want to be told that it is too large", err)
+	}
+}
+
+// A plain file takes room on the disk as it comes, and counts as held when it is whole.
+func TestAFileUnderWayTakesItsRoomOnTheDiskOnce(t *testing.T) {
+	meter := fixed{free: 100}
+	g := NewGate(Limits{Quota: 1000}, &meter)
+	if err := g.Reserve("file", 60); err != nil {
+		t.Fatal(err)
+	}
+	meter.free = 50
+	g.Written("file", 50)
+	if err := g.Room(40); err != nil {
+		t.Error(err)
+	}
+	if g.Room(41) == nil {
+		t.Error("the rest of the file has no room any more")
+	}
+	g.limits.Quota = 70
+	if g.Room(11) == nil {
+		t.Error("what is there of the file is in no quota")
 	}
 }

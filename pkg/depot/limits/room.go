@@ -13,7 +13,7 @@ func (g *Gate) Room(size int64) error {
 }
 
 func (g *Gate) room(size int64) error {
-	held, promised := g.books()
+	held, promised, written := g.books()
 	if left := g.limits.Quota - held - promised; g.limits.Quota > 0 && size > left {
 		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, held, g.limits.Quota, promised)}
 	}
@@ -21,19 +21,21 @@ func (g *Gate) room(size int64) error {
 	if err != nil {
 		return fmt.Errorf("measure the depot's disk: %w", err)
 	}
+	promised -= written
 	if left := free - g.limits.MinFree - promised; ok && size > left {
 		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, promised, g.limits.MinFree)}
 	}
 	return nil
 }
 
-// books are what is held, and what is promised beyond that.
-func (g *Gate) books() (held, promised int64) {
+// books are what is held, what is promised beyond that, and how much of this
+// the disk has already.
+func (g *Gate) books() (held, promised, written int64) {
 	var uploads []string
 	var sizes []int64
 	for _, p := range g.promised {
 		if p.upload == "" {
-			promised += p.size
+			promised, written = promised+p.size, written+p.written
 			continue
 		}
 		uploads, sizes = append(uploads, p.upload), append(sizes, p.size)
@@ -48,5 +50,5 @@ func (g *Gate) books() (held, promised int64) {
 			promised += max(0, size-bytes)
 		}
 	}
-	return held, promised
+	return held, promised, written
 }
