@@ -81,11 +81,14 @@ func (w *walker) walk(parent *os.Root, name, at string) error {
 }
 
 func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
-	if entry.IsDir() && !isHidden(rest) {
-		return w.walk(dir, entry.Name(), rest)
-	}
-	if entry.IsDir() || !isPackage(rest) {
+	if entry.IsDir() && isHidden(rest) || !entry.IsDir() && !isPackage(rest) {
 		return nil
+	}
+	if entry.IsDir() {
+		// One that may not be read is told as a package of which nothing is known: it hides no other.
+		if err := w.walk(dir, entry.Name(), rest); !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
 	}
 	info, err := dir.Lstat(entry.Name())
 	if err != nil {

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -269,6 +271,42 @@ func TestDamagedPackagesAreLeftOutAndTold(t *testing.T) {
 	w.copyIn(t, "half.deb", apttest.Package(t, "half", "1", "amd64", ""))
 	if diff := cmp.Diff([]string{"good.deb", "half.deb"}, w.filenames(t)); diff != "" {
 		t.Errorf("index once it is whole (-want +got):\n%s", diff)
+	}
+}
+
+// A file system of its own has a folder that only root may read: lost+found.
+func TestFolderThatMayNotBeReadIsLeftOutAndTold(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	w.copyIn(t, "good.deb", apttest.Package(t, "app", "1", "amd64", ""))
+	if err := os.Mkdir(w.path("lost+found"), 0o000); err != nil {
+		t.Fatal(err)
+	}
+	r := w.repository(t)
+	asNobody(t, func() {
+		if _, err := r.update(); err != nil {
+			t.Error(err)
+		}
+	})
+	if told := string(r.damaged()); !strings.HasPrefix(told, `"lost+found": it cannot be read: `) {
+		t.Errorf("damaged.txt =\n%s", told)
+	}
+	if diff := cmp.Diff([]string{"good.deb"}, w.filenames(t)); diff != "" {
+		t.Errorf("index (-want +got):\n%s", diff)
+	}
+}
+
+// asNobody looks at files without root's rights.
+func asNobody(t *testing.T, look func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := os.Geteuid()
+	if err := syscall.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if err := syscall.Setfsuid(before); err != nil {
+		t.Fatal(err)
 	}
 }
 
