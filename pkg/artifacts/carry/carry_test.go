@@ -238,3 +238,14 @@ func TestFileOfUnknownSize(t *testing.T) {
 		}
 	}
 }
+
+// What people put into a depot themselves is on no server; the folders of a depot are not taken for names of one.
+func TestUploadsAreNotUpstream(t *testing.T) {
+	site := connect(t, depottest.Start(t))
+	for _, path := range []string{"os_images/alpha/beta/jammy.img", "apt/debian-12/jq_1.6_amd64.deb"} {
+		_, err := ToDepot(t.Context(), artifacts.List{Files: []artifacts.File{{Path: path}}}, upstream(t), site, Options{})
+		if err == nil || !strings.Contains(err.Error(), "file "+path+": no server has it") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -2,10 +2,13 @@ package carry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -103,7 +106,13 @@ func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, 
 	return ref.Context().Digest(d.Digest.String()), nil
 }
 
+// owned are folders of a depot that are no names of servers: people put into them what they have.
+var owned = []string{"binary_images", "container_images", "os_images", "apt"}
+
 // File implements Source.
 func (u *Upstream) File(ctx context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
+	if folder, _, _ := strings.Cut(file.Path, "/"); file.URL == "" && slices.Contains(owned, folder) {
+		return nil, 0, errors.New("no server has it: upload it to the depot, or import a bundle of a depot that has it")
+	}
 	return get(ctx, u.client, file.Upstream())
 }
