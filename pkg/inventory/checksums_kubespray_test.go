@@ -6,7 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The table is that of the checkout that KUBESPRAY names.
@@ -19,6 +22,31 @@ func TestTableIsKubesprays(t *testing.T) {
 		line := regexp.MustCompile(`(?m)^` + c.variable + `: "\{\{ ` + c.table + `\[image_arch\]\[` + c.version + `\] \}\}"$`)
 		if !line.Match(text) {
 			t.Errorf("%s is not made of %s and %s", c.variable, c.table, c.version)
+		}
+	}
+}
+
+// The tables are those that kubespray compares the version with, and no inventory goes before them.
+func TestTablesAreKubesprays(t *testing.T) {
+	read := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join(os.Getenv("KUBESPRAY"), "roles", name))
+		if err != nil {
+			t.Fatalf("%v: KUBESPRAY must name a checkout of v2.31.0", err)
+		}
+		return text
+	}
+	var compared []string
+	for _, m := range regexp.MustCompile(`kube_version in (\w+)\[image_arch\]`).FindAllStringSubmatch(string(read("validate_inventory/tasks/main.yml")), -1) {
+		compared = append(compared, m[1])
+	}
+	slices.Sort(compared)
+	if diff := cmp.Diff(compared, Tables); diff != "" {
+		t.Errorf("tables (-kubespray's +ours):\n%s", diff)
+	}
+	vars := read("kubespray_defaults/vars/main/checksums.yml")
+	for _, table := range Tables {
+		if !regexp.MustCompile(`(?m)^` + table + `:$`).Match(vars) {
+			t.Errorf("%s is no variable of a role", table)
 		}
 	}
 }
