@@ -56,7 +56,7 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 		registryError(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
 		return
 	}
-	if replacesNothing(r) && t.has(r, name, ref) {
+	if replacesNothing(r) && t.hasOther(r, name, ref, digest.FromBytes(body)) {
 		registryError(w, http.StatusPreconditionFailed, "DENIED", name+":"+ref+": "+nowThere)
 		return
 	}
@@ -84,14 +84,14 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 	answer.send(w)
 }
 
-// has says whether a repository has a tag. What is not known for sure is there.
-func (t *manifestTaker) has(r *http.Request, name, tag string) bool {
+// hasOther says whether a tag leads to another manifest. What is not known for sure is another.
+func (t *manifestTaker) hasOther(r *http.Request, name, tag string, than digest.Digest) bool {
 	repo, err := t.store.Repository(r.Context(), name)
 	if err != nil || digest.Digest(tag).Validate() == nil {
 		return false // the library says what is wrong; by a digest, nothing is replaced
 	}
-	_, err = repo.Tags(r.Context()).Get(r.Context(), tag)
-	return !store.IsAbsent(err)
+	held, err := repo.Tags(r.Context()).Get(r.Context(), tag)
+	return !store.IsAbsent(err) && held.Digest != than
 }
 
 // delete removes a manifest under all its digests, with its tags, whichever is named.

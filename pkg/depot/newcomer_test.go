@@ -66,13 +66,19 @@ func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			good, evil := content[0], content[1]
-			late := &meanwhile{Reader: strings.NewReader(evil), do: func() {
-				if got := do("writer", "PUT", path, strings.NewReader(good), len(good)); got.Code != http.StatusCreated {
-					t.Errorf("writer: %d %s", got.Code, got.Body)
-				}
-			}}
-			if got := do("seeder", "PUT", path, late, len(evil)); got.Code != http.StatusPreconditionFailed {
+			lateAt := func(path, sent string) io.Reader {
+				return &meanwhile{Reader: strings.NewReader(sent), do: func() {
+					if got := do("writer", "PUT", path, strings.NewReader(good), len(good)); got.Code != http.StatusCreated {
+						t.Errorf("writer: %d %s", got.Code, got.Body)
+					}
+				}}
+			}
+			if got := do("seeder", "PUT", path, lateAt(path, evil), len(evil)); got.Code != http.StatusPreconditionFailed {
 				t.Errorf("seeder: %d %s; want %d", got.Code, got.Body, http.StatusPreconditionFailed)
+			}
+			// Two who seed for two clusters bring the same.
+			if got := do("seeder", "PUT", path+"2", lateAt(path+"2", good), len(good)); got.Code != http.StatusCreated {
+				t.Errorf("seeder, with the same: %d %s", got.Code, got.Body)
 			}
 			if got := do("writer", "GET", path, nil, 0); got.Body.String() != good {
 				t.Errorf("GET %s = %d %s", path, got.Code, got.Body)

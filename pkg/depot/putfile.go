@@ -90,6 +90,9 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 	if err == nil {
 		err = s.publish(temp, name, sum, replacesNothing(r))
 	}
+	if errors.Is(err, errNowThere) && s.holds(name, sum) {
+		return sum, removeIfThere(s.root, temp)
+	}
 	if err != nil {
 		return "", errors.Join(err, removeIfThere(s.root, temp))
 	}
@@ -158,6 +161,14 @@ func replacesNothing(r *http.Request) bool { return r.Header.Get("If-None-Match"
 
 const nowThere = "somebody has put something else there meanwhile, and this request may not replace it"
 
+var errNowThere = &putRefusal{http.StatusPreconditionFailed, nowThere}
+
+// holds says whether a file is there with the same bytes.
+func (s *filePutter) holds(name, sum string) bool {
+	held, err := s.digests.Of(name)
+	return err == nil && held == sum
+}
+
 // place returns once the file would be found by its name after a crash.
 func (s *filePutter) place(temp, name string, isNew bool) error {
 	place := path.Join(filesDir, name)
@@ -166,7 +177,7 @@ func (s *filePutter) place(temp, name string, isNew bool) error {
 	}
 	move := func() error { // one at a time
 		if _, err := s.root.Lstat(place); err == nil && isNew {
-			return &putRefusal{http.StatusPreconditionFailed, fmt.Sprintf("%q: %s", name, nowThere)}
+			return errNowThere
 		}
 		return s.root.Rename(temp, place)
 	}
