@@ -24,6 +24,9 @@ const ownRepositories = "bpa-depot/"
 // maxListed bounds how many artifacts a depot may say it has.
 const maxListed = 100_000
 
+// maxFolder bounds the list of one folder, in bytes: so many of the longest names.
+const maxFolder = maxListed * 256
+
 // Everything lists what is in the depot: every tag, every file with its checksum, and as files what was uploaded at /v1. Of damaged are uploads that
 // the depot cannot read any more, in words: they are not on the list.
 func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []string, err error) {
@@ -118,7 +121,8 @@ func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) err
 	if err := d.check(resp, http.StatusOK); err != nil {
 		return fmt.Errorf("list the files in %q: %w", dir, err)
 	}
-	lines := bufio.NewScanner(io.LimitReader(resp.Body, artifacts.MaxList))
+	rest := &io.LimitedReader{R: resp.Body, N: maxFolder}
+	lines := bufio.NewScanner(rest)
 	for lines.Scan() {
 		at := path.Join(dir, lines.Text())
 		if artifacts.CheckPath(at) != nil {
@@ -140,6 +144,9 @@ func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) err
 		if there {
 			all.Files = append(all.Files, artifacts.File{Path: at, SHA256: state.SHA256, Size: state.Size})
 		}
+	}
+	if rest.N <= 0 {
+		return fmt.Errorf("the depot %s lists more than %d bytes for the folder %q: name what is wanted", d.base, maxFolder, dir)
 	}
 	return lines.Err()
 }
