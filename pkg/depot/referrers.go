@@ -48,6 +48,10 @@ func cutPath(path, word string) (name, rest string, ok bool) {
 	return name, rest, rest != "" && !strings.Contains(rest, "/")
 }
 
+// pages bounds how many pages are made at once: each may read referrers.List's
+// limit, and anybody may ask.
+var pages = make(chan struct{}, 8)
+
 func sendReferrers(w http.ResponseWriter, r *http.Request, s *store.Store, log *slog.Logger, q referrers.Query) {
 	if _, err := reference.WithName(q.Repository); err != nil {
 		registryError(w, http.StatusBadRequest, "NAME_INVALID", "repository "+q.Repository+": "+err.Error())
@@ -58,6 +62,12 @@ func sendReferrers(w http.ResponseWriter, r *http.Request, s *store.Store, log *
 			registryError(w, http.StatusBadRequest, "DIGEST_INVALID", "digest "+d.String()+": "+err.Error())
 			return
 		}
+	}
+	select {
+	case pages <- struct{}{}:
+		defer func() { <-pages }()
+	case <-r.Context().Done():
+		return
 	}
 	page, err := referrers.List(r.Context(), s, q)
 	if err != nil {

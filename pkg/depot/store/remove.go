@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -71,34 +72,31 @@ func (s *Store) Remove(ctx context.Context, repository, tag string) error {
 }
 
 // FinishRemovals ends what a crash has interrupted. Call it while nobody works
-// on documents.
+// on documents. A note that cannot be read keeps no other from being done.
 func (s *Store) FinishRemovals(ctx context.Context) error {
 	notes, err := s.Driver.List(ctx, removalsDir)
 	if err != nil && !IsAbsent(err) {
 		return err
 	}
+	var errs []error
 	for _, note := range notes {
-		if strings.HasSuffix(note, ".tmp") { // a note that a crash kept from being one
-			if err := s.drop(ctx, note); err != nil {
-				return err
-			}
-			continue
-		}
-		r, ok, err := s.readRemoval(ctx, note)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := s.remove(ctx, r); err != nil {
-			return fmt.Errorf("finish the removal of %s: %w", r.Repository, err)
-		}
-		if err := s.drop(ctx, note); err != nil {
-			return err
-		}
+		errs = append(errs, s.finishRemoval(ctx, note))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func (s *Store) finishRemoval(ctx context.Context, note string) error {
+	if strings.HasSuffix(note, ".tmp") { // a note that a crash kept from being one
+		return s.drop(ctx, note)
+	}
+	r, ok, err := s.readRemoval(ctx, note)
+	if err != nil || !ok {
+		return err
+	}
+	if err := s.remove(ctx, r); err != nil {
+		return fmt.Errorf("finish the removal of %s: %w", r.Repository, err)
+	}
+	return s.drop(ctx, note)
 }
 
 func (s *Store) readRemoval(ctx context.Context, note string) (removal, bool, error) {

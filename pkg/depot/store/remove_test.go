@@ -194,3 +194,32 @@ func TestADocumentWithADamagedTagCanBeRemoved(t *testing.T) {
 		t.Errorf("the repository is left: %v", err)
 	}
 }
+
+// A note that is damaged is told, and what the others tell of is finished all the same.
+func TestADamagedNoteKeepsNoRemovalFromItsEnd(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	inner := filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 10})
+	m := &mortal{StorageDriver: inner, dir: dir, left: 1 << 20}
+	s, err := store.Over(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(ctx, "bpa-depot/artifacts/a", "latest", store.Document{Type: "application/vnd.test.v1", Config: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	m.left = 1 // the note, and no further
+	if err := s.Remove(ctx, "bpa-depot/artifacts/a", "latest"); !errors.Is(err, errKilled) {
+		t.Fatalf("the removal: %v", err)
+	}
+	m.left = 1 << 20
+	if err := inner.PutContent(ctx, "/depot/removals/00", []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishRemovals(ctx); err == nil || !strings.Contains(err.Error(), "/depot/removals/00") {
+		t.Errorf("the damaged note: %v", err)
+	}
+	notes, err := inner.List(ctx, "/depot/removals")
+	if err != nil || len(notes) != 1 {
+		t.Errorf("notes %v, %v; want the damaged one alone", notes, err)
+	}
+}
