@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 state=${BPA_STATE:-/var/lib/bpa}
 depot=${DEPOT:-http://10.60.0.1:5000}
 out=${1:-$state/bundle.tar}
-system=$(. /etc/os-release && echo "$ID-$VERSION_ID") # the lab's machines run what this one does
+system=$(sed -n 's/^const NodeSystem = "\(.*\)"$/\1/p' test/lab/osimage/systems.go) # of the lab's machines, whatever this one runs
 work=$(mktemp -d)
 site_pid=
 trap '[ -z "$site_pid" ] || { kill "$site_pid" && wait; }; rm -rf "$work"' EXIT
