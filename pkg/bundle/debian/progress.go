@@ -36,6 +36,7 @@ func (p *progress) follow(told io.Reader) {
 			p.tell(percent)
 		}
 	}
+	_, _ = io.Copy(io.Discard, told) // after a line that is too long; or apt-get would wait for its reader
 }
 
 func (p *progress) tell(percent float64) {

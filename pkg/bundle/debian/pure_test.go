@@ -284,3 +284,12 @@ func TestSelect(t *testing.T) {
 		}
 	}
 }
+
+// What is not read blocks apt-get, which writes to a pipe.
+func TestProgressReadsToTheEnd(t *testing.T) {
+	told := strings.NewReader(strings.Repeat("x", 200<<10) + "\ndlstatus:1:2.5:more\n")
+	(*progress)(nil).follow(told)
+	if told.Len() > 0 {
+		t.Errorf("%d bytes are left: apt-get waits for ever", told.Len())
+	}
+}
