@@ -96,7 +96,7 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	}
 	out, err := seedregistry.Run(ctx, in, seedregistry.Ports{
 		Depot: func(ctx context.Context, url string) (*doors.Depot, error) {
-			return doors.Connect(ctx, url, doors.Options{TokenFile: present(o.tokenFile), CA: []byte(request.DepotCA)})
+			return doors.Connect(ctx, url, doors.Options{TokenFile: tokenFor(request, o), CA: []byte(request.DepotCA)})
 		},
 		Upstream: func() (carry.Source, error) { return carry.NewUpstream(nil) },
 		Log:      os.Stdout,
@@ -106,6 +106,15 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 		return nil, err
 	}
 	return out.Results(), nil
+}
+
+// tokenFor is the file with the token for the depot. It would be good at the site's depot, so a server that the Provisioning names does not get it.
+func tokenFor(request contract.Request, o options) string {
+	if request.DepotOfSite || o.depotWrite != "" {
+		return present(o.tokenFile)
+	}
+	fmt.Println("The depot is not the one of the site's settings (config-bpa): it gets no token.")
+	return ""
 }
 
 // present is the file if there is one: a site whose depot wants no token mounts none.

@@ -37,6 +37,8 @@ type Request struct {
 	DepotURL string `json:"depotURL,omitempty"`
 	// DepotCA is the certificate, PEM, of who signs the depot's; empty: the nodes know it, or the depot speaks plain HTTP.
 	DepotCA string `json:"depotCA,omitempty"`
+	// DepotOfSite: address and certificate are those of the site's settings and not of whoever wrote the Provisioning, who must get no token for it.
+	DepotOfSite bool `json:"depotOfSite,omitempty"`
 	// DepotChecksums: the depot's own digests count instead of those in kubespray's tables.
 	DepotChecksums bool `json:"depotChecksums,omitempty"`
 	// Connected: what the depot lacks may be fetched from the Internet.

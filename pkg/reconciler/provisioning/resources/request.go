@@ -57,6 +57,7 @@ func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error)
 		DepotURL:          depot.URL,
 		DepotCA:           depot.CA,
 		Connected:         depot.Connected,
+		DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
 		DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
 		OperatingSystem:   p.Spec.OperatingSystem,
 		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
@@ -84,7 +85,7 @@ func MakeRequest(p *v1alpha1.Provisioning, site Depot) (contract.Request, error)
 // installed, and the image for hosts that are to come, with what is expected of them.
 func Digest(r contract.Request) (string, error) {
 	r.UID, r.SSHUser, r.SSHPort, r.OSImage, r.OperatingSystem = "", "", 0, nil, ""
-	r.DepotURL, r.DepotCA, r.Connected, r.DepotChecksums = "", "", false, false
+	r.DepotURL, r.DepotCA, r.DepotOfSite, r.Connected, r.DepotChecksums = "", "", false, false, false
 	r.Installed, r.Lost = nil, nil
 	installed := []contract.Set(nil)
 	for _, set := range r.Sets {

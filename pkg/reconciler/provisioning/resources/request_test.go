@@ -235,6 +235,29 @@ func TestSamplesMakeRequests(t *testing.T) {
 	}
 }
 
+// Only a depot whose address and certificate the author of a Provisioning did not choose is the site's.
+func TestDepotOfSite(t *testing.T) {
+	site := Depot{URL: "https://10.60.0.1:5443", CA: "SITE"}
+	connected := true
+	for name, tc := range map[string]struct {
+		spec v1alpha1.DepotSpec
+		site Depot
+		want bool
+	}{
+		"nothing said":                {v1alpha1.DepotSpec{}, site, true},
+		"connected alone":             {v1alpha1.DepotSpec{Connected: &connected}, site, true},
+		"the site's, written again":   {v1alpha1.DepotSpec{URL: site.URL}, site, true},
+		"the site's, with another CA": {v1alpha1.DepotSpec{URL: site.URL, CABundle: "MINE"}, site, false},
+		"another":                     {v1alpha1.DepotSpec{URL: "https://mine.example"}, site, false},
+		"a site without one":          {v1alpha1.DepotSpec{}, Depot{}, false},
+	} {
+		got, err := MakeRequest(provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Depot = tc.spec }), tc.site)
+		if err != nil || got.DepotOfSite != tc.want {
+			t.Errorf("%s: %v, %v; want %v", name, got.DepotOfSite, err, tc.want)
+		}
+	}
+}
+
 // An uploaded image is taken from where the depot serves it, and with the depot's digest.
 func TestUploadedOSImage(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) {

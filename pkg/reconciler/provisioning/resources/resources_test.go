@@ -86,7 +86,7 @@ func TestMakeRequest(t *testing.T) {
 		Provisioning: "edge-1", Namespace: "site", UID: "uid-1", Cluster: "cluster-7",
 		Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, Needs: contract.Needs{CPU: 8}}},
 		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
-		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
+		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", DepotOfSite: true, Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
 	}
 	got, err := MakeRequest(p, Depot{URL: "http://site:5000"})
 	if err != nil {
