@@ -23,7 +23,6 @@ import (
 type node struct {
 	t   *testing.T
 	dir string
-	ca  string
 }
 
 func newNode(t *testing.T, sources ...string) *node {
