@@ -75,7 +75,7 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	$(call debian,openssl,openssl)
 	$(call debian,curl,curl)
 	$(call debian,python3,python3 python3-venv)
-	python3 -c 'import ensurepip' || apt-get install -qy --no-install-recommends python3-venv
+	python3 -c 'import ensurepip' || { apt-get update -q && apt-get install -qy --no-install-recommends python3-venv; }
 	$(call debian,gpg,gpg)
 	$(call debian,qemu-img,qemu-utils)
 	$(call debian,sgdisk,gdisk)

@@ -11,38 +11,20 @@ import (
 	"log/slog"
 	"os"
 	"path"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
 
 // defaultRacy is how old a file's last change must be before its digest is
 // kept: two changes within one tick of the file system's clock look alike.
 const defaultRacy = 2 * time.Second
 
-// stamp tells two contents of one path apart without reading them. The change
-// time is in it because, unlike the modification time, nobody can set it.
-type stamp struct {
-	Size    int64  `json:"size"`
-	Inode   uint64 `json:"inode"`
-	Changed int64  `json:"changedUnixNano"`
-}
-
-func stampOf(info fs.FileInfo) stamp {
-	s := stamp{Size: info.Size(), Changed: info.ModTime().UnixNano()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.Inode, s.Changed = sys.Ino, sys.Ctim.Nano()
-	}
-	return s
-}
-
-// etag is strong: it changes whenever the content may have changed.
-func (s stamp) etag() string { return fmt.Sprintf(`"%x-%x-%x"`, s.Size, s.Inode, s.Changed) }
-
 // kept is a digest with the state of the file that it belongs to.
 type kept struct {
-	stamp
+	filestamp.Stamp
 	SHA256 string `json:"sha256"`
 }
 
@@ -73,7 +55,7 @@ func (d *digests) of(name string) (string, error) {
 	if info.IsDir() {
 		return "", errNotRegular
 	}
-	if held, ok := d.load(name); ok && held.stamp == stampOf(info) {
+	if held, ok := d.load(name); ok && held.Stamp == filestamp.Of(info) {
 		return held.SHA256, nil
 	}
 	started := time.Now()
@@ -81,8 +63,8 @@ func (d *digests) of(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("checksum %s: %w", name, err)
 	}
-	if now := stampOf(info); started.Sub(time.Unix(0, now.Changed)) > d.racy {
-		d.keep(name, kept{stamp: now, SHA256: sum})
+	if now := filestamp.Of(info); started.Sub(time.Unix(0, now.Changed)) > d.racy {
+		d.keep(name, kept{Stamp: now, SHA256: sum})
 	}
 	return sum, nil
 }
@@ -97,7 +79,7 @@ func hashStable(f *os.File, before fs.FileInfo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if stampOf(after) != stampOf(before) {
+	if filestamp.Of(after) != filestamp.Of(before) {
 		return "", errors.New("the file changed while it was read: ask again when it is complete")
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
 
 // sumSuffix asks for the checksum of the file before it.
@@ -59,7 +60,7 @@ func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) 
 		return list(w, f)
 	}
 	h := w.Header()
-	h.Set("ETag", stampOf(info).etag())
+	h.Set("ETag", filestamp.Of(info).ETag())
 	// Never let a browser run what somebody stored.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -18,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
 
@@ -150,7 +151,7 @@ func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
 		// The state is this file's, even if another has its name by now.
 		info, err := f.Stat()
 		if err == nil {
-			s.digests.keep(name, kept{stamp: stampOf(info), SHA256: sum})
+			s.digests.keep(name, kept{Stamp: filestamp.Of(info), SHA256: sum})
 		}
 		return info, err
 	})

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
 
 // ScrubFiles reads the plain files below a depot's directory whose checksum is
@@ -34,7 +36,7 @@ func ScrubFiles(ctx context.Context, dir string, report func(path, why string)) 
 		if statErr != nil {
 			return statErr
 		}
-		if !ok || held.stamp != stampOf(info) {
+		if !ok || held.Stamp != filestamp.Of(info) {
 			unknown++
 			return ctx.Err()
 		}

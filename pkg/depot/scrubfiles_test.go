@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
 
 func TestScrubFindsAChangedFile(t *testing.T) {
@@ -33,7 +35,7 @@ func TestScrubFindsAChangedFile(t *testing.T) {
 		if name == "flipped" {
 			sum = strings.Repeat("0", 64) // what a flipped bit on the disk looks like
 		}
-		sums.keep(name, kept{stampOf(info), sum})
+		sums.keep(name, kept{filestamp.Of(info), sum})
 	}
 	var found []string
 	read, unknown, err := ScrubFiles(context.Background(), dir, func(path, why string) { found = append(found, path+": "+why) })

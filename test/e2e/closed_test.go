@@ -44,11 +44,14 @@ func stayedClosed(t *testing.T, s *site.Site, host string) {
 }
 
 // dropped is the rule's counter.
-func dropped(t *testing.T, s *site.Site, host string) int {
+func dropped(t *testing.T, s *site.Site, host string) int { return counted(t, s, host, "!10.0.0.0/8") }
+
+// counted is how many packets a machine's rule for a destination has dropped.
+func counted(t *testing.T, s *site.Site, host, destination string) int {
 	t.Helper()
 	out := s.On(host, "iptables -w -t mangle -nvxL OUTPUT")
 	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) > 8 && fields[2] == "DROP" && fields[8] == "!10.0.0.0/8" {
+		if fields := strings.Fields(line); len(fields) > 8 && fields[2] == "DROP" && fields[8] == destination {
 			n, err := strconv.Atoi(fields[0])
 			if err != nil {
 				t.Fatalf("%q: %v", line, err)
@@ -56,7 +59,7 @@ func dropped(t *testing.T, s *site.Site, host string) int {
 			return n
 		}
 	}
-	t.Fatalf("%s has no rule that keeps it inside:\n%s", host, out)
+	t.Fatalf("%s has no rule for %s:\n%s", host, destination, out)
 	return 0
 }
 

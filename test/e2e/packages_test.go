@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,21 +60,7 @@ func checkPackage(t *testing.T, s *site.Site, host, name string) {
 }
 
 // asked is how many packets went to the machine's own source.
-func asked(t *testing.T, s *site.Site, host string) int {
-	t.Helper()
-	out := s.On(host, "iptables -w -t mangle -nvxL OUTPUT")
-	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) > 8 && fields[8] == "203.0.113.2" {
-			n, err := strconv.Atoi(fields[0])
-			if err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
-			return n
-		}
-	}
-	t.Fatalf("%s has no rule that counts:\n%s", host, out)
-	return 0
-}
+func asked(t *testing.T, s *site.Site, host string) int { return counted(t, s, host, "203.0.113.2") }
 
 // TestOtherSystem: a host that runs something else than the spec says is named before anything is done to it.
 func TestOtherSystem(t *testing.T) {

@@ -6,26 +6,13 @@ import (
 	"os"
 	"path"
 	"syscall"
+
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
-
-// stamp tells two contents of one path apart without reading them; nobody can set a file's change time.
-type stamp struct {
-	Size    int64  `json:"size"`
-	Inode   uint64 `json:"inode"`
-	Changed int64  `json:"changedUnixNano"`
-}
-
-func stampOf(info fs.FileInfo) stamp {
-	s := stamp{Size: info.Size(), Changed: info.ModTime().UnixNano()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.Inode, s.Changed = sys.Ino, sys.Ctim.Nano()
-	}
-	return s
-}
 
 // content is what is in a system's folder at one moment.
 type content struct {
-	packages map[string]stamp // by path below the folder
+	packages map[string]filestamp.Stamp // by path below the folder
 	// changed is when anything in it last changed, in Unix nanoseconds. Folders count too: without them, taking away the newest package
 	// would set the clock back, and apt keeps what it has when a Release is older than that.
 	changed int64
@@ -33,7 +20,7 @@ type content struct {
 
 // look lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
 func look(files *os.Root, folder string) (content, error) {
-	w := walker{files, folder, content{packages: map[string]stamp{}}}
+	w := walker{files, folder, content{packages: map[string]filestamp.Stamp{}}}
 	info, err := files.Stat(folder)
 	if err == nil && info.IsDir() {
 		err = w.walk(files, folder, "")
@@ -67,7 +54,7 @@ func (w *walker) walk(parent *os.Root, name, at string) error {
 	if err != nil {
 		return err
 	}
-	w.found.changed = max(w.found.changed, stampOf(info).Changed)
+	w.found.changed = max(w.found.changed, filestamp.Of(info).Changed)
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return err
@@ -99,7 +86,7 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 			info = target // else it stays the link's own state: who opens it is told what is wrong
 		}
 	}
-	s := stampOf(info)
+	s := filestamp.Of(info)
 	w.found.changed = max(w.found.changed, s.Changed)
 	w.found.packages[rest] = s
 	return nil

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 )
 
 func sumOf(content []byte) string {
@@ -95,7 +97,7 @@ func (r *repository) store(rest string, rec record, publish func() (fs.FileInfo,
 	if err != nil {
 		return err
 	}
-	rec.Stamp = stampOf(info)
+	rec.Stamp = filestamp.Of(info)
 	r.records[rest] = rec
 	r.stale = true
 	return nil

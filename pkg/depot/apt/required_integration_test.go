@@ -1,6 +1,0 @@
-//go:build integration
-
-package apt_test
-
-// aptRequired: see needsApt.
-const aptRequired = true
