@@ -10,6 +10,8 @@ export BPA_STATE ?= /var/lib/bpa
 # One set of build flags for tests, tools and images: everything is compiled once.
 export CGO_ENABLED := 0
 export GOFLAGS += -trimpath -buildvcs=false
+# The real kubespray: a checkout that the caller names, or what `make kubespray` has brought. Empty: there is none.
+export KUBESPRAY ?= $(patsubst %/cluster.yml,%,$(wildcard $(BPA_STATE)/kubespray/cluster.yml))
 export KUBECONFIG := $(BPA_STATE)/kubeconfig
 export PATH := $(BPA_STATE)/bin:$(PATH)
 
@@ -22,11 +24,11 @@ debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_
 .PHONY: help
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "  State lives in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> makes demo run the real kubespray."
+	@echo "  State lives in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0>: the real kubespray, if not $(BPA_STATE)/kubespray (make kubespray)."
 
 ##@ Use
 
-.PHONY: up base deploy down clean status demo bundle bench
+.PHONY: up base deploy down clean status demo kubespray bundle bench
 up: base deploy ## Bring up the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
 base: tools
 	$(machine) up --project=false
@@ -41,6 +43,8 @@ status: ## What runs on the bootstrap machine
 	@$(machine) status
 demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
 	test/demo/demo.sh
+kubespray: ## Bring the real kubespray: its tag v2.31.0 by git, or ARCHIVE=<tar.gz by git archive>
+	hack/kubespray.sh $(ARCHIVE)
 bundle: up plugin ## One file with everything that the demo's cluster needs, from this machine's depot, and an empty depot that takes it
 	test/demo/bundle.sh
 bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
@@ -62,8 +66,8 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration e2e survival
-test: unit integration e2e survival ## Every test, on real parts: unit, integration (real API server), e2e (real clusters), survival
+.PHONY: test unit integration e2e e2e-kubespray kubespray-story survival
+test: unit integration e2e survival kubespray-story ## Every test, on real parts: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Tests without a cluster, in seconds
 	go test ./...
 	go test -C bootstrap ./...
@@ -89,8 +93,12 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
 e2e: up plugin ## User stories with failures, on lab machines
 	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
-	[ -z "$${KUBESPRAY:-}" ] || go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
-
+e2e-kubespray: up plugin ## The user story on the real kubespray (make kubespray brings it)
+	@[ -n "$(KUBESPRAY)" ] || { echo 'There is no kubespray on this machine: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
+	go test ./test/e2e -tags e2e,kubespray -run TestKubespray -count=1 -v -timeout 20m
+kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
+	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the story on the real kubespray, and the comparison with its tables: this machine has no kubespray. To run them: make kubespray e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
 	$(machine) build
 	bootstrap/e2e/run
@@ -105,11 +113,11 @@ verify: ## Fail if generated code, formatting or modules are stale
 	hack/verify-codegen.sh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run make fmt'; exit 1; }
 	go mod tidy -diff
-	go vet -tags e2e,integration,bench ./...
+	go vet -tags e2e,integration,bench,kubespray ./...
 fmt: ## Format
 	gofmt -w $$(git ls-files '*.go')
 lint: ## go vet and staticcheck
-	go vet -tags e2e,integration,bench ./... && go vet -C bootstrap -tags e2e ./...
-	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench ./...
+	go vet -tags e2e,integration,bench,kubespray ./... && go vet -C bootstrap -tags e2e ./...
+	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray ./...
 vuln: ## govulncheck over the product
 	go tool -modfile=hack/tools/go.mod govulncheck ./...

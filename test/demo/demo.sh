@@ -11,6 +11,14 @@ trap 'rm -rf "$scratch"' EXIT
 step() { printf '\n\033[1m[%02d:%02d] %s\033[0m\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
+release=
+if [ -n "${KUBESPRAY:-}" ]; then
+  release=v2.31.0
+  echo "This demo runs the real kubespray v2.31.0 (about four minutes; \`make demo KUBESPRAY=\` runs the lab's stand-in playbooks)."
+else
+  echo "This demo runs the lab's stand-in playbooks: this machine has no kubespray (make kubespray brings it)."
+fi
+
 step "Lab: three machines that fit, one that is too small, one that is out of order"
 kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null | # an earlier demo's, so that its hosts are free
   xargs -r kubectl delete --namespace "$namespace" --timeout=180s
@@ -21,7 +29,7 @@ run kubectl get baremetalhosts --namespace "$namespace" --request-timeout=10s
 step "One resource: master-1 pinned by its MAC address, two workers by CPU and memory"
 mac=$(kubectl get baremetalhost host-1 --namespace "$namespace" --output 'jsonpath={.status.hardware.nics[0].mac}' --request-timeout=10s)
 {
-  sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/" test/demo/provisioning.yaml
+  sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/; ${release:+s/^  kubespray:/&\n    release: $release/}" test/demo/provisioning.yaml
   lab vars | sed 's/^/      /'
 } >"$scratch/provisioning.yaml"
 sed '/vars:/q' "$scratch/provisioning.yaml"

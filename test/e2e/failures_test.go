@@ -16,7 +16,7 @@ import (
 )
 
 func oneMaster(s *site.Site, name string, more ...site.Option) *v1alpha1.Provisioning {
-	return s.Provisioning(name, append([]site.Option{site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})}, more...)...)
+	return s.Provisioning(name, site.LabPlaybooks, append([]site.Option{site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})}, more...)...)
 }
 
 // pauseBeforeKubeadm makes the lab's playbook wait in the middle until the file /run/lab-continue is on the machine.

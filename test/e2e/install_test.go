@@ -30,7 +30,7 @@ func TestInstall(t *testing.T) {
 		closeOff(t, s, host)
 		giveOwnSource(s, host)
 	}
-	p := s.Apply(s.Provisioning("edge-1", pauseBeforeKubeadm, runs(osimage.NodeSystem), wants("jq"), depotDecides,
+	p := s.Apply(s.Provisioning("edge-1", site.LabPlaybooks, pauseBeforeKubeadm, runs(osimage.NodeSystem), wants("jq"), depotDecides,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))

@@ -15,7 +15,7 @@ import (
 // starts the installation by itself.
 func TestNoHostFits(t *testing.T) {
 	s := site.New(t, "e2e-waiting", 0, 2)
-	s.Apply(s.Provisioning("edge-2", site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
+	s.Apply(s.Provisioning("edge-2", site.LabPlaybooks, site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
 
 	waiting := site.Await(s, &v1alpha1.ProvisioningList{}, "the explanation", time.Minute, site.NotReady("HostsNotAvailable"))
 	message := waiting.Status.GetCondition(v1alpha1.ConditionHostsClaimed).GetMessage()

@@ -9,15 +9,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/test/lab/artifacts"
 )
 
 // Option shapes a Provisioning.
 type Option func(*v1alpha1.Provisioning)
 
+// Playbooks are those that a story runs on: a value of spec.kubespray.release.
+type Playbooks string
+
+const (
+	// LabPlaybooks are this repository's compact ones, test/playbooks: fast, and failing on demand.
+	LabPlaybooks Playbooks = ""
+	// Kubespray is the real one. It is there if the machine was brought up with KUBESPRAY.
+	Kubespray Playbooks = artifacts.KubesprayRelease
+)
+
 // Provisioning makes one for this site with the variables that lab machines need.
-func (s *Site) Provisioning(name string, options ...Option) *v1alpha1.Provisioning {
+func (s *Site) Provisioning(name string, on Playbooks, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	p.Spec.Kubespray.Release = string(on)
 	p.Spec.Kubernetes.NetworkPlugin = "custom_cni" // the lab's own pod network
 	for key, value := range Vars(s.T) {
 		Var(key, value)(p)

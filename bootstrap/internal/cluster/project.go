@@ -52,18 +52,27 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	resolved, err := c.resolve(ctx, koRun{
-		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"},
-		base: map[string]string{kubesprayTask: AnsibleImage, seedTask: AnsibleImage},
-	})
+	resolved, err := c.resolveProject(ctx, root, source, AnsibleImage)
 	if err != nil {
 		return false, err
 	}
+	release, err := c.kubesprayTasks(ctx, root)
+	if err != nil {
+		return false, err
+	}
+	resolved = append(resolved, release...)
 	changed := !c.applied("project", resolved)
 	if err := c.applyAgain(ctx, "project", resolved); err != nil { // always: whoever develops it may have deleted some of it
 		return false, err
 	}
 	return changed, c.AwaitRollout(ctx, projectNamespace)
+}
+
+// resolveProject builds the project's images that the manifests name. base is the image with ansible-playbook and playbooks.
+func (c Cluster) resolveProject(ctx context.Context, root string, source []byte, base string) ([]byte, error) {
+	return c.resolve(ctx, koRun{
+		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"}, base: map[string]string{kubesprayTask: base, seedTask: base},
+	})
 }
 
 // projectManifests joins config/, with the machine's own depot in place of one in a pod.

@@ -61,6 +61,8 @@ const (
 const (
 	ParamProvisioning       = "provisioning"        // name of the Provisioning; its namespace is the run's
 	ParamPlaybook           = "playbook"            // such as cluster.yml
+	ParamSeedRegistryTask   = "seed-registry-task"  // name of the Task that checks the depot
+	ParamKubesprayTask      = "kubespray-task"      // name of the Task that runs the playbook
 	ParamChecksums          = "checksums"           // of the task render-inventory: what ResultChecksums has
 	ParamOSImage            = "os-image-sha256"     // of the task select-hosts: what ResultOSImage has
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data

@@ -31,9 +31,9 @@ const (
 	imagePython = "python3.11" // Debian 12's, in the image and on this machine
 )
 
-// makeAnsibleImage makes what kubespray's own image is: ansible-playbook on the path, playbooks in /kubespray. The last,
-// small layer alone changes with the playbooks.
-func (s *Site) makeAnsibleImage(ctx context.Context) error {
+// makeAnsibleImages makes what kubespray's own image is: ansible-playbook on the path, playbooks in /kubespray. One image has this
+// repository's compact playbooks, the other one the given checkout of kubespray. Only the last, small layer differs.
+func (s *Site) makeAnsibleImages(ctx context.Context) error {
 	system, err := s.systemLayer(ctx, osimage.Ansible)
 	if err != nil {
 		return err
@@ -42,15 +42,25 @@ func (s *Site) makeAnsibleImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	playbooks, err := s.playbooksLayer()
-	if err != nil {
-		return err
+	roots := map[string]string{"latest": s.source("test", "playbooks")}
+	if s.Kubespray != "" {
+		roots["kubespray-"+KubesprayRelease] = s.Kubespray
 	}
-	return s.push(ctx, image{"base/ansible:latest", []string{system, venv, playbooks}, v1.Config{
-		User:       "65532:65532",
-		WorkingDir: "/kubespray",
-		Env:        []string{"PATH=" + ansibleHome + "/bin:" + strings.TrimPrefix(searchPath, "PATH="), "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"},
-	}})
+	for tag, root := range roots {
+		playbooks, err := s.playbooksLayer("playbooks-"+tag, root)
+		if err != nil {
+			return err
+		}
+		err = s.push(ctx, image{"base/ansible:" + tag, []string{system, venv, playbooks}, v1.Config{
+			User:       "65532:65532",
+			WorkingDir: "/kubespray",
+			Env:        []string{"PATH=" + ansibleHome + "/bin:" + strings.TrimPrefix(searchPath, "PATH="), "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"},
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Venv is the virtual environment on this machine; its bin/ansible-playbook works here too.
@@ -153,13 +163,8 @@ func (s *Site) moveScript(e *pack.Entry) error {
 	return nil
 }
 
-// playbooksLayer is /kubespray: the given checkout of kubespray, or this repository's compact playbooks; and in both
-// cases the manifest of the lab's pod network, which variables name.
-func (s *Site) playbooksLayer() (string, error) {
-	root := s.source("test", "playbooks")
-	if s.Kubespray != "" {
-		root = s.Kubespray
-	}
+// playbooksLayer is /kubespray: the playbooks in root, and the manifest of the lab's pod network, which variables name.
+func (s *Site) playbooksLayer(name, root string) (string, error) {
 	content, err := stamp.Content(root, s.source("test", "lab", "network.yml"))
 	if err != nil {
 		return "", err
@@ -173,5 +178,5 @@ func (s *Site) playbooksLayer() (string, error) {
 	entries = append(entries,
 		pack.Entry{Name: "kubespray/lab", Dir: true},
 		pack.Entry{Name: "kubespray/lab/network.yml", Source: s.source("test", "lab", "network.yml"), Mode: 0o644})
-	return s.packedLayer("playbooks", stamp.Key(root, content), entries...)
+	return s.packedLayer(name, stamp.Key(root, content), entries...)
 }

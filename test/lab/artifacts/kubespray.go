@@ -2,7 +2,11 @@ package artifacts
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
@@ -14,6 +18,30 @@ const (
 	crictlVersion  = "1.34.0"
 	nerdctlVersion = "2.0.3"
 )
+
+// KubesprayRelease is the release of kubespray that the lab's Ansible, variables and downloads belong to.
+const KubesprayRelease = "v2.31.0"
+
+var galaxyVersion = regexp.MustCompile(`(?m)^version: *"?([0-9.]+)"?$`)
+
+// checkKubespray refuses a folder that is not a checkout of KubesprayRelease: another release wants another Ansible and other downloads.
+func (s *Site) checkKubespray() error {
+	if s.Kubespray == "" {
+		return nil
+	}
+	const advice = "unset KUBESPRAY and run `make kubespray`, or name a checkout of " + KubesprayRelease
+	text, err := os.ReadFile(filepath.Join(s.Kubespray, "galaxy.yml"))
+	if err == nil {
+		_, err = os.Stat(filepath.Join(s.Kubespray, "cluster.yml"))
+	}
+	if err != nil {
+		return fmt.Errorf("KUBESPRAY=%s is not a checkout of kubespray: %w; %s", s.Kubespray, err, advice)
+	}
+	if m := galaxyVersion.FindSubmatch(text); m == nil || "v"+string(m[1]) != KubesprayRelease {
+		return errors.New("KUBESPRAY=" + s.Kubespray + " holds another release than " + KubesprayRelease + " (see its galaxy.yml); " + advice)
+	}
+	return nil
+}
 
 // kubesprayFiles are the further downloads that the real kubespray makes.
 func (s *Site) kubesprayFiles(ctx context.Context) ([]file, error) {

@@ -19,7 +19,7 @@ func Make(ctx context.Context, s *Site) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImage, s.makeClusterImages, s.makeFiles, s.makeDebs} {
+	for _, part := range []func(context.Context) error{s.makeNodeImage, s.makeAnsibleImages, s.makeClusterImages, s.makeFiles, s.makeDebs} {
 		g.Go(func() error { return part(ctx) })
 	}
 	if err := g.Wait(); err != nil {
@@ -42,5 +42,5 @@ func (s *Site) check() error {
 	if _, err := os.Stat(s.source("test", "playbooks")); err != nil {
 		return fmt.Errorf("%s is not this repository: call me there or with --source", s.Source)
 	}
-	return nil
+	return s.checkKubespray()
 }

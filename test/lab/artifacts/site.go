@@ -28,7 +28,7 @@ type Site struct {
 	Source    string // this repository
 	Registry  string // host:port of the depot, as images are named
 	PushTo    string // host:port of the depot's door for this machine; "" means Registry
-	Kubespray string // a checkout of kubespray v2.31.0, or "" for this repository's own playbooks
+	Kubespray string // a checkout of KubesprayRelease that gets an image of its own beside the compact playbooks', or ""
 	Log       io.Writer
 
 	mu   sync.Mutex

@@ -58,6 +58,11 @@ type KubespraySpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Vars map[string]apiextensionsv1.JSON `json:"vars,omitempty"`
+	// Release picks one of several kubespray releases that the site has installed side by side, such as v2.31.0: the run then uses the
+	// Tasks kubespray-v2.31.0 and seed-registry-v2.31.0 of namespace bpa-system. Empty means the Tasks kubespray and seed-registry.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
+	Release string `json:"release,omitempty"`
 }
 
 // SSHSpec says how the hosts are reached.

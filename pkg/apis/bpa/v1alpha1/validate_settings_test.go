@@ -49,6 +49,7 @@ func TestNetworkRules(t *testing.T) {
 
 func TestSettingRules(t *testing.T) {
 	const depotAdvice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	const releaseAdvice = "write what follows kubespray- in the name of its Task (kubectl get tasks -n bpa-system), such as v2.31.0"
 	const systemAdvice = "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04"
 	const userAdvice = "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore"
 	const secretAdvice = "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace"
@@ -84,6 +85,9 @@ func TestSettingRules(t *testing.T) {
 		{"plugin's name", one + "KUDPlugins: [multus, 'a b']",
 			`"a b" is no name of a plugin: spec.KUDPlugins[1]` + "\nuse lower case letters, digits and dashes, and begin with a letter"},
 		{"plugin twice", one + "KUDPlugins: [multus, multus]", `"multus" is named twice: spec.KUDPlugins[1]` + "\nname each plugin once"},
+		{"release with a path", one + "kubespray: {release: ../v2.31.0}", `"../v2.31.0" is not a release name: spec.kubespray.release` + "\n" + releaseAdvice},
+		{"release that is too long", one + "kubespray: {release: v2.31.0-aaaaaaaaaabbbbbbbbbbccccccccccdddd}",
+			`"v2.31.0-aaaaaaaaaabbbbbbbbbbccccccccccdddd" is not a release name: spec.kubespray.release` + "\n" + releaseAdvice},
 		{"variable with a space", one + "kubespray: {vars: {'a b': 1}}",
 			`"a b" is no name of a variable: spec.kubespray.vars` + "\nuse letters, digits and underscores, and begin with a letter or underscore"},
 		{"variable of the connection", one + "kubespray: {vars: {ansible_ssh_common_args: -oProxyCommand=x}}",

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"knative.dev/pkg/apis"
 )
 
@@ -38,8 +39,15 @@ var ownVariables = map[string]string{
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_become_password", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
+// maxRelease keeps the name of the Task, and of what is named after it, within 63 characters.
+const maxRelease = 40
+
 // validate checks the names of the variables. Their values go through: they are the person's own.
 func (k *KubespraySpec) validate() (errs *apis.FieldError) {
+	if k.Release != "" && (len(k.Release) > maxRelease || len(validation.IsDNS1123Subdomain(k.Release)) > 0) {
+		errs = errs.Also(problem("release", "write what follows kubespray- in the name of its Task (kubectl get tasks -n bpa-system), such as v2.31.0",
+			"%q is not a release name", k.Release))
+	}
 	for _, name := range sortedKeys(k.Vars) {
 		if !variablePattern.MatchString(name) {
 			errs = errs.Also(problem("vars", "use letters, digits and underscores, and begin with a letter or underscore", "%q is no name of a variable", name))

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"github.com/tektoncd/pipeline/pkg/substitution"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -54,6 +56,8 @@ func TestPipelineAndRun(t *testing.T) {
 		}
 	}
 	checkParams(t, "run", pipeline.Spec.Params, run.Spec.Params)
+	release := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.31.0" })
+	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(release, Run{Number: 1, Attempt: 1}).Spec.Params)
 	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
 
@@ -92,5 +96,51 @@ func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekt
 		if d.Default == nil && !slices.ContainsFunc(given, func(g tekton.Param) bool { return d.Name == g.Name }) {
 			t.Errorf("%s: param %s is declared and neither given nor has it a default", of, d.Name)
 		}
+	}
+}
+
+// TestPipelineTakesTheTasksOfARelease: the params of a run that picks a kubespray release name the Tasks that the Pipeline asks the
+// resolver for, and a run without a release gets the default ones.
+func TestPipelineTakesTheTasksOfARelease(t *testing.T) {
+	pipeline := &tekton.Pipeline{}
+	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)
+	for release, want := range map[string][2]string{"": {"seed-registry", "kubespray"}, "v2.31.0": {"seed-registry-v2.31.0", "kubespray-v2.31.0"}} {
+		values := map[string]string{}
+		for _, p := range pipeline.Spec.Params {
+			if p.Default != nil {
+				values["params."+p.Name] = p.Default.StringVal
+			}
+		}
+		p := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = release })
+		for _, p := range MakePipelineRun(p, Run{Number: 1, Attempt: 1}).Spec.Params {
+			values["params."+p.Name] = p.Value.StringVal
+		}
+		got := map[string]string{}
+		for _, task := range pipeline.Spec.Tasks {
+			for _, p := range task.TaskRef.Params {
+				if p.Name == "name" {
+					got[task.Name] = substitution.ApplyReplacements(p.Value.StringVal, values)
+				}
+			}
+		}
+		if got[contract.TaskSeedRegistry] != want[0] || got[contract.TaskKubespray] != want[1] {
+			t.Errorf("release %q: the Pipeline resolves %v, want %v", release, got, want)
+		}
+	}
+}
+
+// TestReleaseStartsTheNextAttempt: another release changes what goes into a run, and no release leaves the digest as it was before the
+// field existed.
+func TestReleaseStartsTheNextAttempt(t *testing.T) {
+	inputs := func(release string) string {
+		p := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = release })
+		digest, err := Inputs(p, contract.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
+	}
+	if inputs("") == inputs("v2.31.0") {
+		t.Error("a run of another release has the same inputs")
 	}
 }

@@ -72,17 +72,28 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 					param("namespace", Namespace),
 				},
 			}},
-			Params: tekton.Params{
-				param(contract.ParamProvisioning, p.Name),
-				param(contract.ParamPlaybook, playbookInstall),
-				param(contract.ParamCertificateRequest, run.CSR),
-			},
+			Params:          makeParams(p, run),
 			Workspaces:      makeWorkspaces(p),
 			Timeouts:        makeTimeouts(installTimeout(p)),
 			TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: makePodTemplate()},
 			TaskRunSpecs:    makeTaskRunSpecs(p),
 		},
 	}
+}
+
+// makeParams names the Tasks only if the spec picks a kubespray release: a site's own Pipeline need not know those params.
+func makeParams(p *v1alpha1.Provisioning, run Run) tekton.Params {
+	params := tekton.Params{
+		param(contract.ParamProvisioning, p.Name),
+		param(contract.ParamPlaybook, playbookInstall),
+		param(contract.ParamCertificateRequest, run.CSR),
+	}
+	if release := p.Spec.Kubespray.Release; release != "" {
+		params = append(params,
+			param(contract.ParamSeedRegistryTask, contract.TaskSeedRegistry+"-"+release),
+			param(contract.ParamKubesprayTask, contract.TaskKubespray+"-"+release))
+	}
+	return params
 }
 
 func param(name, value string) tekton.Param {

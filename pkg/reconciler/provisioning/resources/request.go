@@ -103,7 +103,8 @@ func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 		Request   contract.Request
 		SSHSecret string
 		Timeout   time.Duration
-	}{r, p.Spec.SSH.SecretName, installTimeout(p)})
+		Release   string `json:",omitempty"`
+	}{r, p.Spec.SSH.SecretName, installTimeout(p), p.Spec.Kubespray.Release})
 }
 
 // digest is that of the JSON text, in which Go sorts the keys of maps.

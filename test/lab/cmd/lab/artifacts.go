@@ -17,7 +17,7 @@ func siteFlags(c *cobra.Command) *artifacts.Site {
 	f.StringVar(&s.Source, "source", ".", "this repository")
 	f.StringVar(&s.Registry, "depot", "10.60.0.1:5000", "host:port of the depot, as images are named")
 	f.StringVar(&s.PushTo, "push-to", "127.0.0.1:5000", "host:port of the depot's door for this machine, which asks for the token in its folder")
-	f.StringVar(&s.Kubespray, "kubespray", os.Getenv("KUBESPRAY"), "a checkout of kubespray v2.31.0 to use instead of test/playbooks ($KUBESPRAY)")
+	f.StringVar(&s.Kubespray, "kubespray", os.Getenv("KUBESPRAY"), "a checkout of kubespray "+artifacts.KubesprayRelease+", which gets an image beside that of test/playbooks ($KUBESPRAY)")
 	return s
 }
 

@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// The real kubespray. Where the lab had a checkout, its image is in the depot beside AnsibleImage; Provisionings choose it by
+// spec.kubespray.release.
+const (
+	KubesprayRelease = "v2.31.0"
+	KubesprayImage   = layout.Depot + "/base/ansible:kubespray-" + KubesprayRelease
+)
+
+// playbookTasks are the Tasks whose images hold playbooks.
+var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml"}
+
+// kubesprayTasks gives the Tasks of KubesprayRelease with their images built; none if the depot has no image of it.
+func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error) {
+	if !images.Exists(ctx, KubesprayImage) {
+		return nil, nil
+	}
+	source, err := releaseTasks(os.DirFS(filepath.Join(root, projectConfig)), KubesprayRelease)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := c.resolveProject(ctx, root, source, KubesprayImage)
+	return append([]byte("\n---\n"), resolved...), err
+}
+
+// releaseTasks gives the Tasks that hold playbooks the names that a Provisioning with this release asks for.
+func releaseTasks(config fs.FS, release string) ([]byte, error) {
+	var joined bytes.Buffer
+	for _, name := range playbookTasks {
+		text, err := fs.ReadFile(config, name)
+		if err != nil {
+			return nil, err
+		}
+		var task map[string]any
+		if err := yaml.Unmarshal(text, &task); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		metadata, _ := task["metadata"].(map[string]any)
+		was, _ := metadata["name"].(string)
+		if was == "" {
+			return nil, fmt.Errorf("%s/%s holds no object with a name", projectConfig, name)
+		}
+		metadata["name"] = was + "-" + release
+		renamed, err := yaml.Marshal(task)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&joined, "---\n%s\n", renamed)
+	}
+	return joined.Bytes(), nil
+}
