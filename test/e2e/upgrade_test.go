@@ -1,0 +1,134 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+// TestUpgradeOfBPA: controller, webhook and every Task get images of another digest while a playbook runs. The run goes on, none of its tasks
+// is done twice, and the new controller finishes what the old one began.
+func TestUpgradeOfBPA(t *testing.T) {
+	s := site.New(t, "e2e-upgrade", 1, 0)
+	s.Apply(oneMaster(s, "edge-13", pauseBeforeKubeadm))
+	site.Await(s, &v1alpha1.ProvisioningList{}, "the playbook to wait", installLimit, paused)
+	before, held := onlyRun(t, s), s.Holders()
+
+	deployAnotherBuild(t, s)
+	s.On("host-1", "touch /run/lab-continue")
+	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-13 to be Ready", installLimit, site.Ready)
+
+	if after := onlyRun(t, s); after.UID != before.UID {
+		t.Errorf("the old build's run was %s, now it is %s: work was done twice", before.Name, after.Name)
+	}
+	if now := s.Holders(); len(now) != 1 || now["host-1"] != held["host-1"] {
+		t.Errorf("hosts held before %v, after %v", held, now)
+	}
+	tasks := &tekton.TaskRunList{}
+	if err := s.List(context.Background(), tasks, client.InNamespace(s.Namespace), client.MatchingLabels{contract.LabelCluster: "edge-13"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks.Items {
+		if !task.IsSuccessful() || len(task.Status.RetriesStatus) > 0 {
+			t.Errorf("task %s: %+v, %d retries; want each done once", task.Name, task.Status.Conditions, len(task.Status.RetriesStatus))
+		}
+	}
+	if len(tasks.Items) != 5 {
+		t.Errorf("%d tasks ran, want five", len(tasks.Items))
+	}
+	checkCluster(t, s, ready, 1)
+}
+
+// projectImage is an image of this project as the machine's manifests name it.
+var projectImage = regexp.MustCompile(`10\.60\.0\.1:5000/(bpa/[a-z-]+)@(sha256:[0-9a-f]{64})`)
+
+// deployAnotherBuild gives everything in bpa-system images with another digest, and waits until nothing of the old ones runs there.
+// The machine's own deployment is put back when the test ends.
+func deployAnotherBuild(t *testing.T, s *site.Site) {
+	t.Helper()
+	get := []string{"--namespace", "bpa-system", "get", "deployments,tasks.tekton.dev", "-o", "yaml", "--show-managed-fields=false"}
+	old := s.Kubectl(get...)
+	if !projectImage.MatchString(old) {
+		t.Fatalf("no image of the project in bpa-system:\n%s", old)
+	}
+	back := map[string]string{}
+	fresh := projectImage.ReplaceAllStringFunc(old, func(ref string) string {
+		again := rebuilt(t, ref)
+		back[again] = ref
+		return again
+	})
+	replace := func(text string) {
+		if out, err := s.TryKubectl(withoutVersions(text), "--namespace", "bpa-system", "replace", "-f", "-"); err != nil {
+			t.Fatalf("replace what is in bpa-system: %v\n%s", err, out)
+		}
+		for _, deployment := range []string{"bpa-webhook", "bpa-controller"} {
+			s.Kubectl("--namespace", "bpa-system", "rollout", "status", "deployment/"+deployment, "--timeout=90s")
+		}
+	}
+	t.Cleanup(func() {
+		text := s.Kubectl(get...)
+		for again, ref := range back {
+			text = strings.ReplaceAll(text, again, ref)
+		}
+		replace(text)
+	})
+	replace(fresh)
+}
+
+// withoutVersions lets objects be replaced that have changed since they were read, as Deployments do all the time.
+func withoutVersions(text string) string {
+	return regexp.MustCompile(`(?m)^    resourceVersion: .*\n`).ReplaceAllString(text, "")
+}
+
+// rebuilt is the same image with one label more: what another build of the same source would be to everybody who looks at digests.
+func rebuilt(t *testing.T, ref string) string {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(site.State(), "depot", "local-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := remote.WithAuth(&authn.Basic{Username: "e2e", Password: strings.TrimSpace(string(token))})
+	m := projectImage.FindStringSubmatch(ref)
+	repository, err := name.NewRepository("127.0.0.1:5000/"+m[1], name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(repository.Digest(m[2]), login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.Config.Labels = map[string]string{"test": "another build"}
+	image, err = mutate.ConfigFile(image, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(repository.Digest(digest.String()), image, login); err != nil {
+		t.Fatal(err)
+	}
+	return "10.60.0.1:5000/" + m[1] + "@" + digest.String()
+}
