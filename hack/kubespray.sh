@@ -17,7 +17,8 @@ mkdir -p "$new"
 trap 'rm -rf "$new"' EXIT
 if [ $# -gt 0 ]; then
 	[ -f "$1" ] || { echo "kubespray: there is no archive $1: name one that \`git archive\` made of $release, or call this without" >&2; exit 1; }
-	got=$(gzip -dc "$1" | git get-tar-commit-id) || { echo "kubespray: $1 does not say which commit it holds: make it with git archive" >&2; exit 1; }
+	# git reads the head of the archive and goes, so gzip ends by a signal.
+	got=$(set +o pipefail; gzip -dc "$1" 2>/dev/null | git get-tar-commit-id) || { echo "kubespray: $1 does not say which commit it holds: make it with git archive" >&2; exit 1; }
 	tar -xzf "$1" -C "$new"
 else
 	git -c advice.detachedHead=false clone --quiet --depth 1 --branch "$release" "$repository" "$new" || {
