@@ -147,3 +147,20 @@ func TestAPushThatWasLeftGivesWay(t *testing.T) {
 		}
 	}
 }
+
+// A push in many pieces must not slow down with each piece, nor fill the disk's folder.
+func TestPushInPiecesKeepsFewHashStates(t *testing.T) {
+	dir := t.TempDir()
+	url := serve(t, dir).URL
+	at, content := beginPush(t, url), ""
+	for range 20 {
+		content += "piece"
+		at = url + call(t, "PATCH", at, strings.NewReader("piece"), "Content-Type", "application/octet-stream").want(t, 202).header.Get("Location")
+	}
+	states, err := filepath.Glob(filepath.Join(dir, "registry/docker/registry/v2/repositories/app/_uploads/*/hashstates/sha256/*"))
+	if err != nil || len(states) > 2 {
+		t.Errorf("%d hash states after 20 pieces, %v; want at most 2", len(states), err)
+	}
+	call(t, "PUT", at+"&digest=sha256:"+sha(content), nil).want(t, 201)
+	ask(t, "GET", url+"/v2/app/blobs/sha256:"+sha(content)).want(t, 200, content)
+}

@@ -81,7 +81,7 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 	config := &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Storage: configuration.Storage{
-			sharedDriver: {"driver": s.Driver},
+			sharedDriver: {"driver": store.FewStates(s.Driver)},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
 			// It counts from an upload's beginning, and /v1's uploads, which expire by

@@ -3,14 +3,10 @@ package store
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"path"
-	"strconv"
 
 	"github.com/distribution/distribution/v3"
 	"github.com/opencontainers/go-digest"
@@ -18,8 +14,7 @@ import (
 )
 
 // An upload grows in a repository's staging area until its digest is known.
-// The registry's BlobWriter hashes bytes as they come in and keeps the state
-// of the hash with the offset that it belongs to, so nothing is read again.
+// Bytes are hashed as they come in, so nothing is read again, see states.go.
 
 // readAhead is how much is read from a connection at once.
 const readAhead = 256 << 10
@@ -65,92 +60,27 @@ func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error
 // Append adds what r yields to an upload that has offset bytes, and returns
 // how many it has then, durably, also when r fails half-way.
 func (s *Store) Append(ctx context.Context, repository, id string, offset int64, r io.Reader) (int64, error) {
-	w, err := s.writer(ctx, repository, id)
+	w, err := s.Driver.Writer(ctx, uploadPath(repository, id, "data"), true)
 	if err != nil {
 		return offset, err
 	}
 	if w.Size() != offset {
 		return offset, errors.Join(fmt.Errorf("the upload has %d bytes, not %d", w.Size(), offset), w.Close())
 	}
-	if err := s.catchUp(ctx, repository, id, offset); err != nil {
+	h, err := s.hashAt(ctx, repository, id, offset)
+	if err != nil {
 		return offset, errors.Join(err, w.Close())
 	}
-	// One ReadFrom per writer: the S3 writer counts only whole parts, and a
-	// second one would think that bytes have gone.
-	n, err := w.ReadFrom(bufio.NewReaderSize(r, readAhead))
+	n, err := io.Copy(io.MultiWriter(w, h), bufio.NewReaderSize(r, readAhead))
 	if closeErr := w.Close(); closeErr != nil {
 		return offset, errors.Join(err, closeErr)
 	}
-	return offset + n, err
-}
-
-// errNoState means that a hash cannot go on where an upload stands.
-var errNoState = errors.New("the bytes of the upload cannot be read back for their checksum: delete it and begin again")
-
-// catchUp makes sure that the state of the hash at offset is kept. After a
-// crash there are bytes on disk that came later than the last state.
-func (s *Store) catchUp(ctx context.Context, repository, id string, offset int64) error {
-	h, have, err := s.hashState(ctx, repository, id, offset)
-	if err != nil || have == offset {
-		return err
-	}
-	if s.dir == "" {
-		return errNoState
-	}
-	data, err := s.Driver.Reader(ctx, uploadPath(repository, id, "data"), have)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyN(h, data, offset-have)
-	if err = errors.Join(err, data.Close()); err != nil {
-		return err
-	}
-	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil {
-		return err
-	}
-	return s.Driver.PutContent(ctx, statePath(repository, id, offset), state)
-}
-
-// hashState returns the state of the hash at the highest offset up to atMost.
-// States beyond it are of bytes that a full disk has lost: they are dropped, for
-// other bytes may come in their place.
-func (s *Store) hashState(ctx context.Context, repository, id string, atMost int64) (hash.Hash, int64, error) {
-	h := sha256.New()
-	paths, err := s.Driver.List(ctx, path.Dir(statePath(repository, id, 0)))
-	if err != nil && !IsAbsent(err) {
-		return nil, 0, err
-	}
-	var best int64
-	for _, p := range paths {
-		at, err := strconv.ParseInt(path.Base(p), 10, 64)
-		if err != nil {
-			continue // a file that is being written
-		}
-		if at > atMost {
-			if err := s.Driver.Delete(ctx, p); err != nil && !IsAbsent(err) {
-				return nil, 0, err
-			}
-			continue
-		}
-		best = max(best, at)
-	}
-	if best == 0 {
-		return h, 0, nil
-	}
-	state, err := s.Driver.GetContent(ctx, statePath(repository, id, best))
-	if err != nil {
-		return nil, 0, err
-	}
-	return h, best, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
+	return offset + n, errors.Join(err, s.keepState(ctx, repository, id, h, offset, offset+n))
 }
 
 // Digest is that of an upload's bytes so far.
 func (s *Store) Digest(ctx context.Context, repository, id string, offset int64) (digest.Digest, error) {
-	if err := s.catchUp(ctx, repository, id, offset); err != nil {
-		return "", err
-	}
-	h, _, err := s.hashState(ctx, repository, id, offset)
+	h, err := s.hashAt(ctx, repository, id, offset)
 	if err != nil {
 		return "", err
 	}
@@ -233,8 +163,4 @@ func UploadFolder(repository, id string) string {
 
 func uploadPath(repository, id, file string) string {
 	return path.Join(UploadFolder(repository, id), file)
-}
-
-func statePath(repository, id string, offset int64) string {
-	return uploadPath(repository, id, "hashstates/sha256/"+strconv.FormatInt(offset, 10))
 }

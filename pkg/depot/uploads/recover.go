@@ -166,7 +166,7 @@ func (s *Service) settle(ctx context.Context, p Pending, finish bool) error {
 		return s.Abort(ctx, p)
 	}
 	if offset < p.Record.ImageLength {
-		return nil
+		return s.store.Tidy(ctx, artifact.Staging, p.Writer, offset)
 	}
 	if !finish {
 		return errLater

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"errors"
+	"hash"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+)
+
+// The state of an upload's hash is kept in a file that is named after the
+// offset that it belongs to, where the registry keeps its own, so that neither
+// reads the bytes again. A state is written once its bytes are durable, and
+// then replaces the one before: a state ahead of the data would be of bytes
+// that others may take the place of.
+
+// errNoState means that a hash cannot go on where an upload stands.
+var errNoState = errors.New("the bytes of the upload cannot be read back for their checksum: delete it and begin again")
+
+// hashAt returns the hash of an upload's first offset bytes. Only after a
+// crash, or a disk that was full, is there no state of just that offset.
+func (s *Store) hashAt(ctx context.Context, repository, id string, offset int64) (hash.Hash, error) {
+	h, err := s.loadState(ctx, repository, id, offset)
+	if !IsAbsent(err) {
+		return h, err
+	}
+	best, err := s.tidy(ctx, repository, id, offset)
+	if err != nil {
+		return nil, err
+	}
+	if h, err = s.loadState(ctx, repository, id, best); err != nil {
+		return nil, err
+	}
+	if s.dir == "" {
+		return nil, errNoState
+	}
+	data, err := s.Driver.Reader(ctx, uploadPath(repository, id, "data"), best)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.CopyN(h, data, offset-best)
+	if err = errors.Join(err, data.Close()); err != nil {
+		return nil, err
+	}
+	return h, s.keepState(ctx, repository, id, h, best, offset)
+}
+
+func (s *Store) loadState(ctx context.Context, repository, id string, offset int64) (hash.Hash, error) {
+	h := sha256.New()
+	if offset == 0 {
+		return h, nil
+	}
+	state, err := s.Driver.GetContent(ctx, statePath(repository, id, offset))
+	if err != nil {
+		return nil, err
+	}
+	return h, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
+}
+
+// keepState keeps the hash of offset durable bytes, in place of the state before.
+func (s *Store) keepState(ctx context.Context, repository, id string, h hash.Hash, before, offset int64) error {
+	if before == offset {
+		return nil
+	}
+	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := s.Driver.PutContent(ctx, statePath(repository, id, offset), state); err != nil {
+		return err
+	}
+	return s.dropState(ctx, statePath(repository, id, before))
+}
+
+func (s *Store) dropState(ctx context.Context, at string) error {
+	if err := s.Driver.Delete(ctx, at); err != nil && !IsAbsent(err) {
+		return err
+	}
+	return nil
+}
+
+// Tidy removes what an earlier process has left of hash states: all but the
+// one of the highest offset up to that of the upload.
+func (s *Store) Tidy(ctx context.Context, repository, id string, offset int64) error {
+	_, err := s.tidy(ctx, repository, id, offset)
+	return err
+}
+
+func (s *Store) tidy(ctx context.Context, repository, id string, atMost int64) (best int64, err error) {
+	folder := path.Dir(statePath(repository, id, 0))
+	offsets, err := statesIn(ctx, s.Driver, folder)
+	if err != nil {
+		return 0, err
+	}
+	for _, at := range offsets {
+		if at <= atMost {
+			best = max(best, at)
+		}
+	}
+	for _, at := range offsets {
+		if at != best {
+			if err := s.dropState(ctx, statePath(repository, id, at)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return best, nil
+}
+
+// statesIn lists the offsets of the hash states in a folder.
+func statesIn(ctx context.Context, driver storagedriver.StorageDriver, folder string) ([]int64, error) {
+	paths, err := driver.List(ctx, folder)
+	if err != nil && !IsAbsent(err) {
+		return nil, err
+	}
+	var offsets []int64
+	for _, p := range paths {
+		if at, err := strconv.ParseInt(path.Base(p), 10, 64); err == nil { // else a file that is being written
+			offsets = append(offsets, at)
+		}
+	}
+	return offsets, nil
+}
+
+const stateFolder = "hashstates/sha256"
+
+func statePath(repository, id string, offset int64) string {
+	return uploadPath(repository, id, stateFolder+"/"+strconv.FormatInt(offset, 10))
+}
+
+// FewStates makes a driver for the registry, which keeps a hash state of each
+// piece that a client pushes and lists them all before each: only the newest
+// two stay. The registry writes a state before its bytes, so the one before is
+// still needed after a crash.
+func FewStates(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
+	return fewStates{driver}
+}
+
+type fewStates struct{ storagedriver.StorageDriver }
+
+func (f fewStates) PutContent(ctx context.Context, at string, content []byte) error {
+	if err := f.StorageDriver.PutContent(ctx, at, content); err != nil {
+		return err
+	}
+	folder := path.Dir(at)
+	if !strings.HasSuffix(folder, "/"+stateFolder) || !strings.Contains(folder, "/_uploads/") {
+		return nil
+	}
+	offsets, err := statesIn(ctx, f.StorageDriver, folder)
+	if err != nil {
+		return err
+	}
+	slices.Sort(offsets)
+	for _, old := range offsets[:max(0, len(offsets)-2)] {
+		if err := f.Delete(ctx, path.Join(folder, strconv.FormatInt(old, 10))); err != nil && !IsAbsent(err) {
+			return err
+		}
+	}
+	return nil
+}
