@@ -59,3 +59,15 @@ func TestFilesThatCannotBePut(t *testing.T) {
 		t.Error("a file was written outside of the depot")
 	}
 }
+
+// Two who send the same file do not wait for each other: the last to end has its name.
+func TestASecondWriterLetsAFileEnd(t *testing.T) {
+	file := serve(t, t.TempDir()).URL + "/files/a"
+	finish := sendSlowly(t, "PUT", file, 10, "first")
+	call(t, "PUT", file, strings.NewReader("second")).want(t, 201)
+	ask(t, "GET", file).want(t, 200, "second")
+	if got := finish(" file"); got != http.StatusCreated {
+		t.Errorf("the first = %d, want 201", got)
+	}
+	ask(t, "GET", file).want(t, 200, "first file")
+}

@@ -24,7 +24,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 	}
 	var rec artifact.Record
 	body := newBody(w, r)
-	err = a.locked(r.Context(), ref, body.interrupt, func() error {
+	err = a.locked(r.Context(), ref, uploads.Claim{Resume: true, Offset: offset, Interrupt: body.interrupt}, func() error {
 		rec, err = a.receive(r, ref, offset, body)
 		return err
 	})

@@ -56,6 +56,12 @@ func statusOf(err error) int {
 // retryAfter is when it is worth to ask again, in seconds.
 const retryAfter = "10"
 
+// worthRetrying says whether the same request may be answered in another way
+// later, without anybody having done anything about it.
+func worthRetrying(code int, err error) bool {
+	return code == http.StatusServiceUnavailable || errors.Is(err, uploads.ErrLocked) || errors.Is(err, uploads.ErrInterrupted)
+}
+
 // formError is a request that is not what it should be.
 type formError struct {
 	status int
@@ -82,7 +88,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusInternalServerError {
 		a.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
-	if code == http.StatusServiceUnavailable {
+	if worthRetrying(code, err) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	text := detail(code, err)
@@ -112,7 +118,7 @@ func (a *api) tusError(err error) error {
 		a.log.Error("upload failed", "error", err)
 	}
 	answer := handler.NewError("ERR_DEPOT", detail(code, err), code)
-	if code == http.StatusServiceUnavailable {
+	if worthRetrying(code, err) {
 		answer.HTTPResponse.Header["Retry-After"] = retryAfter
 	}
 	return answer

@@ -172,6 +172,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 	c.contents()
 	c.resumable()
 	c.statuses()
+	c.contended()
 	c.limits()
 	c.recovering()
 
@@ -324,6 +325,30 @@ func (c *contract) limits() {
 	c.do(201, "POST", kind, record("open-2", 2), inJSON...)
 	c.do(503, "POST", kind, record("open-3", 2), inJSON...)
 	c.do(503, "PUT", kind+"/open-3/content", "ab")
+}
+
+// contended is what others get while a request is at work.
+func (c *contract) contended() {
+	c.t.Helper()
+	tus := []string{"Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream"}
+	upload := c.tusCreate("contended", "", "4")
+	first := c.begin("PATCH", upload, "ab", 4, tus...)
+	c.stands(upload, "2")
+	c.busy("DELETE", upload, "", tus...)
+	c.busy("PUT", kind+"/contended", record("contended", 4), inJSON...)
+	c.busy("DELETE", kind+"/contended", "")
+	if got := first.end("cd"); got != http.StatusNoContent {
+		c.t.Errorf("the first request = %d", got)
+	}
+	// As long as its archive is imported, nobody is to learn that an upload is done.
+	unlock, err := c.uploads.Lock(c.t.Context(), artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "contended"}, uploads.Claim{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.busy("HEAD", upload, "")
+	unlock()
+	c.do(200, "HEAD", upload, "")
+	c.do(204, "DELETE", kind+"/contended", "")
 }
 
 // recovering is what there is between a restart and the end of the recovery.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
 // post opens an upload: by ICN's form, or by tus where the client speaks it.
@@ -28,7 +29,7 @@ func (a *api) post(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	err = a.locked(r.Context(), ref, patient, func() error {
+	err = a.locked(r.Context(), ref, uploads.Claim{}, func() error {
 		p, err := a.uploads.Create(r.Context(), rec)
 		rec = p.Record
 		return err
@@ -83,7 +84,7 @@ func (a *api) put(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 		err = fit(&rec, ref)
 	}
 	if err == nil {
-		err = a.locked(r.Context(), ref, patient, func() error {
+		err = a.locked(r.Context(), ref, uploads.Claim{}, func() error {
 			rec, err = a.uploads.Update(r.Context(), rec)
 			return err
 		})
@@ -97,7 +98,7 @@ func (a *api) put(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 }
 
 func (a *api) delete(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
-	err := a.locked(r.Context(), ref, patient, func() error { return a.uploads.Delete(r.Context(), ref) })
+	err := a.locked(r.Context(), ref, uploads.Claim{}, func() error { return a.uploads.Delete(r.Context(), ref) })
 	if err != nil {
 		a.fail(w, r, err)
 		return

@@ -18,8 +18,8 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
-// lockWait is how long a request waits for another one on the same artifact,
-// after asking it to stop.
+// lockWait is how long a request waits for another one on the same artifact
+// that is short work, or that it ends because it resumes its transfer.
 const lockWait = 20 * time.Second
 
 // api answers for /v1.
@@ -90,18 +90,14 @@ func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, artifact.Ref
 	}
 }
 
-// locked runs do while no other request works on the artifact. Somebody who
-// wants to work on it in turn has interrupt called.
-func (a *api) locked(ctx context.Context, ref artifact.Ref, interrupt func(), do func() error) error {
+// locked runs do while no other request works on the artifact.
+func (a *api) locked(ctx context.Context, ref artifact.Ref, claim uploads.Claim, do func() error) error {
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	unlock, err := a.uploads.Lock(wait, ref, interrupt)
+	unlock, err := a.uploads.Lock(wait, ref, claim)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	return do()
 }
-
-// patient is for short work, which lets nobody interrupt it.
-func patient() {}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,8 +82,8 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref
 		a.fail(w, r, err)
 		return
 	}
-	// The handler's lock breaks off the request that sends, as tus clients want
-	// after a lost connection; who does not know the upload's id may not do that.
+	// A PATCH at the offset of a transfer ends that, as tus clients want after a
+	// lost connection; who does not know the upload's id may not do that.
 	if r.Method != http.MethodOptions {
 		known, err := a.uploads.Knows(r.Context(), ref, r.PathValue("id"))
 		if err != nil {
@@ -98,13 +99,31 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref
 	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))
 }
 
+// tusMethod is the request's, or the one that a client without PATCH means.
+func tusMethod(r *http.Request) string {
+	if meant := r.Header.Get("X-HTTP-Method-Override"); r.Method == http.MethodPost && meant != "" {
+		return meant
+	}
+	return r.Method
+}
+
+// tusRequest is what the store has to know: a PATCH goes on with what is there.
+func tusRequest(r *http.Request, rec artifact.Record) uploads.TusRequest {
+	request := uploads.TusRequest{Record: rec, ReadOnly: tusMethod(r) == http.MethodHead}
+	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
+	if err == nil && tusMethod(r) == http.MethodPatch {
+		request.Claim = uploads.Claim{Resume: true, Offset: offset}
+	}
+	return request
+}
+
 // tusDiscover answers what the depot can do.
 func (a *api) tusDiscover(w http.ResponseWriter, r *http.Request) {
 	a.serveTus(w, r, artifact.Record{}, "")
 }
 
 func (a *api) serveTus(w http.ResponseWriter, r *http.Request, rec artifact.Record, id string) {
-	inner := r.WithContext(uploads.WithRecord(r.Context(), rec))
+	inner := r.WithContext(uploads.WithTusRequest(r.Context(), tusRequest(r, rec)))
 	inner.URL = &url.URL{Path: "/" + id}
 	a.tus.ServeHTTP(&relocated{ResponseWriter: w, uploads: rec.Ref().Path() + "/uploads/"}, inner)
 }

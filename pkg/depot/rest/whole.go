@@ -24,7 +24,7 @@ func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Re
 		return
 	}
 	body, code := newBody(w, r), http.StatusCreated
-	err = a.locked(r.Context(), ref, body.interrupt, func() error {
+	err = a.locked(r.Context(), ref, uploads.Claim{}, func() error {
 		next, err := a.store(r.Context(), rec, body)
 		if errors.Is(err, uploads.ErrExists) {
 			code = http.StatusOK

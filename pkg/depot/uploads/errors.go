@@ -10,9 +10,10 @@ var (
 	ErrNotFound = errors.New("not in the depot")
 	ErrExists   = errors.New("exists already: delete it first")
 	ErrComplete = errors.New("the upload is complete already")
-	// ErrInterrupted ends a request whose upload somebody else continues.
-	ErrInterrupted = errors.New("another request continues this upload")
-	ErrLocked      = errors.New("another request works on this artifact: try again")
+	// ErrInterrupted ends a request whose upload another request continues.
+	ErrInterrupted = errors.New("another request continues this upload: ask for its offset and go on from there")
+	// ErrLocked keeps a request from what another one is working on.
+	ErrLocked = errors.New("another request is sending this artifact or works on it, and goes on: try again when it has ended")
 	// ErrRecovering keeps everybody off an upload that an earlier process left.
 	ErrRecovering = errors.New("the depot was restarted and is finishing this upload: try again in some seconds")
 	// ErrBody marks what went wrong with reading from the client.

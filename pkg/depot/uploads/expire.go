@@ -24,7 +24,7 @@ func (s *Service) Expire(ctx context.Context) error {
 
 // expire looks again under the lock.
 func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Duration) error {
-	unlock, err := s.Lock(ctx, ref, func() {})
+	unlock, err := s.Lock(ctx, ref, Claim{})
 	if err != nil {
 		return err
 	}

@@ -136,14 +136,11 @@ func (s *Service) recoverAll(ctx context.Context, finish bool) {
 // recover decides about one upload. It stays inherited if the storage fails.
 func (s *Service) recover(ctx context.Context, p Pending, finish bool) error {
 	ref := p.Record.Ref()
-	lock, err := s.locks.of(key(ref))
+	unlock, err := s.locks.acquire(ctx, key(ref), Claim{})
 	if err != nil {
 		return err
 	}
-	if err := lock.Lock(ctx, func() {}); err != nil {
-		return err
-	}
-	defer func() { _ = lock.Unlock() }() // a lock in memory cannot fail to open
+	defer unlock()
 	if err := s.settle(ctx, p, finish); err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader,
 	if rec.ImageLength != held.ImageLength || rec.SHA256 != "" && rec.SHA256 != held.SHA256 {
 		return rec, exists
 	}
+	body, ended := s.locks.transfer(key(rec.Ref()), -1, body)
+	defer ended()
 	h := sha256.New()
 	n, err := io.Copy(h, body)
 	if err != nil {

@@ -30,7 +30,7 @@ type Service struct {
 	// segment is how many bytes come between two points at which an upload is
 	// durable and its hash is kept.
 	segment   int64
-	locks     locks
+	locks     *locks
 	inherited inherited
 }
 
@@ -125,6 +125,9 @@ func (s *Service) Open(ctx context.Context, ref artifact.Ref) (Pending, error) {
 }
 
 func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
+	if at, running := s.locks.received(key(p.Record.Ref())); running {
+		return at, nil
+	}
 	if p.Digest != "" {
 		return p.Record.ImageLength, nil
 	}
@@ -142,6 +145,8 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		return have, ErrComplete
 	}
 	ref := p.Record.Ref()
+	body, ended := s.locks.transfer(key(ref), have, body)
+	defer ended()
 	for have < p.Record.ImageLength {
 		part := min(s.segment, p.Record.ImageLength-have)
 		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(body, part))

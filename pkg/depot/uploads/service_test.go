@@ -159,7 +159,7 @@ func must(t *testing.T, s *Service) Pending {
 func TestExpiryLeavesAnUploadThatIsWorkedOn(t *testing.T) {
 	s := newService(t, limits.Limits{Expiry: time.Hour})
 	begun(t, s, content[:5])
-	unlock, err := s.Lock(t.Context(), image, func() { t.Error("whoever works on it was asked to stop") })
+	unlock, err := s.Lock(t.Context(), image, Claim{Interrupt: func() { t.Error("whoever works on it was asked to stop") }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,30 +174,6 @@ func TestExpiryLeavesAnUploadThatIsWorkedOn(t *testing.T) {
 	}
 	if _, err := s.Open(t.Context(), image); !errors.Is(err, ErrNotFound) {
 		t.Errorf("after that it does not expire: %v", err)
-	}
-}
-
-func TestLockAsksItsHolderToLetGo(t *testing.T) {
-	s := newService(t, limits.Limits{})
-	var unlock func()
-	asked := make(chan struct{})
-	unlock, err := s.Lock(t.Context(), image, func() { close(asked) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		<-asked
-		unlock()
-	}()
-	second, err := s.Lock(t.Context(), image, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second()
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.Lock(gone, image, func() {}); !errors.Is(err, ErrLocked) {
-		t.Errorf("a lock that nobody lets go = %v, want %v", err, ErrLocked)
 	}
 }
 

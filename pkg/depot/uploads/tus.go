@@ -20,20 +20,72 @@ type TusStore struct {
 	Errors func(error) error
 }
 
-type recordKey struct{}
-
-// WithRecord says which artifact a tus request is about; of a new one the
-// record has everything but the length.
-func WithRecord(ctx context.Context, rec artifact.Record) context.Context {
-	return context.WithValue(ctx, recordKey{}, rec)
+// TusRequest is what the store has to know of a request that the tus handler
+// passes on.
+type TusRequest struct {
+	// Record is of the artifact; of a new one it has everything but the length.
+	Record artifact.Record
+	// Claim is how a request takes the lock; the handler adds the interrupt.
+	Claim Claim
+	// ReadOnly requests do not end or wait for a transfer.
+	ReadOnly bool
+	// unlocked says that a read-only request found a transfer running.
+	unlocked bool
 }
 
-func recordOf(ctx context.Context) (artifact.Record, error) {
-	rec, ok := ctx.Value(recordKey{}).(artifact.Record)
+type requestKey struct{}
+
+// WithTusRequest hands a request to the store. It is for one request alone.
+func WithTusRequest(ctx context.Context, r TusRequest) context.Context {
+	return context.WithValue(ctx, requestKey{}, &r)
+}
+
+func tusRequest(ctx context.Context) (*TusRequest, error) {
+	r, ok := ctx.Value(requestKey{}).(*TusRequest)
 	if !ok {
-		return rec, errors.New("the request names no artifact")
+		return nil, errors.New("the request names no artifact")
 	}
-	return rec, nil
+	return r, nil
+}
+
+// NewLock is Lock for the tus handler, with an id that TusID made.
+func (t TusStore) NewLock(id string) (handler.Lock, error) {
+	k, _, ok := cutTusID(id)
+	if !ok {
+		return nil, handler.ErrNotFound
+	}
+	return &tusLock{store: t, key: k}, nil
+}
+
+type tusLock struct {
+	store  TusStore
+	key    string
+	unlock func()
+}
+
+func (l *tusLock) Lock(ctx context.Context, interrupt func()) error {
+	r, err := tusRequest(ctx)
+	if err != nil {
+		return err
+	}
+	if _, running := l.store.locks.received(l.key); running && r.ReadOnly {
+		r.unlocked, l.unlock = true, func() {}
+		return nil
+	}
+	if r.ReadOnly { // a client that asks for the offset wants an answer soon
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, transferPatience)
+		defer cancel()
+	}
+	claim := r.Claim
+	claim.Interrupt = interrupt
+	l.unlock, err = l.store.locks.acquire(ctx, l.key, claim)
+	return l.store.Errors(err)
+}
+
+func (l *tusLock) Unlock() error {
+	l.unlock()
+	return nil
 }
 
 // TusID is an upload's id within the tus handler: the artifact's key, by which
@@ -60,11 +112,12 @@ func (s *Service) Knows(ctx context.Context, ref artifact.Ref, id string) (bool,
 
 // NewUpload opens an upload under the artifact's lock.
 func (t TusStore) NewUpload(ctx context.Context, info handler.FileInfo) (handler.Upload, error) {
-	rec, err := recordOf(ctx)
+	r, err := tusRequest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := t.Lock(ctx, rec.Ref(), func() {})
+	rec := r.Record
+	unlock, err := t.Lock(ctx, rec.Ref(), Claim{})
 	if err != nil {
 		return nil, t.Errors(err)
 	}
@@ -79,14 +132,15 @@ func (t TusStore) NewUpload(ctx context.Context, info handler.FileInfo) (handler
 
 // GetUpload finds an open upload, or one that is finished.
 func (t TusStore) GetUpload(ctx context.Context, tusID string) (handler.Upload, error) {
-	rec, err := recordOf(ctx)
+	r, err := tusRequest(ctx)
 	if err != nil {
 		return nil, err
 	}
+	rec := r.Record
 	_, id, _ := cutTusID(tusID)
 	p, err := t.Open(ctx, rec.Ref())
 	if err == nil && p.ID == id {
-		return t.resumed(ctx, p)
+		return t.resumed(ctx, p, r.unlocked)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, t.Errors(err)
@@ -103,10 +157,14 @@ func (t TusStore) GetUpload(ctx context.Context, tusID string) (handler.Upload, 
 
 // resumed finishes an upload that lacks nothing but that, because a crash or a
 // full disk came between: a client that learns that all its bytes are there
-// asks for no more.
-func (t TusStore) resumed(ctx context.Context, p Pending) (handler.Upload, error) {
+// asks for no more. While another request receives the last bytes, that one
+// finishes.
+func (t TusStore) resumed(ctx context.Context, p Pending, unlocked bool) (handler.Upload, error) {
 	if *p.Record.ImageOffset < p.Record.ImageLength {
 		return &tusUpload{t, p}, nil
+	}
+	if unlocked {
+		return nil, t.Errors(ErrLocked)
 	}
 	rec, err := t.Finish(ctx, p)
 	if err != nil {

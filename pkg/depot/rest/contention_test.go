@@ -1,0 +1,139 @@
+package rest_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// running is a request whose body is under way.
+type running struct {
+	send   *io.PipeWriter
+	answer chan int
+}
+
+// begin sends a request of which the depot has the first part of the body.
+func (c *contract) begin(method, path, first string, size int64, header ...string) *running {
+	c.t.Helper()
+	body, send := io.Pipe()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.ContentLength = size
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	r := &running{send, make(chan int, 1)}
+	go func() {
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			r.answer <- 0
+			return
+		}
+		_ = resp.Body.Close()
+		r.answer <- resp.StatusCode
+	}()
+	if _, err := io.WriteString(send, first); err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+// end sends the rest and returns the status of the answer.
+func (r *running) end(rest string) int {
+	_, _ = io.WriteString(r.send, rest) // whoever was interrupted reads no more
+	_ = r.send.Close()
+	return <-r.answer
+}
+
+// stands waits until an upload has so many bytes, as a client sees it that may go on with it.
+func (c *contract) stands(path, offset string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		req, err := http.NewRequestWithContext(c.t.Context(), http.MethodHead, c.server.URL+path, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		req.Header.Set("Tus-Resumable", "1.0.0")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.Header.Get("Upload-Offset") == offset {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("HEAD %s = %s with Upload-Offset %q, want %s", path, resp.Status, resp.Header.Get("Upload-Offset"), offset)
+		}
+	}
+}
+
+// busy asks for what another request is in the way of.
+func (c *contract) busy(method, path, body string, header ...string) {
+	c.t.Helper()
+	resp := c.do(http.StatusConflict, method, path, body, header...)
+	if resp.Header.Get("Retry-After") == "" {
+		c.t.Errorf("%s %s: no Retry-After", method, path)
+	}
+}
+
+var half = strings.Repeat("x", 8192)
+
+// Two clients that retry must not break each other off for ever.
+func TestASecondWriterLetsAWholeUploadEnd(t *testing.T) {
+	c := newContract(t)
+	c.load()
+	first := c.begin("PUT", image+"/content", half, 16384)
+	c.stands(image, "8192")
+	c.busy("PUT", image+"/content", half+half)
+	c.busy("PATCH", image, half, "Upload-Offset", "8192") // it is all or nothing: nobody may go on with it
+	c.busy("DELETE", image, "")
+	c.busy("PUT", image, record("a", 16384), inJSON...)
+	c.busy("POST", kind, record("a", 16384), inJSON...)
+	if got := first.end(half); got != http.StatusCreated {
+		t.Errorf("the first upload = %d, want 201", got)
+	}
+	c.do(200, "PUT", image+"/content", half+half) // tried again
+}
+
+func TestOnlyWhoResumesATransferEndsIt(t *testing.T) {
+	tus := []string{"Tus-Resumable", "1.0.0", "Content-Type", "application/offset+octet-stream"}
+	for _, protocol := range []struct {
+		name   string
+		header []string
+		create func(c *contract) string
+	}{
+		{"pieces", nil, func(c *contract) string {
+			c.do(201, "POST", kind, record("a", 24576), inJSON...)
+			return image
+		}},
+		{"tus", tus, func(c *contract) string { return c.tusCreate("a", "", "24576") }},
+	} {
+		t.Run(protocol.name, func(t *testing.T) {
+			c := newContract(t)
+			c.load()
+			upload := protocol.create(c)
+			at := func(offset string) []string { return append([]string{"Upload-Offset", offset}, protocol.header...) }
+			first := c.begin("PATCH", upload, half, 24576, at("0")...)
+			c.stands(upload, "8192")
+			c.busy("PATCH", upload, half, at("0")...)
+			c.busy("PATCH", upload, half, at("8191")...)
+			c.busy("DELETE", upload, "", protocol.header...)
+			if _, err := io.WriteString(first.send, half); err != nil {
+				t.Fatal(err)
+			}
+			c.stands(upload, "16384")
+
+			// The client has lost its connection, which nobody has noticed, and resumes.
+			c.do(204, "PATCH", upload, half, at("16384")...)
+			if got := first.end(""); got == http.StatusNoContent {
+				t.Error("the transfer that was resumed by another request ended well")
+			}
+			c.do(200, "GET", image+"/content", "")
+		})
+	}
+}
