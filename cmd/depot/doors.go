@@ -31,6 +31,11 @@ func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logg
 	if err := c.checkDoors(); err != nil {
 		return nil, err
 	}
+	bounds, err := c.bounds()
+	if err != nil {
+		return nil, err
+	}
+	probes := probesOnly(store)
 	encrypt, store, err := withAuthority(c, store, log)
 	if err != nil {
 		return nil, err
@@ -50,8 +55,9 @@ func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logg
 		listen        func() (net.Listener, error)
 	}{
 		{"local", c.localListen, local, func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
-		{"plain", c.listen, guard.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, c.connections) }},
-		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, c.connections)) }},
+		{"probe", c.probeListen, probes, func() (net.Listener, error) { return listenTCP(ctx, c.probeListen, probeBounds, log) }},
+		{"plain", c.listen, guard.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, bounds, log) }},
+		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, bounds, log)) }},
 	} {
 		if d.address == "" {
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -157,7 +158,7 @@ func TestSocketFileIsForItsOwnerAndOutlivesAKill(t *testing.T) {
 
 // TestHostilePeers: who sends too much or too slowly is refused or cut off, and the next is served.
 func TestHostilePeers(t *testing.T) {
-	depot := open(t, t.TempDir(), "--max-connections=2")
+	depot := open(t, t.TempDir(), "--max-connections=2", "--max-connections-per-address=2")
 	transport := trusting(t, depot)
 	plain := depot.doors["plain"]
 
@@ -223,4 +224,115 @@ func TestHostilePeers(t *testing.T) {
 	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+depot.doors["tls"]+"/readyz"); status != http.StatusOK {
 		t.Errorf("the TLS door meanwhile: %d", status)
 	}
+}
+
+// dialFrom connects from one of the addresses of this machine.
+func dialFrom(t *testing.T, address, to string) net.Conn {
+	t.Helper()
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// getFrom is served within limit, or fails.
+func getFrom(t *testing.T, address, host, path string, limit time.Duration) {
+	t.Helper()
+	c := dialFrom(t, address, host)
+	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: depot\r\nConnection: close\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+		t.Errorf("GET %s from %s: %.100q, %v; want to be served within %s", path, address, got, err, limit)
+	}
+}
+
+// TestSilentRequestsKeepNobodyOut: requests that never send their body, whether
+// they are refused or not, hold a share of the places, and that for a while.
+func TestSilentRequestsKeepNobodyOut(t *testing.T) {
+	const places, attackers = 8, 40
+	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), "--probe-listen=127.0.0.1:0")
+	plain := depot.doors["plain"]
+	began := time.Now()
+	var silent []net.Conn
+	for n := range attackers {
+		c := dialFrom(t, "127.0.0.1", plain)
+		path := []string{"/v2/app/blobs/uploads/", "/files/a", "/readyz", "/nowhere"}[n%4]
+		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: depot\r\nContent-Length: 1\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		silent = append(silent, c)
+	}
+	getFrom(t, "127.0.0.2", plain, "/files/", 5*time.Second)
+	getFrom(t, "127.0.0.1", depot.doors["probe"], "/readyz", 5*time.Second)
+	for _, c := range silent[:places] { // the first have places, whatever becomes of the others
+		if err := c.SetReadDeadline(began.Add(45 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("after %s a request without its body still has its place", time.Since(began))
+		}
+	}
+	getFrom(t, "127.0.0.1", plain, "/readyz", 5*time.Second)
+}
+
+// TestProbesAreAnsweredWhenEveryPlaceIsTaken, and nothing else is answered there.
+func TestProbesAreAnsweredWhenEveryPlaceIsTaken(t *testing.T) {
+	depot := open(t, t.TempDir(), "--max-connections=2", "--probe-listen=127.0.0.1:0")
+	for _, door := range []string{"plain", "tls"} {
+		for n := range 2 {
+			c := dialFrom(t, fmt.Sprint("127.0.0.", n+1), depot.doors[door])
+			if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nX: "); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		getFrom(t, "127.0.0.1", depot.doors["probe"], path, 5*time.Second)
+	}
+	for _, path := range []string{"/v2/", "/files/", "/v1/openapi.json"} {
+		if status, _ := get(t, http.DefaultClient, "http://"+depot.doors["probe"]+path); status != http.StatusNotFound {
+			t.Errorf("%s at the listener for probes = %d, want 404", path, status)
+		}
+	}
+}
+
+// TestATransferBelowTheRateGivesItsPlaceBack: one that sends a byte at times, and one that reads nothing.
+func TestATransferBelowTheRateGivesItsPlaceBack(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "files"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	big := filepath.Join(root, "files", "big")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	depot := open(t, root, "--max-connections=2", "--min-rate=256MiB")
+	reader := dialFrom(t, "127.0.0.1", depot.doors["plain"])
+	if _, err := io.WriteString(reader, "GET /files/big HTTP/1.1\r\nHost: depot\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	writer := dialFrom(t, "127.0.0.2", depot.doors["plain"])
+	if _, err := io.WriteString(writer, "PUT /files/a HTTP/1.1\r\nHost: depot\r\nContent-Length: 100\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	go func() {
+		for range tick.C {
+			if _, err := io.WriteString(writer, "x"); err != nil {
+				return
+			}
+		}
+	}()
+	getFrom(t, "127.0.0.1", depot.doors["plain"], "/readyz", 30*time.Second)
+	getFrom(t, "127.0.0.2", depot.doors["plain"], "/readyz", 30*time.Second)
 }

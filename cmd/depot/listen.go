@@ -8,58 +8,8 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 )
-
-// listenTCP takes at most so many connections at a time; more wait in the kernel until one ends.
-func listenTCP(ctx context.Context, address string, most int) (net.Listener, error) {
-	if most <= 0 {
-		return nil, fmt.Errorf("--max-connections=%d lets nobody in", most)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return &bounded{TCPListener: listener.(*net.TCPListener), places: make(chan struct{}, most), closed: make(chan struct{})}, nil
-}
-
-// bounded hands out connections that are still TCP connections to net/http, which sends files by the kernel then.
-type bounded struct {
-	*net.TCPListener
-	places chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	select {
-	case b.places <- struct{}{}:
-	case <-b.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := b.AcceptTCP()
-	if err != nil {
-		<-b.places
-		return nil, err
-	}
-	return &placed{TCPConn: c, leave: sync.OnceFunc(func() { <-b.places })}, nil
-}
-
-func (b *bounded) Close() error {
-	b.once.Do(func() { close(b.closed) })
-	return b.TCPListener.Close()
-}
-
-type placed struct {
-	*net.TCPConn
-	leave func()
-}
-
-func (p *placed) Close() error {
-	defer p.leave()
-	return p.TCPConn.Close()
-}
 
 // socketPrefix is before the path of a socket file in a listen address.
 const socketPrefix = "unix:"

@@ -10,14 +10,17 @@ import (
 	"syscall"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 	"github.com/akraino-icn/bpa/pkg/depot/guard/reviews"
 )
 
 type config struct {
 	root                           string
 	listen, tlsListen, localListen string
+	probeListen                    string
 	hosts                          []string
-	connections                    int
+	connections, perAddress        int
+	minRate                        size
 	anonymousRead                  bool
 	kubeconfig, audience           string
 	verbose                        bool
@@ -33,11 +36,15 @@ func main() {
 	flag.StringVar(&c.tlsListen, "tls-listen", "", "address to serve HTTPS on, such as :5443: reads, and writes with a Kubernetes token")
 	flag.StringVar(&c.listen, "listen", "", "address to serve plain HTTP on, such as :5000: anonymous reads only")
 	flag.StringVar(&c.localListen, "local-listen", "", "serve this machine on a loopback address (reads, and writes with the token that is made in ROOT/local-token) or on unix:PATH (everything, for who may open it)")
+	flag.StringVar(&c.probeListen, "probe-listen", "", "address to answer /healthz and /readyz on by plain HTTP and nothing else, such as :8081; clients that fill the other listeners do not fill this one")
 	flag.Func("host", "name or address that clients reach the depot by, for its certificate (repeatable)", func(host string) error {
 		c.hosts = append(c.hosts, host)
 		return nil
 	})
 	flag.IntVar(&c.connections, "max-connections", 2048, "connections at a time on --listen and on --tls-listen; more wait")
+	flag.IntVar(&c.perAddress, "max-connections-per-address", 0, "how many of them one client address may have; as many more wait, and others are closed (0: half of --max-connections)")
+	c.minRate = size(deadline.Default().Rate)
+	flag.Var(&c.minRate, "min-rate", "least average speed of a transfer in bytes per second; a slower one is cut off")
 	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "let anybody read; false: reads need a token and a right as well")
 	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "how to reach the Kubernetes that judges tokens; in a pod its own by default")
 	flag.StringVar(&c.audience, "audience", reviews.Audience, "what tokens must be for; empty: the API server's own audience")
@@ -81,5 +88,5 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	for _, d := range doors {
 		log.Info("serving", "door", d.name, "address", d.listener.Addr().String(), "root", c.root)
 	}
-	return errors.Join(serve(ctx, doors, log), store.Close())
+	return errors.Join(serve(ctx, doors, c.deadlines(), log), store.Close())
 }

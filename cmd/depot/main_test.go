@@ -193,6 +193,9 @@ func TestBadFlagsAreExplained(t *testing.T) {
 		{[]string{"--listen=127.0.0.1:0", "--anonymous-read=false"}, "anonymous reads only"},
 		{[]string{"--tls-listen=127.0.0.1:0", "--kubeconfig=/absent"}, "kubeconfig /absent"},
 		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=0"}, "lets nobody in"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=5", "--max-connections-per-address=6"}, "up to that of --max-connections (5)"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--min-rate=0"}, "at least 1"},
+		{[]string{"--probe-listen=127.0.0.1:0"}, "no door is open"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--root=" + t.TempDir()}, tt.flags...)...)

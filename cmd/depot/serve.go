@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
 const (
@@ -20,11 +22,11 @@ const (
 )
 
 // serve announces readiness once all doors are open, and ends gracefully: transfers under way may finish, within drainTimeout.
-func serve(ctx context.Context, doors []door, log *slog.Logger) error {
+func serve(ctx context.Context, doors []door, limits deadline.Limits, log *slog.Logger) error {
 	failed := make(chan error, len(doors))
 	var servers []*http.Server
 	for _, d := range doors {
-		server := newServer(d.handler, log)
+		server := newServer(deadline.Handler(limits, d.handler), log)
 		servers = append(servers, server)
 		go func() { failed <- server.Serve(d.listener) }()
 	}
@@ -41,7 +43,7 @@ func serve(ctx context.Context, doors []door, log *slog.Logger) error {
 }
 
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
-	// pkg/depot bounds each request by its progress; here only headers and
+	// Package deadline bounds each request by its progress; here only headers and
 	// idle connections are bounded, or large blobs would be cut.
 	return &http.Server{
 		Handler:           handler,

@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 )
 
+// sendChunk is how much is sent before it is asked again how many blobs are on their way.
+const sendChunk = 1 << 20
+
 // copySize is that of the pieces in which a lone blob is sent: they stay in the processor's cache until a client on this machine reads them.
 const copySize = 128 << 10
 
@@ -32,7 +35,7 @@ func (c copied) ReadFrom(src io.Reader) (total int64, err error) {
 		return c.buffered(src)
 	}
 	for limited.N > 0 {
-		size := min(limited.N, stallChunk)
+		size := min(limited.N, sendChunk)
 		send := c.buffered
 		if sending.Load() > 1 {
 			send = func(r io.Reader) (int64, error) { return io.Copy(c.ResponseWriter, r) }

@@ -33,10 +33,6 @@ const (
 	incomingDir = "incoming"
 )
 
-// defaultStall is how long one request may make no progress at all. It bounds
-// a hanging peer without bounding how long a large blob may take.
-const defaultStall = 2 * time.Minute
-
 // Depot serves one root directory. Make it with New, end it with Close.
 type Depot struct {
 	root     *os.Root
@@ -59,7 +55,6 @@ type Depot struct {
 
 type options struct {
 	log    *slog.Logger
-	stall  time.Duration
 	limits limits.Limits
 	s3     *bucket.At
 	// importer is for tests; nil is the real one.
@@ -72,9 +67,6 @@ type Option func(*options)
 // WithLogger says where the depot reports what a person should look at.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithStall sets how long a request may go without a byte moving.
-func WithStall(d time.Duration) Option { return func(o *options) { o.stall = d } }
-
 // WithLimits bounds what the depot takes.
 func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l } }
 
@@ -85,7 +77,7 @@ func WithS3(at bucket.At) Option { return func(o *options) { o.s3 = &at } }
 // New opens the store in dir, makes the folders that are missing, and begins to
 // finish what a crash has interrupted. It does not wait for the end of that.
 func New(dir string, opts ...Option) (*Depot, error) {
-	o := options{log: slog.Default(), stall: defaultStall}
+	o := options{log: slog.Default()}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -104,11 +96,11 @@ func (d *Depot) open(dir string, o options) error {
 	if err := d.openStore(dir, o); err != nil {
 		return err
 	}
-	v1, err := rest.New(d.uploads, status.New(d.store), d.gate, o.stall, o.log)
+	v1, err := rest.New(d.uploads, status.New(d.store), d.gate, o.log)
 	if err != nil {
 		return err
 	}
-	d.handler = logged(o.log, bounded(o.stall, leased(d.held, d.routes(v1, o.log))))
+	d.handler = logged(o.log, leased(d.held, d.routes(v1, o.log)))
 	d.work(o)
 	return nil
 }

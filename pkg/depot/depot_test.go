@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
 )
@@ -104,75 +103,6 @@ func TestNewSaysWhichRootFails(t *testing.T) {
 	_, err := depot.New(file)
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("New(%s) = %v, want an error that names it", file, err)
-	}
-}
-
-func TestSlowButMovingDownloadOutlivesTheStallLimit(t *testing.T) {
-	dir := t.TempDir()
-	const size = 24 << 20 // more than both sockets buffer
-	put(t, dir, "image.raw", strings.Repeat("x", size))
-	const stall = 500 * time.Millisecond
-	resp, err := http.Get(serve(t, dir, depot.WithStall(stall)).URL + "/files/image.raw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	// A paced reader: the transfer as a whole takes about three times the limit.
-	const pieces = 12
-	pace := time.NewTicker(3 * stall / pieces)
-	defer pace.Stop()
-	var got int64
-	for err == nil {
-		<-pace.C
-		var n int64
-		n, err = io.CopyN(io.Discard, resp.Body, size/pieces)
-		got += n
-	}
-	if err != io.EOF || got != size {
-		t.Errorf("slow download ended with %d of %d bytes: %v", got, int64(size), err)
-	}
-}
-
-func TestHangingDownloadIsCutOff(t *testing.T) {
-	dir := t.TempDir()
-	const size = 64 << 20
-	f, err := os.Create(filepath.Join(t.TempDir(), "big"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(size); err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, "files", "big")); err != nil {
-		t.Fatal(err)
-	}
-
-	d, err := depot.New(dir, depot.WithStall(100*time.Millisecond), depot.WithLogger(slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.ServeHTTP(w, r)
-		close(ended)
-	}))
-	defer server.Close()
-	resp, err := http.Get(server.URL + "/files/big")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	select { // nobody reads resp.Body
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the handler still waits for a peer that reads nothing")
-	}
-	if n, err := io.Copy(io.Discard, resp.Body); err == nil {
-		t.Errorf("a cut-off download looked complete after %d of %d bytes", n, int64(size))
 	}
 }
 

@@ -9,7 +9,8 @@
 // Invariant: nothing outside the root directory and the bucket is ever read or
 // written, and memory use does not depend on the size of what is stored.
 //
-// It asks nobody who they are: package guard does that, in front of it. It
+// It asks nobody who they are: package guard does that, in front of it, and
+// waits for each peer for ever: package deadline bounds that, around both. It
 // must not import Kubernetes or Knative packages: the depot is built and
 // started before there is a cluster.
 package depot

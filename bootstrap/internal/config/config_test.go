@@ -110,7 +110,7 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 	plan := Plan(state)
 	args := strings.Join(plan.Components[0].Args, " ")
 	for _, want := range []string{
-		"/bin/depot ", "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal, "--kubeconfig=/state/pki/depot.kubeconfig",
+		"/bin/depot ", "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal, "--probe-listen=" + layout.DepotProbe, "--kubeconfig=/state/pki/depot.kubeconfig",
 	} {
 		if !strings.Contains(args, want) {
 			t.Errorf("%s lacks %s", args, want)
@@ -119,8 +119,13 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 	if len(plan.Components[0].Needs) > 0 {
 		t.Error("the depot waits for something, and everything waits for its images")
 	}
-	if ip, _, err := net.SplitHostPort(layout.DepotLocal); err != nil || !net.ParseIP(ip).IsLoopback() {
-		t.Errorf("%s is not encrypted and not on loopback", layout.DepotLocal)
+	for _, address := range []string{layout.DepotLocal, layout.DepotProbe} {
+		if ip, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(ip).IsLoopback() {
+			t.Errorf("%s is not encrypted and not on loopback", address)
+		}
+	}
+	if want := "http://" + layout.DepotProbe + "/readyz"; plan.Components[0].Health != want {
+		t.Errorf("the supervisor asks %s, which clients can fill; want %s", plan.Components[0].Health, want)
 	}
 }
 

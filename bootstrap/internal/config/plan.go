@@ -19,9 +19,10 @@ func Plan(l layout.Layout) supervisor.Plan {
 func depot(l layout.Layout) supervisor.Component {
 	conf := filepath.Join(l.PKI(), "depot.kubeconfig")
 	return supervisor.Component{
-		Name: "depot", Health: "http://" + layout.Depot + "/readyz", Inputs: []string{l.Bin("depot"), conf},
+		Name: "depot", Health: "http://" + layout.DepotProbe + "/readyz", Inputs: []string{l.Bin("depot"), conf},
 		Args: []string{
 			l.Bin("depot"), "--root=" + l.DepotDir(), "--listen=" + layout.Depot, "--tls-listen=" + layout.DepotTLS, "--local-listen=" + layout.DepotLocal,
+			"--probe-listen=" + layout.DepotProbe,
 			"--host=depot.bpa-system", "--host=depot.bpa-system.svc", "--host=depot.bpa-system.svc.cluster.local", "--kubeconfig=" + conf,
 		},
 	}

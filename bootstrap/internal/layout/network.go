@@ -15,6 +15,7 @@ const (
 	DNSIP       = "10.61.0.10"
 	Depot       = "10.60.0.1:5000" // plain, for reading; what images are named after
 	DepotTLS    = "10.60.0.1:5443" // for reading, and for writing with a token
+	DepotProbe  = "127.0.0.1:5081" // for the supervisor's probes, which no client of the others can keep out
 	DepotLocal  = "127.0.0.1:5000" // for who may read DepotToken, such as the machine itself, which fills the depot before anybody could judge another token
 	APIServer   = "https://10.60.0.1:6443"
 )

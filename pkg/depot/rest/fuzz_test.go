@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
@@ -28,7 +27,7 @@ func newHandler(f *testing.F) http.Handler {
 	}
 	log := slog.New(slog.DiscardHandler)
 	gate := limits.NewGate(limits.Limits{MaxUpload: 1 << 20}, &disk{})
-	h, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, time.Minute, log)
+	h, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, log)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -66,7 +65,7 @@ func newContract(t *testing.T) *contract {
 	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}}
 	gate := limits.NewGate(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	c.uploads = uploads.New(s, gate, full{}, log)
-	handler, err := rest.New(c.uploads, status.New(s), gate, time.Minute, log)
+	handler, err := rest.New(c.uploads, status.New(s), gate, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ type api struct {
 	log     *slog.Logger
 }
 
-// New makes the handler of /v1. A tus client that moves no byte for stall is cut off.
-func New(u *uploads.Service, b *status.Book, g *limits.Gate, stall time.Duration, log *slog.Logger) (http.Handler, error) {
+// New makes the handler of /v1.
+func New(u *uploads.Service, b *status.Book, g *limits.Gate, log *slog.Logger) (http.Handler, error) {
 	a := &api{uploads: u, status: b, gate: g, log: log}
 	var err error
-	if a.tus, err = newTus(u, g.Limits().MaxUpload, stall, a.tusError); err != nil {
+	if a.tus, err = newTus(u, g.Limits().MaxUpload, a.tusError); err != nil {
 		return nil, err
 	}
 	return a.routes(), nil

@@ -16,9 +16,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
+// networkTimeout is for a server that sets no deadlines itself, see package deadline.
+const networkTimeout = 2 * time.Minute
+
 // newTus makes the tus protocol's handler over uploads. It sees an upload's id
 // as the whole path; which artifact it belongs to is in the context.
-func newTus(u *uploads.Service, maxSize int64, stall time.Duration, toError func(error) error) (http.Handler, error) {
+func newTus(u *uploads.Service, maxSize int64, toError func(error) error) (http.Handler, error) {
 	store := uploads.TusStore{Service: u, Errors: toError}
 	composer := handler.NewStoreComposer()
 	composer.UseCore(store)
@@ -30,7 +33,7 @@ func newTus(u *uploads.Service, maxSize int64, stall time.Duration, toError func
 		BasePath:        "/",
 		DisableDownload: true,
 		Cors:            &handler.CorsConfig{Disable: true},
-		NetworkTimeout:  stall,
+		NetworkTimeout:  networkTimeout,
 		// The depot logs requests itself.
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

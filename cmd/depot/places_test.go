@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+)
+
+// accepted waits for the next connection that has a place.
+func accepted(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Nodes behind one NAT wait for each other, and lose no connection.
+func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
+	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 4, each: 2}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var ours []net.Conn
+	for range 5 {
+		ours = append(ours, dialFrom(t, "127.0.0.1", l.Addr().String()))
+	}
+	first, second := accepted(t, l), accepted(t, l)
+	other := dialFrom(t, "127.0.0.2", l.Addr().String())
+	if c := accepted(t, l); c.RemoteAddr().String() != other.LocalAddr().String() {
+		t.Errorf("accepted %s, want the other client's %s", c.RemoteAddr(), other.LocalAddr())
+	}
+	// Two wait. The fifth is one too many.
+	if err := ours[4].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours[4].Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Errorf("the fifth connection: %v, want it closed", err)
+	}
+	for n, done := range []net.Conn{first, second} {
+		if err := done.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = done.Close() // twice gives one place back
+		c := accepted(t, l)
+		if c.RemoteAddr().String() != ours[n+2].LocalAddr().String() {
+			t.Errorf("accepted %s, want %s, who has waited", c.RemoteAddr(), ours[n+2].LocalAddr())
+		}
+		if _, err := io.WriteString(c, "x"); err != nil {
+			t.Error(err)
+		}
+	}
+	if p := l.(*places); len(p.taken) != 4 || p.waiting != 0 { // one is for who comes next
+		t.Errorf("%d places are taken and %d wait, want 4 and none", len(p.taken), p.waiting)
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := err.(net.Error) //nolint:errorlint // it comes from the connection itself
+	return ok && timeout.Timeout()
+}
+
+// A client that has gone leaves nothing behind.
+func TestPlacesForgetWhoHasGone(t *testing.T) {
+	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 2, each: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.(*places)
+	for range 10 {
+		_ = dialFrom(t, "127.0.0.1", l.Addr().String())
+		if err := accepted(t, l).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.mu.Lock()
+	left := len(p.clients)
+	p.mu.Unlock()
+	if left != 0 {
+		t.Errorf("%d clients are remembered", left)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("a listener that is closed accepts")
+	}
+}
