@@ -207,7 +207,11 @@ func (c *carrier) finish(ctx context.Context, p *parcel) {
 }
 
 func (c *carrier) file(ctx context.Context, f artifacts.File) {
-	size, err := c.send(ctx, f)
+	var size int64
+	err := whileBusy(ctx, busyLimit, func() (err error) {
+		size, err = c.send(ctx, f)
+		return err
+	})
 	if err != nil {
 		c.fail(fmt.Errorf("file %s: %w", f.Path, err))
 		return

@@ -78,7 +78,8 @@ func (d *Depot) GetFile(ctx context.Context, path string) (io.ReadCloser, int64,
 	return resp.Body, resp.ContentLength, nil
 }
 
-// PutFile stores a file whole or not at all. Its SHA-256 is empty if it is not known beforehand.
+// PutFile stores a file whole or not at all. Its SHA-256 is empty if it is not known beforehand. If it may be stored later, such as when another
+// client has sent the same, the error is a *Busy.
 func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 string, body io.Reader) error {
 	if err := artifacts.CheckPath(path); err != nil {
 		return err
@@ -86,6 +87,9 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	if sha256 != "" {
 		header.Set(checksumHeader, sha256)
+	}
+	if size >= askFirst {
+		header.Set("Expect", "100-continue")
 	}
 	resp, err := d.file(ctx, http.MethodPut, path, header, &sized{body, size})
 	if err != nil {
@@ -100,6 +104,9 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	}
 	return nil
 }
+
+// askFirst is from what size on a file is sent only once the depot wants it. An answer that comes in the middle of a body may be lost.
+const askFirst = 64 << 10
 
 type sized struct {
 	io.Reader
@@ -136,7 +143,7 @@ func (d *Depot) file(ctx context.Context, method, path string, header http.Heade
 // check makes an error of an answer that is none of those.
 func (d *Depot) check(resp *http.Response, codes ...int) error {
 	if err := registry.CheckError(resp, codes...); err != nil {
-		return d.explain(err)
+		return busy(resp, d.explain(err))
 	}
 	return nil
 }

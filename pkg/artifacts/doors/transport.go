@@ -41,6 +41,7 @@ func transport(base *url.URL, dial Dial, roots *x509.CertPool) *http.Transport {
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   connectLimit,
 		ResponseHeaderTimeout: answerLimit,
+		ExpectContinueTimeout: connectLimit, // a depot that does not know the question gets the body then
 		MaxIdleConnsPerHost:   64, // or parallel requests would connect anew each time
 		IdleConnTimeout:       time.Minute,
 		WriteBufferSize:       64 << 10,
