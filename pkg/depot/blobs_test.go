@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
 // kernel stands for a connection: it notes what it is told to copy from.
@@ -48,7 +49,7 @@ func TestKernelCopies(t *testing.T) {
 	}
 	for _, path := range []string{"/files/plain", "/v1/baremetalcluster/a/b/os_images/c/content", "/files/os_images/a/b/c"} {
 		k := &kernel{ResponseRecorder: httptest.NewRecorder()}
-		d.ServeHTTP(k, httptest.NewRequest(http.MethodGet, path, nil))
+		deadline.Handler(deadline.Default(), d).ServeHTTP(k, httptest.NewRequest(http.MethodGet, path, nil))
 		if k.Code != http.StatusOK || len(k.sources) < 2 {
 			t.Errorf("%s: %d, copied from %q; want several chunks", path, k.Code, k.sources)
 		}
