@@ -12,7 +12,8 @@ import (
 
 // Hook wraps a registry over this store's driver, so that whoever writes a
 // manifest through it also keeps what the store notes beside manifests: who
-// refers to whom. The Registry of the store is wrapped already.
+// refers to whom. Content that is written through it takes the place of the same
+// content that is damaged. The Registry of the store is wrapped already.
 func (s *Store) Hook(registry distribution.Namespace) (distribution.Namespace, error) {
 	enumerator, ok := registry.(distribution.RepositoryEnumerator)
 	if !ok {
@@ -45,6 +46,10 @@ type repository struct {
 	store *Store
 }
 
+func (r *repository) Blobs(ctx context.Context) distribution.BlobStore {
+	return blobs{r.Repository.Blobs(ctx)}
+}
+
 func (r *repository) Manifests(ctx context.Context, options ...distribution.ManifestServiceOption) (distribution.ManifestService, error) {
 	inner, err := r.Repository.Manifests(ctx, options...)
 	if err != nil {
@@ -67,11 +72,12 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	if err != nil {
 		return "", err
 	}
-	subject := SubjectOf(body)
+	subject, d := SubjectOf(body), digest.FromBytes(body)
+	writing := replacing(ctx, BlobPath(d))
 	if subject == "" {
-		return m.ManifestService.Put(ctx, manifest, options...)
+		return m.ManifestService.Put(writing, manifest, options...)
 	}
-	link := referrerLink{m.name, subject, digest.FromBytes(body)}
+	link := referrerLink{m.name, subject, d}
 	defer m.store.holdReferrer(link)()
 	there, err := m.Exists(ctx, link.referrer)
 	if err != nil {
@@ -80,7 +86,7 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	if err := m.store.link(ctx, link); err != nil {
 		return "", err
 	}
-	d, err := m.ManifestService.Put(ctx, manifest, options...)
+	d, err = m.ManifestService.Put(writing, manifest, options...)
 	if err != nil && !there {
 		// What is left of the note is seen by nobody, and goes with the next
 		// collection; the library looks for the error as it is.

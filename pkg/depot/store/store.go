@@ -58,6 +58,7 @@ func Over(ctx context.Context, driver storagedriver.StorageDriver) (*Store, erro
 }
 
 func open(ctx context.Context, driver storagedriver.StorageDriver, dir string) (*Store, error) {
+	driver = replacer{driver}
 	registry, err := storage.NewRegistry(ctx, driver, storage.EnableDelete)
 	if err != nil {
 		return nil, err

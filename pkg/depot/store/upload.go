@@ -87,23 +87,26 @@ func (s *Store) Digest(ctx context.Context, repository, id string, offset int64)
 	return digest.NewDigest(digest.SHA256, h), nil
 }
 
-// Commit turns an upload into a blob. It may be repeated: a blob that is there
-// already is enough, and the upload is removed.
+// Commit turns an upload into a blob, in place of one that is there: that may be
+// damaged. It may be repeated: if the bytes have become the blob already, it is
+// linked, and the rest of the upload is removed.
 func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Digest, size int64) error {
-	if have, err := s.Blob(ctx, d); err == nil && have == size {
-		if err := s.Link(ctx, repository, v1.Descriptor{Digest: d, Size: size}); err != nil {
-			return err
-		}
-		return s.Abort(ctx, repository, id)
-	} else if err != nil && !IsAbsent(err) {
-		return err
-	}
 	w, err := s.writer(ctx, repository, id)
-	if err != nil {
+	if err == nil && w.Size() == size {
+		_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
 		return err
 	}
-	_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
-	return err
+	if err == nil {
+		err = errors.Join(fmt.Errorf("the upload has %d bytes, not %d", w.Size(), size), w.Close())
+	}
+	moved, readErr := s.Intact(ctx, d, size)
+	if !moved || readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	if err := s.Link(ctx, repository, v1.Descriptor{Digest: d, Size: size}); err != nil {
+		return err
+	}
+	return s.Abort(ctx, repository, id)
 }
 
 // Abort removes an upload. One that is not there is no error.

@@ -29,6 +29,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		"who refers to whom is noted":     referrers,
 		"referrers from before the links": earlier,
 		"a manifest by other digests":     otherNames,
+		"damaged content is replaced":     replaced,
+		"no commit of damaged content":    notCommitted,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, open(t)) })
 	}
