@@ -69,6 +69,17 @@ func (d *digests) of(name string) (string, error) {
 	return sum, nil
 }
 
+// recorded says, without reading it, whether a file was stored with this SHA-256
+// and was not written to since.
+func (d *digests) recorded(name, sum string) bool {
+	info, err := d.files.Stat(name)
+	if err != nil {
+		return false
+	}
+	held, ok := d.load(name)
+	return ok && held.SHA256 == sum && held.Stamp == filestamp.Of(info)
+}
+
 // hashStable refuses a file that somebody writes to while it is read.
 func hashStable(f *os.File, before fs.FileInfo) (string, error) {
 	h := sha256.New()

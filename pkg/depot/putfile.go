@@ -145,7 +145,7 @@ func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
 	}
 	defer f.Close()
 	return s.packages.Store(name, f, sum, func() (fs.FileInfo, error) {
-		if err := s.place(temp, name, isNew); err != nil {
+		if err := s.place(temp, name, sum, isNew); err != nil {
 			return nil, err
 		}
 		// The state is this file's, even if another has its name by now.
@@ -171,13 +171,14 @@ func (s *filePutter) holds(name, sum string) bool {
 }
 
 // place returns once the file would be found by its name after a crash.
-func (s *filePutter) place(temp, name string, isNew bool) error {
+func (s *filePutter) place(temp, name, sum string, isNew bool) error {
 	place := path.Join(filesDir, name)
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
 	move := func() error { // one at a time
-		if _, err := s.root.Lstat(place); err == nil && isNew {
+		// The same bytes replace nothing, except those that a disk has damaged.
+		if _, err := s.root.Lstat(place); err == nil && isNew && !s.digests.recorded(name, sum) {
 			return errNowThere
 		}
 		return s.root.Rename(temp, place)

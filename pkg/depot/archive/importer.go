@@ -46,14 +46,15 @@ func (i *Importer) Import(ctx context.Context, name string, size int64, open fun
 	return i.publish(ctx, p.images)
 }
 
-// drop takes off the list what the store has already.
+// drop takes off the list what the store has already. That is read, since a
+// disk may have damaged it: reading takes less than writing it again, and no room.
 func (i *Importer) drop(ctx context.Context, blobs map[string]blob) error {
 	for name, b := range blobs {
-		size, err := i.Store.Blob(ctx, b.digest)
-		if err != nil && !store.IsAbsent(err) {
+		intact, err := i.Store.Intact(ctx, b.digest, b.size)
+		if err != nil {
 			return err
 		}
-		if err == nil && size == b.size {
+		if intact {
 			delete(blobs, name)
 		}
 	}
@@ -137,10 +138,10 @@ func (i *Importer) putManifests(ctx context.Context, r ref, img image, u *undo) 
 		if err != nil {
 			return err
 		}
-		if there {
-			continue
+		if !there {
+			u.manifests = append(u.manifests, made{r.repository, m.digest})
 		}
-		u.manifests = append(u.manifests, made{r.repository, m.digest})
+		// One that is there may be damaged.
 		if err := i.putManifest(ctx, manifests, r, m); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -64,20 +63,12 @@ func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
 }
 
 func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, error) {
-	rec, ref := p.Record, p.Record.Ref()
-	if ref.Kind == artifact.ContainerImages && s.importer != nil {
-		images, err := s.importer.Import(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
-			f, err := s.store.Open(ctx, artifact.Staging, p.Digest)
-			if err != nil {
-				return nil, err
-			}
-			return stoppable{f, ctx}, nil
-		})
-		if err != nil {
-			return rec, fmt.Errorf("import images of %s: %w", ref, err)
-		}
-		rec.Images = images
+	rec := p.Record
+	images, err := s.importImages(ctx, rec, artifact.Staging, p.Digest)
+	if err != nil {
+		return rec, err
 	}
+	rec.Images = images
 	setProgress(&rec, rec.ImageLength, true)
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Updated = &now

@@ -1,19 +1,26 @@
 package uploads
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 
 	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // Same reads body to its end and returns the record of the artifact that is
 // there, if it has the same bytes. If it has others, or is not complete, the
 // answer is exists, without reading more than is needed to see that.
+//
+// A record says only what the bytes once were, so the stored bytes are compared
+// with body while it arrives: that takes no room and hardly more time than
+// receiving it. If the stored bytes are damaged, those of body replace them.
 func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader, exists error) (artifact.Record, error) {
 	stored, err := s.Stored(ctx, rec.Ref())
 	if errors.Is(err, ErrNotFound) {
@@ -28,20 +35,97 @@ func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader,
 	}
 	body, ended := s.locks.transfer(key(rec.Ref()), -1, body)
 	defer ended()
-	h := sha256.New()
-	n, err := io.Copy(h, body)
+	held, err = s.compare(ctx, stored, body)
+	var other *DigestError
+	if errors.As(err, &other) && rec.SHA256 == "" {
+		return rec, exists
+	}
 	if err != nil {
 		return rec, fmt.Errorf("compare with %s: %w", rec.Ref(), err)
 	}
-	if n < rec.ImageLength {
+	return held, nil
+}
+
+// compare returns the record of an artifact once its stored bytes are those of
+// body. Where body has others than the record says, the error is a DigestError.
+func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (artifact.Record, error) {
+	rec := a.Record
+	size, err := s.store.Blob(ctx, a.Digest)
+	if store.IsAbsent(err) || err == nil && size != rec.ImageLength {
+		return s.repair(ctx, rec, body)
+	}
+	if err != nil {
+		return rec, err
+	}
+	f, err := s.Content(ctx, rec.Ref(), a)
+	if err != nil {
+		return rec, err
+	}
+	defer f.Close()
+	c := &comparison{hash: sha256.New(), stored: f}
+	_, err = io.Copy(c, struct{ io.Reader }{body})
+	switch {
+	case errors.Is(err, errDiffers):
+		return s.differing(ctx, a, c, body)
+	case err != nil:
+		return rec, err
+	case c.agreed < rec.ImageLength:
 		return rec, ErrBody
 	}
-	came := hex.EncodeToString(h.Sum(nil))
-	switch {
-	case came == held.SHA256:
-		return held, nil
-	case rec.SHA256 != "":
-		return rec, &DigestError{Given: rec.SHA256, Computed: came}
+	if err := otherDigest(rec, c); err != nil {
+		return rec, err // and the stored bytes are damaged, in the same way
 	}
-	return rec, exists
+	return rec, s.restoreImages(ctx, a)
+}
+
+// differing finds out whether the stored bytes are the wrong ones, or those
+// that came, of which rest has not been read.
+func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (artifact.Record, error) {
+	rec := a.Record
+	intact, err := s.store.Intact(ctx, a.Digest, rec.ImageLength)
+	if err != nil {
+		return rec, err
+	}
+	if !intact {
+		return s.repairFrom(ctx, a, c, rest)
+	}
+	n, err := io.Copy(c.hash, io.MultiReader(bytes.NewReader(c.differs), rest))
+	if err != nil {
+		return rec, err
+	}
+	if c.agreed+n < rec.ImageLength {
+		return rec, ErrBody
+	}
+	return rec, otherDigest(rec, c)
+}
+
+func otherDigest(rec artifact.Record, c *comparison) error {
+	if came := hex.EncodeToString(c.hash.Sum(nil)); came != rec.SHA256 {
+		return &DigestError{Given: rec.SHA256, Computed: came}
+	}
+	return nil
+}
+
+var errDiffers = errors.New("the stored bytes differ")
+
+// comparison takes bytes as long as the stored ones are the same.
+type comparison struct {
+	hash   hash.Hash // of the bytes that came
+	stored io.Reader
+	buffer []byte
+	// agreed is how many bytes are the same, and differs the piece after them.
+	agreed  int64
+	differs []byte
+}
+
+func (c *comparison) Write(p []byte) (int, error) {
+	if len(c.buffer) < len(p) {
+		c.buffer = make([]byte, len(p))
+	}
+	if _, err := io.ReadFull(c.stored, c.buffer[:len(p)]); err != nil || !bytes.Equal(p, c.buffer[:len(p)]) {
+		c.differs = bytes.Clone(p)
+		return 0, errDiffers
+	}
+	c.agreed += int64(len(p))
+	return c.hash.Write(p)
 }

@@ -1,0 +1,75 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+)
+
+// repairFrom is repair with a body of which the beginning was read already: it
+// is stored, too.
+func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (artifact.Record, error) {
+	f, err := s.Content(ctx, a.Record.Ref(), a)
+	if err != nil {
+		return a.Record, err
+	}
+	defer f.Close()
+	return s.repair(ctx, a.Record, io.MultiReader(io.LimitReader(f, c.agreed), bytes.NewReader(c.differs), rest))
+}
+
+// repair stores the bytes of an artifact again. It is an upload like any other,
+// except that its name is taken; if it ends early, the artifact is as before.
+func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
+	ctx = context.WithoutCancel(ctx)
+	ref := rec.Ref()
+	s.log.Warn("the stored content is damaged: it is replaced by what is uploaded; check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
+	if err := s.gate.Reserve(key(ref), rec.ImageLength); err != nil {
+		return rec, err
+	}
+	p, err := s.begin(ctx, rec, true)
+	if err != nil {
+		s.gate.Release(key(ref))
+		return rec, err
+	}
+	p.Record.Created = rec.Created
+	next, err := s.Append(ctx, p, 0, body)
+	if err == nil && next < rec.ImageLength {
+		err = ErrBody
+	}
+	if err != nil {
+		return rec, errors.Join(err, s.Abort(ctx, p))
+	}
+	return s.Finish(ctx, p)
+}
+
+// restoreImages imports the images of an archive again. They have blobs of
+// their own, which may be damaged or deleted while the archive is intact.
+func (s *Service) restoreImages(ctx context.Context, a Stored) error {
+	_, err := s.importImages(ctx, a.Record, a.Record.Ref().Repository(), a.Digest)
+	return err
+}
+
+// importImages makes the images of an archive pullable. Anything else has none.
+func (s *Service) importImages(ctx context.Context, rec artifact.Record, repository string, d digest.Digest) ([]string, error) {
+	ref := rec.Ref()
+	if ref.Kind != artifact.ContainerImages || s.importer == nil {
+		return nil, nil
+	}
+	images, err := s.importer.Import(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
+		f, err := s.store.Open(ctx, repository, d)
+		if err != nil {
+			return nil, err
+		}
+		return stoppable{f, ctx}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import images of %s: %w", ref, err)
+	}
+	return images, nil
+}
