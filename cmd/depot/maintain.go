@@ -87,27 +87,43 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	changed := 0
+	var files []string
 	read, unknown, err := depot.ScrubFiles(ctx, *root, func(path, why string) {
-		changed++
+		files = append(files, path)
 		_, _ = fmt.Fprintf(out, "damaged: file %s: %s\n", path, why)
 	})
 	if err != nil {
 		return 0, err
 	}
 	if *aside {
-		for _, d := range damaged {
-			if err := scrub.SetAside(ctx, opened, d); err != nil {
-				return 0, err
-			}
+		if err := setAside(ctx, opened, *root, damaged, files); err != nil {
+			return 0, err
 		}
 	}
 	_, _ = fmt.Fprintf(out, "read %d blobs (%d bytes), %d links, %d manifests and %d files; %d files have no checksum yet; %d damaged\n",
-		summary.Blobs, summary.Bytes, summary.Links, summary.Manifests, read, unknown, len(damaged)+changed)
-	if len(damaged)+changed > 0 {
-		return exitDamage, nil
+		summary.Blobs, summary.Bytes, summary.Links, summary.Manifests, read, unknown, len(damaged)+len(files))
+	if len(damaged)+len(files) == 0 {
+		return 0, nil
 	}
-	return 0, nil
+	if !*aside {
+		_, _ = fmt.Fprintln(out, "Clients skip what a depot says it has: stop the depot, run scrub with --set-aside, and upload the damaged content again.")
+	}
+	return exitDamage, nil
+}
+
+// setAside makes damaged content absent, so that clients upload it again.
+func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.Damage, files []string) error {
+	for _, d := range damaged {
+		if err := scrub.SetAside(ctx, s, d); err != nil {
+			return err
+		}
+	}
+	for _, name := range files {
+		if err := depot.SetAsideFile(root, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // alone keeps depots off a bucket for as long as a command works on it; the

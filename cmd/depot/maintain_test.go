@@ -70,6 +70,50 @@ func TestStoreIsScrubbedAndCollected(t *testing.T) {
 	}
 }
 
+// A damaged file is absent once it is set aside: a client that asks for its checksum first uploads it again.
+func TestDamagedFileIsSetAside(t *testing.T) {
+	root := t.TempDir()
+	const name = "dl.k8s.io/kubelet"
+	p := start(t, root)
+	if err := ask(t.Context(), "PUT", "http://"+p.address+"/files/"+name, strings.NewReader("content"), 201); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	note := filepath.Join(root, "digests", name+".digest.json")
+	body, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := digest.FromString("content").Encoded()
+	was := digest.FromString("what it was before a bit flipped").Encoded()
+	if err := os.WriteFile(note, []byte(strings.Replace(string(body), sum, was, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := command(t, "scrub", "--root="+root); code != exitDamage || !strings.Contains(out, "file "+name) || !strings.Contains(out, "--set-aside") {
+		t.Errorf("scrub = %d %s, want the file's name and what to do", code, out)
+	}
+	if out, code := command(t, "scrub", "--root="+root, "--set-aside"); code != exitDamage || !strings.Contains(out, "file "+name) {
+		t.Errorf("scrub --set-aside = %d %s", code, out)
+	}
+	aside, err := os.ReadFile(filepath.Join(root, "damaged", name))
+	if err != nil || string(aside) != "content" {
+		t.Errorf("set aside is %q, %v", aside, err)
+	}
+	p = start(t, root)
+	if err := ask(t.Context(), "HEAD", "http://"+p.address+"/files/"+name, strings.NewReader(""), 404); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t.Context(), "PUT", "http://"+p.address+"/files/"+name, strings.NewReader("content"), 201); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := command(t, "scrub", "--root="+root); code != 0 {
+		t.Errorf("after it was uploaded again: %d %s", code, out)
+	}
+}
+
 func TestKeepListTakesReferences(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keep")
 	d := "sha256:" + strings.Repeat("a", 64)

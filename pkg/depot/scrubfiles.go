@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -56,6 +57,27 @@ func ScrubFiles(ctx context.Context, dir string, report func(path, why string)) 
 		return ctx.Err()
 	})
 	return read, unknown, err
+}
+
+// damagedDir holds damaged files, by their paths below files/.
+const damagedDir = "damaged"
+
+// SetAsideFile moves a damaged file out of files/ and forgets its checksum. The
+// file is then absent. No depot may serve dir meanwhile.
+func SetAsideFile(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	to := path.Join(damagedDir, name)
+	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := root.Rename(path.Join(filesDir, name), to); err != nil {
+		return err
+	}
+	return removeIfThere(root, sidecar(name))
 }
 
 func keptDigest(root *os.Root, name string) (kept, bool) {
