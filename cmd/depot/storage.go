@@ -30,7 +30,7 @@ func (s *storage) flags(set *flag.FlagSet) {
 	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "uploads and pushes that may be under way (0: no limit)")
 	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an upload may rest before it is removed (0: for ever)")
 	set.Var((*size)(&s.limits.Quota), "quota", "most that images, uploads and plain files may take together (0: no limit)")
-	set.Var((*size)(&s.limits.MinFree), "min-free", "room on the disk that uploads have to leave")
+	set.Var((*size)(&s.limits.MinFree), "min-free", "room on the disk that uploads have to leave; with --s3-bucket the disk below --root, which plain files have to leave")
 	s.where(set)
 }
 

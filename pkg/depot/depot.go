@@ -42,6 +42,7 @@ type Depot struct {
 	uploads  *uploads.Service
 	counter  *limits.Counter
 	gate     *limits.Gate
+	disk     *limits.Gate
 	handler  http.Handler
 
 	// held says whether a bucket is still ours, and release ends that.
@@ -151,6 +152,9 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 		return err
 	}
 	d.gate = limits.NewGate(o.limits, d.counter)
+	if o.s3 != nil { // uploads take no room on this machine's disk, plain files do
+		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, filesDir)))
+	}
 	if o.importer == nil {
 		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
 	}
@@ -195,7 +199,7 @@ func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	plain := &fileServer{root: d.files, digests: sums, log: log}
 	packages := apt.New(d.root, d.files, sums.Of, log)
 	mux.Handle("GET /files/", http.StripPrefix("/files/", packages.Handler(&artifactFiles{d.uploads, log, plain})))
-	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, packages: packages, gate: d.gate, log: log}))
+	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, packages: packages, gate: d.gate, disk: d.disk, log: log}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux

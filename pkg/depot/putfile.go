@@ -29,7 +29,9 @@ type filePutter struct {
 	digests  *digests
 	packages *apt.Repositories
 	gate     *limits.Gate
-	log      *slog.Logger
+	// disk is for the room on the files' disk; nil if gate knows that.
+	disk *limits.Gate
+	log  *slog.Logger
 }
 
 // putRefusal is a request that cannot be done, with the status that says so.
@@ -80,10 +82,11 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 		return "", &putRefusal{http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length"}
 	}
 	temp := path.Join(incomingDir, rand.Text())
-	if err := s.gate.Reserve(temp, r.ContentLength); err != nil {
+	release, err := s.reserve(temp, r.ContentLength)
+	if err != nil {
 		return "", err
 	}
-	defer s.gate.Release(temp)
+	defer release()
 	sum, err := s.receive(r, temp)
 	if err == nil && want != "" && sum != want {
 		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
@@ -98,6 +101,25 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 		return "", errors.Join(err, removeIfThere(s.root, temp))
 	}
 	return sum, nil
+}
+
+// reserve promises room for a file until release is called.
+func (s *filePutter) reserve(temp string, size int64) (release func(), err error) {
+	if err := s.gate.Reserve(temp, size); err != nil || s.disk == nil {
+		return func() { s.gate.Release(temp) }, err
+	}
+	if err := s.disk.Hold(temp, size); err != nil {
+		s.gate.Release(temp)
+		return nil, err
+	}
+	return func() { s.disk.Release(temp); s.gate.Release(temp) }, nil
+}
+
+func (s *filePutter) written(temp string, n int64) {
+	s.gate.Written(temp, n)
+	if s.disk != nil {
+		s.disk.Written(temp, n)
+	}
 }
 
 // checkFileName refuses what could be no file's path, and what is /v1's.
@@ -127,7 +149,7 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, h, counted(func(n int) { s.gate.Written(temp, int64(n)) })), r.Body)
+	n, err := io.Copy(io.MultiWriter(f, h, counted(func(n int) { s.written(temp, int64(n)) })), r.Body)
 	if err == nil && n < r.ContentLength || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("%d of %d bytes came: nothing of it was kept, send it again", n, r.ContentLength)}
 	}

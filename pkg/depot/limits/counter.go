@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
@@ -113,14 +112,10 @@ func isPush(folder string) bool {
 	return !strings.HasPrefix(folder, repositories+artifact.ReservedPrefix)
 }
 
-// Free asks the file system, for a user without privileges.
+// Free is the room on the disk of Dir.
 func (c *Counter) Free() (int64, bool, error) {
 	if c.Dir == "" {
 		return 0, false, nil
 	}
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(c.Dir, &s); err != nil {
-		return 0, false, err
-	}
-	return int64(s.Bavail) * s.Bsize, true, nil //nolint:gosec // a disk has fewer bytes than that
+	return Disk(c.Dir).Free()
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
@@ -110,6 +111,7 @@ func TestStoreInABucket(t *testing.T) {
 	})
 	t.Run("a depot", func(t *testing.T) { depotInABucket(t, s.bucket(t)) })
 	t.Run("two depots", func(t *testing.T) { twoDepots(t, s.bucket(t)) })
+	t.Run("a full disk", func(t *testing.T) { fullDisk(t, s.bucket(t)) })
 }
 
 // twoDepots tries to open a second one beside the first, and then after it.
@@ -201,4 +203,21 @@ func do(t *testing.T, want int, method, url, body string, header ...string) stri
 		t.Fatalf("%s %s = %d %s, %v; want %d", method, url, resp.StatusCode, got, err, want)
 	}
 	return string(got)
+}
+
+// fullDisk is a depot whose own disk has no room to spare: what goes to the bucket does not need any.
+func fullDisk(t *testing.T, at bucket.At) {
+	d, err := depot.New(t.TempDir(), depot.WithS3(at), depot.WithLimits(limits.Limits{MinFree: 1 << 60}), depot.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(d)
+	do(t, 201, "PUT", server.URL+"/v1/baremetalcluster/o/c/os_images/a/content", "content")
+	if text := do(t, 507, "PUT", server.URL+"/files/a", "content"); !strings.Contains(text, "--min-free") {
+		t.Errorf("a file that does not fit: %q, want what to do", text)
+	}
+	server.Close()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
