@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -35,7 +36,8 @@ const patience = 20 * time.Second
 type terminal struct {
 	t       *testing.T
 	cluster client.WithWatch
-	own     string // the person's kubeconfig
+	config  *rest.Config // of the same cluster, for kinds that the fake one does not know
+	own     string       // the person's kubeconfig
 
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -115,7 +117,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 		now:       time.Now,
 		connect: func() (*site, error) {
 			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}
-			return &site{client: w.cluster, namespace: "site-a", access: access}, nil
+			return &site{client: w.cluster, config: w.config, namespace: "site-a", access: access}, nil
 		},
 	})
 	root.SetArgs(args)

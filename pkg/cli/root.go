@@ -65,7 +65,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bpa"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q: there are watch, status, kubeconfig, hosts and bundle", args[0]))
+				return usageError(fmt.Errorf("unknown command %q: there are watch, status, kubeconfig, hosts, bundle and depot", args[0]))
 			}
 			return nil
 		},
@@ -78,7 +78,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
 	})
 	flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newWatch(s), newStatus(s), newKubeconfig(s), newHosts(s), newBundle(s))
+	root.AddCommand(newWatch(s), newStatus(s), newKubeconfig(s), newHosts(s), newBundle(s), newDepot(s))
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,7 @@ import (
 // site is the bootstrap cluster as this user sees it: one namespace of it.
 type site struct {
 	client    client.WithWatch
+	config    *rest.Config
 	namespace string
 	// flags are what the hints must repeat so that they reach the same place,
 	// such as " --context=lab".
@@ -49,7 +51,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return &site{client: c, namespace: namespace, flags: repeated(flags), access: loader.ConfigAccess()}, nil
+	return &site{client: c, config: config, namespace: namespace, flags: repeated(flags), access: loader.ConfigAccess()}, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// pageSize is how many objects one answer has.
+	pageSize = 500
+	// requestTime bounds one answer.
+	requestTime = time.Minute
+	// requestRate is how many requests are made in a second: a cluster has about a hundred kinds.
+	requestRate = 50
+	// maxExpired is how often the list of one kind may begin again.
+	maxExpired = 5
+)
+
+// unread are the kinds in which no digest says that an image is used. A Node lists
+// what its disk happens to have, and gc would free nothing while it does.
+var unread = map[schema.GroupResource]bool{
+	{Resource: "secrets"}:                                   true,
+	{Resource: "nodes"}:                                     true,
+	{Resource: "events"}:                                    true,
+	{Group: "events.k8s.io", Resource: "events"}:            true,
+	{Group: "coordination.k8s.io", Resource: "leases"}:      true,
+	{Group: "metrics.k8s.io", Resource: "nodes"}:            true,
+	{Group: "metrics.k8s.io", Resource: "pods"}:             true,
+	{Resource: "endpoints"}:                                 true,
+	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
+}
+
+// addCluster notes the images that any object of a cluster names, and returns
+// how many objects were read. One kind that cannot be read is an error.
+func (i images) addCluster(ctx context.Context, config *rest.Config) (objects int, err error) {
+	config = rest.CopyConfig(config)
+	config.Timeout, config.QPS, config.Burst = requestTime, requestRate, 2*requestRate
+	kinds, err := listedKinds(config)
+	if err != nil {
+		return 0, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range kinds {
+		n, err := i.addKind(ctx, client.Resource(kind))
+		if err != nil {
+			return objects, fmt.Errorf("read %s: %w", kind.GroupResource(), err)
+		}
+		objects += n
+	}
+	return objects, nil
+}
+
+// listedKinds are all kinds of objects that a cluster keeps, in the version that it prefers.
+func listedKinds(config *rest.Config) ([]schema.GroupVersionResource, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("find out which kinds there are: %w", err)
+	}
+	var kinds []schema.GroupVersionResource
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			kind := version.WithResource(r.Name)
+			if slices.Contains(r.Verbs, "list") && !unread[kind.GroupResource()] {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// addKind reads the objects of one kind in all namespaces, a page at a time.
+func (i images) addKind(ctx context.Context, client dynamic.ResourceInterface) (objects int, err error) {
+	options := metav1.ListOptions{Limit: pageSize}
+	for expired := 0; ; {
+		page, err := client.List(ctx, options)
+		if apierrors.IsResourceExpired(err) && options.Continue != "" && expired < maxExpired {
+			options.Continue, objects, expired = "", 0, expired+1
+			continue
+		}
+		if err != nil {
+			return objects, err
+		}
+		objects += len(page.Items)
+		if err := i.addAll(page.Items); err != nil {
+			return objects, err
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return objects, nil
+		}
+	}
+}
+
+func (i images) addAll(objects []unstructured.Unstructured) error {
+	for _, o := range objects {
+		if err := i.add(o.Object); err != nil {
+			return fmt.Errorf("%s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+		}
+	}
+	return nil
+}
