@@ -220,5 +220,11 @@ func keeper(file string) (garbage.Keeper, error) {
 		}
 		listed[digest.Digest(found)] = true
 	}
-	return listed, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(listed) == 0 { // a list that could not be made, rather than clusters without images
+		return nil, fmt.Errorf("%s has no digest: every image without a tag would be freed; make the list again with \"kubectl bpa depot images-in-use\"", file)
+	}
+	return listed, nil
 }

@@ -133,4 +133,10 @@ func TestKeepListTakesReferences(t *testing.T) {
 	if _, err := keeper(file); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a line without a digest: %v", err)
 	}
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keeper(file); err == nil || !strings.Contains(err.Error(), "images-in-use") {
+		t.Errorf("a list of nothing: %v, want an error that says how to make one", err)
+	}
 }

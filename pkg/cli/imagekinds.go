@@ -26,8 +26,9 @@ const (
 	maxExpired = 5
 )
 
-// unread are the kinds in which no digest says that an image is used. A Node lists
-// what its disk happens to have, and gc would free nothing while it does.
+// unread are kinds that are left out. A Node lists the images that its disk happens
+// to have, and gc would free none of them. Nobody should need a right to all Secrets
+// for this. The others change all the time and name no image that could run again.
 var unread = map[schema.GroupResource]bool{
 	{Resource: "secrets"}:                                   true,
 	{Resource: "nodes"}:                                     true,

@@ -119,6 +119,8 @@ type apiServer struct {
 	kinds  map[string][]any // by path, such as /apis/apps/v1/deployments
 	broken map[string]int   // the status of a path that cannot be read
 	asked  map[string]int
+	// expires is the path of which the second page is not there any more, once.
+	expires string
 }
 
 func newAPIServer(t *testing.T, kinds map[string][]any) *apiServer {
@@ -160,6 +162,11 @@ func (s *apiServer) list(w http.ResponseWriter, r *http.Request) {
 	items, known := s.kinds[r.URL.Path]
 	if !known {
 		http.NotFound(w, r)
+		return
+	}
+	if s.expires == r.URL.Path && r.URL.Query().Get("continue") != "" {
+		s.expires = ""
+		answerJSON(w, http.StatusGone, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
 		return
 	}
 	var at int
@@ -209,6 +216,7 @@ func TestImagesInUse(t *testing.T) {
 		"/apis/apps/v1/deployments": {workload("Deployment", "d", "d@"+sum("d"))},
 		"/api/v1/secrets":           {workload("Secret", "s", "s@"+sum("5"))},
 	})
+	bootstrap.expires = "/api/v1/pods"
 	edge := newAPIServer(t, map[string][]any{"/api/v1/pods": {workload("Pod", "e", "e@"+sum("e")), workload("Pod", "a", "a@"+sum("a"))}})
 	w := siteWith(t, bootstrap, edge.URL)
 	file := filepath.Join(t.TempDir(), "keep.txt")
@@ -226,6 +234,9 @@ func TestImagesInUse(t *testing.T) {
 	}
 	if bootstrap.asked["/api/v1/secrets"] > 0 {
 		t.Error("Secrets were read")
+	}
+	if bootstrap.expires != "" {
+		t.Error("no second page was asked for")
 	}
 }
 
