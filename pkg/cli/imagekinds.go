@@ -46,6 +46,7 @@ var unread = map[schema.GroupResource]bool{
 func (i images) addCluster(ctx context.Context, config *rest.Config) (objects int, err error) {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.Burst = requestTime, requestRate, 2*requestRate
+	config.WarningHandler = rest.NoWarnings{} // that a kind is old
 	kinds, err := listedKinds(config)
 	if err != nil {
 		return 0, err
