@@ -22,9 +22,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/opencontainers/go-digest"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
@@ -111,6 +113,7 @@ func TestStoreInABucket(t *testing.T) {
 	})
 	t.Run("a depot", func(t *testing.T) { depotInABucket(t, s.bucket(t)) })
 	t.Run("two depots", func(t *testing.T) { twoDepots(t, s.bucket(t)) })
+	t.Run("a damaged blob", func(t *testing.T) { damagedBucket(t, s, s.bucket(t)) })
 	t.Run("a full disk", func(t *testing.T) { fullDisk(t, s.bucket(t)) })
 }
 
@@ -220,4 +223,46 @@ func fullDisk(t *testing.T, at bucket.At) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// damagedBucket is one in which a bit has flipped: the same content replaces it, or comes back once it was set aside.
+func damagedBucket(t *testing.T, s *server, at bucket.At) {
+	const content, path = "content of which a bit flips", "/v1/baremetalcluster/o/c/os_images/a/content"
+	sum := digest.FromString(content)
+	flip := func() {
+		object := filepath.Join(s.dir, at.Bucket, at.Prefix, store.BlobPath(sum))
+		if err := os.WriteFile(object, []byte("content of which b bit flips"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	withDepot(t, dir, at, func(url string) {
+		do(t, 201, "PUT", url+path, content)
+		flip()
+		do(t, 200, "PUT", url+path, content)
+		if got := do(t, 200, "GET", url+path, ""); got != content {
+			t.Errorf("after the same upload: %q", got)
+		}
+	})
+	flip()
+	opened, err := bucket.Open(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	if _, err := scrub.Run(t.Context(), opened, func(d scrub.Damage) {
+		found++
+		if err := scrub.SetAside(t.Context(), opened, d); err != nil {
+			t.Error(err)
+		}
+	}); err != nil || found != 1 {
+		t.Fatalf("%d damages, %v", found, err)
+	}
+	withDepot(t, dir, at, func(url string) {
+		do(t, 404, "HEAD", url+path, "")
+		do(t, 201, "PUT", url+path, content)
+		if got := do(t, 200, "GET", url+path, ""); got != content {
+			t.Errorf("after it was set aside: %q", got)
+		}
+	})
 }
