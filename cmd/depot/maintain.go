@@ -54,7 +54,7 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("scrub", flag.ExitOnError)
 	root := set.String("root", "", "directory of the store (required)")
-	aside := set.Bool("set-aside", false, "take damaged blobs and what needs them out of the store, so that the same can be uploaded again; no depot may serve it meanwhile")
+	aside := set.Bool("set-aside", false, "take damaged files, and damaged blobs with what needs them, out of the store, so that the same can be uploaded again; no depot may serve it meanwhile")
 	s.where(set)
 	_ = set.Parse(args) // ends the process on an error
 	if *root == "" {

@@ -51,6 +51,7 @@ func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reade
 // restoreImages imports the images of an archive again. They have blobs of
 // their own, which may be damaged or deleted while the archive is intact.
 func (s *Service) restoreImages(ctx context.Context, a Stored) error {
+	ctx = context.WithoutCancel(ctx) // the bytes are here; who sent them may go
 	_, err := s.importImages(ctx, a.Record, a.Record.Ref().Repository(), a.Digest)
 	return err
 }
