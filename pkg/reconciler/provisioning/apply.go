@@ -140,7 +140,7 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, nam
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
 		return err
 	}
-	for _, run := range live.Runs {
+	for _, run := range append(live.Runs, live.ForeignRuns...) {
 		if run.State == plan.Active || run.Touched {
 			return &notYet{"run " + run.Name + " has come further than the caches show", behind}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -155,6 +156,35 @@ func TestReconcile(t *testing.T) {
 		reads:  ask,
 		reason: "Deleting",
 		events: []string{"Normal RunStarted", "Normal Deleting the hosts are kept"},
+		err:    "again",
+	}, {
+		name:   "deletion stops a run that a person made of one of ours, also between two tasks, when it has neither TaskRun nor pod",
+		world:  []runtime.Object{edge(deleting), foreign},
+		hosts:  held(),
+		writes: []string{`patch pipelineruns edge-1-install-1 {"spec":{"status":"Cancelled"}}`, "update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "Deleting",
+		events: []string{"Normal Deleting stopping run"},
+		err:    "again",
+	}, {
+		name: "deletion keeps the hosts until such a run has ended",
+		world: []runtime.Object{edge(deleting), run(edge(func(p *v1alpha1.Provisioning) { p.UID = "earlier" }), 1,
+			func(pr *tekton.PipelineRun) { pr.Spec.Status = tekton.PipelineRunSpecStatusCancelled })},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "Deleting",
+		events: []string{"Normal Deleting run edge-1-install-1 is stopping"},
+		err:    "again",
+	}, {
+		name:   "hosts are kept, not given back, while such a run that the caches do not show is between two tasks",
+		world:  []runtime.Object{edge(wants(64))},
+		live:   []runtime.Object{foreign},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  ask,
+		reason: "GivingBackHosts",
+		events: []string{"Normal GivingBackHosts"},
 		err:    "again",
 	}, {
 		name:     "deletion releases the hosts once all pods have ended, and lets go",

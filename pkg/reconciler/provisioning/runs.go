@@ -97,6 +97,9 @@ func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*t
 	for _, run := range runs {
 		if !metav1.IsControlledBy(run, p) {
 			seen.Leftovers = append(seen.Leftovers, run.Name)
+			if !run.IsDone() {
+				seen.ForeignRuns = append(seen.ForeignRuns, makeRun(run, nil))
+			}
 			continue
 		}
 		seen.Runs = append(seen.Runs, makeRun(run, tasksOf[run.UID]))

@@ -92,13 +92,14 @@ func remind(s Seen, step Step, now time.Time) Step {
 // tektonAsks: ending runs and their pods is Tekton's work.
 const tektonAsks = "if this lasts, see whether Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
 
-// deleting ends the work before it gives anything back: a run is stopped, and only when none of its pods is left the hosts are released.
+// deleting ends the work before it gives anything back: every run with the cluster's label is stopped, whoever made it, and only when none of their
+// pods is left the hosts are released.
 func deleting(s Seen, _ time.Time) (Step, bool) {
 	if !s.Deleting {
 		return Step{}, false
 	}
 	var stop, ending []string
-	for _, r := range s.ActiveRuns() {
+	for _, r := range append(s.ActiveRuns(), s.ForeignRuns...) {
 		ending = append(ending, r.Name)
 		if !r.Cancelling {
 			stop = append(stop, r.Name)

@@ -61,6 +61,9 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		}
 		s.Runs = append(s.Runs, run)
 	}
+	if r.IntN(5) == 0 {
+		s.ForeignRuns = []Run{{Name: "by-hand", State: Active, Cancelling: r.IntN(2) == 0}}
+	}
 	if r.IntN(3) == 0 {
 		s.Kubeconfig = &Kubeconfig{Endpoint: "https://x", Expires: now.Add(time.Duration(r.IntN(3)-1) * time.Hour), Broken: pick(r, "", "", "bad")}
 	}
@@ -144,7 +147,7 @@ func TestNextNeverHarms(t *testing.T) {
 		bad := ""
 		switch step.Do {
 		case Release:
-			if !s.Deleting || len(s.Pods) > 0 || len(s.ActiveRuns()) > 0 {
+			if !s.Deleting || len(s.Pods) > 0 || len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 {
 				bad = "hosts in use are released"
 			}
 		case StartRun:
@@ -224,6 +227,9 @@ func after(s Seen, step Step, now time.Time) Seen {
 			runs = append(runs, r)
 		}
 		s.Runs = runs
+		for i := range s.ForeignRuns {
+			s.ForeignRuns[i].Cancelling = true
+		}
 	}
 	return s
 }

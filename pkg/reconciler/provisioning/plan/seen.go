@@ -24,6 +24,9 @@ type Seen struct {
 
 	// Runs of this Provisioning, oldest first.
 	Runs []Run
+	// ForeignRuns are the PipelineRuns with this cluster's label that have not finished and that this Provisioning does not own, such as a run that a
+	// person made of one of ours. Between two tasks such a run has neither a TaskRun nor a pod, and still works on the hosts.
+	ForeignRuns []Run
 	// Leftovers are objects of an earlier Provisioning of the same name that are not gone yet.
 	Leftovers []string
 	// Pods of runs that may still act; looked for only during deletion.
