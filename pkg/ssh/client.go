@@ -39,24 +39,8 @@ type Target struct {
 // HostPort is the target's address as net.Dial takes it.
 func (t Target) HostPort() string { return net.JoinHostPort(t.Address, strconv.Itoa(t.Port)) }
 
-// Key is a private key to log in with.
-type Key = ssh.Signer
-
 // HostKey is a server's public key.
 type HostKey = ssh.PublicKey
-
-// ParseKey reads a private key in PEM without a passphrase.
-func ParseKey(pem []byte) (Key, error) {
-	key, err := ssh.ParsePrivateKey(pem)
-	var locked *ssh.PassphraseMissingError
-	switch {
-	case errors.As(err, &locked):
-		return nil, errors.New("the private key has a passphrase, which nobody can type here: use a key without one")
-	case err != nil:
-		return nil, errors.New("not a private key in PEM or OpenSSH form") // the library's error may quote the text
-	}
-	return key, nil
-}
 
 // Client is a connection to a host.
 type Client struct {

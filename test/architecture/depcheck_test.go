@@ -46,7 +46,7 @@ var rooms = []room{
 	// Tasks and the reconciler know each other by the contract alone.
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/artifacts/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/tasks/contract/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/tasks/contract/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
 	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/hosts/", "pkg/reconciler/provisioning/resources/", "pkg/artifacts/", "pkg/bundle/"}},
 

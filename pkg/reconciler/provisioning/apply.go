@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -25,7 +26,10 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 	case plan.StartRun:
 		return r.startRun(ctx, p, seen, next)
 	case plan.CancelRun:
-		return r.cancelRuns(ctx, p, next.Runs)
+		if next.Supersede {
+			return r.supersede(ctx, p, next.Runs)
+		}
+		return r.cancelRuns(ctx, p, next.Runs, fmt.Appendf(nil, `{"spec":{"status":%q}}`, tekton.PipelineRunSpecStatusCancelled))
 	case plan.StoreKubeconfig:
 		return r.storeKubeconfig(ctx, p, seen)
 	case plan.Prune:
@@ -59,7 +63,9 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return err
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
+		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt,
+		Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
+		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -83,8 +89,23 @@ func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, name s
 	return nil
 }
 
-func (r *Reconciler) cancelRuns(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
-	patch := fmt.Appendf(nil, `{"spec":{"status":%q}}`, tekton.PipelineRunSpecStatusCancelled)
+// supersede cancels a run whose spec was edited, and writes down on it that no person did. The caches may be behind: the API server itself is asked
+// whether the run has not touched a host.
+func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
+	live := plan.Seen{}
+	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
+		return err
+	}
+	for _, run := range live.Runs {
+		if slices.Contains(names, run.Name) && (run.Touched || run.State != plan.Active) {
+			return &notYet{"run " + run.Name + " has come further than the caches show", behind}
+		}
+	}
+	return r.cancelRuns(ctx, p, names, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}},"spec":{"status":%q}}`,
+		resources.AnnotationSuperseded, tekton.PipelineRunSpecStatusCancelled))
+}
+
+func (r *Reconciler) cancelRuns(ctx context.Context, p *v1alpha1.Provisioning, names []string, patch []byte) error {
 	for _, name := range names {
 		_, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

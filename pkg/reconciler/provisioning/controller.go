@@ -1,7 +1,6 @@
 package provisioning
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"sync/atomic"
@@ -85,7 +84,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		logger.Fatalw("No hosts", "error", err)
 	}
 	go tellOrphans(ctx, provisionings, siteHosts)
-	if err := watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
+	if r.sshSecretVersion, err = watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
 		logger.Fatalw("No Secrets", "error", err)
 	}
 	return impl
@@ -154,8 +153,7 @@ func (w waker) secretChanged(namespace, name string) {
 		return
 	}
 	for _, p := range all {
-		// What was stored without the webhook has no defaults in it.
-		if cmp.Or(p.Spec.SSH.SecretName, v1alpha1.DefaultSSHSecret) == name && !p.Status.IsReady() {
+		if sshSecretName(p) == name && !p.Status.IsReady() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

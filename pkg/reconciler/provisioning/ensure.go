@@ -111,7 +111,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", err
 		}
 	}
-	cm, err := resources.MakeRequestConfigMap(p, request)
+	cm, err := resources.MakeRequestConfigMap(p, request, seen.Digest)
 	if err != nil {
 		return "", err
 	}

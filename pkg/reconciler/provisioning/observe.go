@@ -19,6 +19,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	seen := plan.Seen{
 		Namespace:       p.Namespace,
 		Name:            p.Name,
+		Generation:      p.Generation,
 		Deleting:        p.DeletionTimestamp != nil,
 		Paused:          p.Spec.Paused,
 		Retry:           p.Annotations[contract.AnnotationRetry],
@@ -37,7 +38,13 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err != nil {
 		return seen, err
 	}
+	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
+		return seen, err
+	}
 	if err := r.observeObjects(p, now, &seen); err != nil {
+		return seen, err
+	}
+	if err := r.observeKeyChange(ctx, p, &seen); err != nil {
 		return seen, err
 	}
 	if err := r.observeSite(ctx, p, &seen); err != nil {
@@ -66,6 +73,35 @@ func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, se
 	}
 	seen.Inputs, err = resources.Inputs(p, request)
 	return request, err
+}
+
+// observeStarted compares the spec with the one that the newest run was started from. A newer build of BPA may compute other digests than the build
+// that started the run: the specs decide whether they describe the same cluster.
+func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
+	cm, err := r.configMap(p, contract.RequestName(p.Name))
+	if err != nil || seen.Unedited() {
+		return err
+	}
+	started := resources.ReadStarted(cm)
+	if started == nil {
+		return nil
+	}
+	was := p.DeepCopy()
+	was.Spec = started.Spec
+	was.SetDefaults(ctx)
+	request, err := resources.MakeRequest(was, settings.Depot)
+	if err != nil {
+		return nil // a newer build of BPA wrote it, or a person
+	}
+	digest, err := resources.Digest(request)
+	if err != nil {
+		return err
+	}
+	seen.Revertible = seen.Recompute(started.Digest, digest)
+	if seen.Revertible {
+		seen.Changes = resources.Changes(was, p)
+	}
+	return nil
 }
 
 func hasControlPlane(r contract.Request) bool {

@@ -30,6 +30,8 @@ type Reconciler struct {
 	settings   func() Settings
 	clock      clock.PassiveClock
 	random     io.Reader
+	// sshSecretVersion is the resourceVersion of a Secret, from a cache; empty: not known.
+	sshSecretVersion func(namespace, name string) string
 }
 
 var (

@@ -350,26 +350,10 @@ func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 	}
 }
 
-// TestWholeLife goes from nothing to a kubeconfig and to rest, the world playing the part of Tekton.
-func TestWholeLife(t *testing.T) {
-	site := fitting()
-	w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
-	if err := w.visit(t, at); err != nil {
-		t.Fatal(err)
-	}
-	w.sync(t)
-	started, err := w.tekton.TektonV1().PipelineRuns("site").Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.settle(t)
-
-	// The run claims the host and succeeds.
-	site.all = held().all
-	key, err := w.kube.CoreV1().Secrets("site").Get(t.Context(), "edge-1-kubeconfig-key", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+// succeed makes a run claim the host and end well. It returns the certificate that the run brings.
+func succeed(t *testing.T, w *world, started *tekton.PipelineRun) (certificate string) {
+	t.Helper()
+	w.hosts.all = held().all
 	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), "edge-1-inventory", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -390,6 +374,28 @@ func TestWholeLife(t *testing.T) {
 	}
 	w.sync(t)
 	w.settle(t)
+	return certificate
+}
+
+// TestWholeLife goes from nothing to a kubeconfig and to rest, the world playing the part of Tekton.
+func TestWholeLife(t *testing.T) {
+	site := fitting()
+	w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	started, err := w.tekton.TektonV1().PipelineRuns("site").Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t)
+
+	certificate := succeed(t, w, started)
+	key, err := w.kube.CoreV1().Secrets("site").Get(t.Context(), "edge-1-kubeconfig-key", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	p := w.stored(t)
 	if !p.Status.IsReady() || p.Status.APIEndpoint != "https://10.0.0.1:6443" || len(p.Status.Nodes) != 1 {

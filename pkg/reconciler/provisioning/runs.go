@@ -123,9 +123,12 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Digest:     run.Annotations[contract.AnnotationRequestDigest],
 		Inputs:     run.Annotations[resources.AnnotationInputs],
 		Retry:      run.Annotations[contract.AnnotationRetry],
+		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
 		State:      stateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 	}
+	made.Superseded = run.Annotations[resources.AnnotationSuperseded] != ""
+	made.Generation, _ = strconv.ParseInt(run.Annotations[resources.AnnotationGeneration], 10, 64) // 0: an older build of BPA started it
 	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
 		made.Attempt = int32(n)
 	}

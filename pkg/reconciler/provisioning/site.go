@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -124,20 +120,4 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		return fmt.Errorf("assign hosts: %w", err)
 	}
 	return r.observeKey(ctx, p, seen)
-}
-
-func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
-	seen.SSH = &plan.Need{}
-	name := p.Spec.SSH.SecretName
-	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		seen.SSH.Missing = fmt.Sprintf("Secret %s with the private key to the hosts does not exist: create it with "+
-			"`kubectl create secret generic %s --type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=FILE`", name, name)
-	case err != nil:
-		return fmt.Errorf("get Secret %s: %w", name, err)
-	case len(secret.Data[corev1.SSHAuthPrivateKey]) == 0:
-		seen.SSH.Missing = fmt.Sprintf("Secret %s has no key %s: put the private key to the hosts there", name, corev1.SSHAuthPrivateKey)
-	}
-	return nil
 }

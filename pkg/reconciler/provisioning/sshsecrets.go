@@ -15,17 +15,17 @@ import (
 
 type key = types.NamespacedName
 
-// watchSSHSecrets tells of Secrets that appear or change, by name only: the API server is asked for metadata alone, and of these only names
-// are kept, since a cluster's Secrets are neither ours to read nor small.
-func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) error {
+// watchSSHSecrets calls changed for Secrets that appear or change, by name only: the API server is asked for metadata alone, and of these only
+// names and versions are kept, since a cluster's Secrets are neither ours to read nor small. It returns what looks up a Secret's resourceVersion.
+func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) (func(namespace, name string) string, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("watch the names of Secrets: %w", err)
+		return nil, fmt.Errorf("watch the names of Secrets: %w", err)
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource("secrets"),
 		metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	if err := informer.SetTransform(nameOnly); err != nil {
-		return fmt.Errorf("watch the names of Secrets: %w", err)
+		return nil, fmt.Errorf("watch the names of Secrets: %w", err)
 	}
 	tell := func(o any) {
 		if m, ok := o.(metav1.Object); ok {
@@ -37,10 +37,16 @@ func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(name
 		UpdateFunc: func(_, after any) { tell(after) },
 	})
 	if err != nil {
-		return fmt.Errorf("watch the names of Secrets: %w", err)
+		return nil, fmt.Errorf("watch the names of Secrets: %w", err)
 	}
 	go informer.RunWithContext(ctx)
-	return nil
+	return func(namespace, name string) string {
+		o, _, _ := informer.GetStore().GetByKey(namespace + "/" + name)
+		if m, ok := o.(metav1.Object); ok {
+			return m.GetResourceVersion()
+		}
+		return ""
+	}, nil
 }
 
 func nameOnly(o any) (any, error) {

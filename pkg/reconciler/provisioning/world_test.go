@@ -105,7 +105,7 @@ func child(pr *tekton.PipelineRun, task string, status corev1.ConditionStatus, r
 func sshKey() *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: v1alpha1.DefaultSSHSecret},
-		Data:       map[string][]byte{corev1.SSHAuthPrivateKey: []byte("key")},
+		Data:       map[string][]byte{corev1.SSHAuthPrivateKey: firstKey},
 	}
 }
 
@@ -249,6 +249,13 @@ func (w *world) visit(t *testing.T, key string) error {
 		settings:   DefaultSettings,
 		clock:      clock.NewFakePassiveClock(now),
 		random:     rand.Reader,
+		sshSecretVersion: func(namespace, name string) string {
+			o, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), namespace, name)
+			if err != nil {
+				return ""
+			}
+			return o.(*corev1.Secret).ResourceVersion
+		},
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
 	lister := listers.NewProvisioningLister(w.caches["provisioning"])

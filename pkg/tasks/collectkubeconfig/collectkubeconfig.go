@@ -112,7 +112,7 @@ func parseRequest(text string) (*x509.CertificateRequest, error) {
 func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contract.Node, error) {
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
-		return nil, contract.Node{}, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s: %w", node.KeyFile, err))
+		return nil, contract.Node{}, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
 	}
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {

@@ -117,7 +117,7 @@ func (in Input) check() (ssh.Key, error) {
 	}
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
-		return nil, fmt.Errorf("the SSH Secret's ssh-privatekey: %w", err)
+		return nil, fmt.Errorf("the SSH Secret's ssh-privatekey %w", err)
 	}
 	return key, nil
 }

@@ -60,7 +60,7 @@ func (t *teller) run() {
 	switch f := t.after.Failure; {
 	case f != nil && (isNew || t.before.Failure == nil):
 		t.tell(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
-	case t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
+	case ended && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.tell(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
 	case f == nil && ended && run.Operation == contract.OperationReplace && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
 		t.tell(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))

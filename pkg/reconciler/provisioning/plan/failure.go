@@ -166,7 +166,8 @@ func hint(namespace, name, run string, cause Cause) string {
 	again := "then " + annotate + ", or change the spec"
 	switch cause.Reason {
 	case contract.ReasonSSHDenied:
-		return "let the key in Secret spec.ssh.secretName log in as spec.ssh.user, " + again
+		return "put the key that may log in as spec.ssh.user into the Secret of spec.ssh.secretName; the controller then tries again by itself. " +
+			"Or let the present key in on the host, " + again
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("if the host was installed anew, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
 	case contract.ReasonAddressMissing:

@@ -103,8 +103,8 @@ func holding(s Seen) string {
 
 // claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
 func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, string, string) {
-	if c.specChanged() {
-		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
+	if c.seen.specChanged() {
+		return corev1.ConditionUnknown, ReasonSpecChanged, c.seen.changedText()
 	}
 	text := held
 	if lost := c.seen.losses(); len(lost) > 0 {
@@ -161,7 +161,7 @@ func (c conditions) remedy() string {
 		return ". What to do: " + controlPlaneAdvice
 	case len(workers) == 0:
 		return ""
-	case c.specChanged():
+	case s.specChanged():
 		return ". What to do: set the spec back to what is installed; nothing is replaced before"
 	case s.Paused:
 		return ". Nothing is replaced while spec.paused is set"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,8 +35,9 @@ type Step struct {
 	Do Do
 	// Reason and Message say why nothing more is done; a condition shows them.
 	Reason, Message string
-	// Runs are those to cancel or to delete.
-	Runs []string
+	// Runs are those to cancel or to delete. Supersede: they are cancelled since the spec was edited, and must not have touched a host.
+	Runs      []string
+	Supersede bool
 	// Number, Attempt and Operation of the run to start, and the losses that it makes good, each a Loss.Key.
 	Number, Attempt int32
 	Operation       string
@@ -53,8 +55,10 @@ const (
 	ReasonLeftovers      = "EarlierRunsNotGone"
 	ReasonPaused         = "Paused"
 	ReasonSSHKeyMissing  = "SSHKeyMissing"
+	ReasonSSHKeyInvalid  = "SSHKeyInvalid"
 	ReasonStarting       = "Starting"
 	ReasonRunning        = "Running"
+	ReasonRestarting     = "Restarting"
 	ReasonInstalled      = "Installed"
 	ReasonSpecChanged    = "SpecChanged"
 	ReasonKubeconfigLost = "KubeconfigLost"
@@ -123,9 +127,13 @@ func working(s Seen, _ time.Time) (Step, bool) {
 	if len(active) == 0 {
 		return Step{}, false
 	}
-	message := "run " + active[len(active)-1].Name + " works"
-	if r := active[len(active)-1]; s.Inputs != "" && r.Inputs != s.Inputs {
-		message += "; it was started before the spec changed and is not stopped: to stop it, cancel the run"
+	r := active[len(active)-1]
+	if step, ok := supersede(s, r, len(active)); ok {
+		return step, true
+	}
+	message := "run " + r.Name + " works"
+	if s.Inputs != "" && r.Inputs != s.Inputs {
+		message += "; " + s.editedText(r)
 	}
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
 }
@@ -212,8 +220,7 @@ func failed(s Seen, now time.Time) (Step, bool) {
 
 // changed: a run for another spec would take hosts from the cluster that is there; this version does not change clusters.
 func changed(s Seen, _ time.Time) (Step, bool) {
-	was := s.installedDigest()
-	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: changedText}, was != "" && was != s.Digest
+	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, s.specChanged()
 }
 
 // controlPlaneLost: a run would put the node on another host, as if etcd did not remember the old one.
@@ -243,7 +250,7 @@ func sshKey(s Seen, _ time.Time) (Step, bool) {
 	if s.SSH == nil || s.SSH.Missing == "" {
 		return Step{}, false
 	}
-	return Step{Do: Stay, Reason: ReasonSSHKeyMissing, Message: s.SSH.Missing}, true
+	return Step{Do: Stay, Reason: cmp.Or(s.SSH.Reason, ReasonSSHKeyMissing), Message: s.SSH.Missing}, true
 }
 
 func start(s Seen) Step {

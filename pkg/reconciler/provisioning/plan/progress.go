@@ -88,6 +88,8 @@ func summary(r Run, p v1alpha1.ProgressStatus) string {
 	switch {
 	case r.State == Succeeded:
 		return "100% installed"
+	case r.State == Failed && r.Superseded:
+		return fmt.Sprintf("%d%% stopped", p.Percent)
 	case r.State == Failed:
 		return fmt.Sprintf("%d%% failed", p.Percent)
 	case p.Task == "":

@@ -35,6 +35,8 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		Pods:      pick(r, nil, nil, []string{"pod"}),
 		Hosts:     randomNeed(r), SSH: randomNeed(r),
 		Collected:       r.IntN(2) == 0,
+		Generation:      int64(1 + r.IntN(2)),
+		KeyChanged:      r.IntN(5) == 0,
 		InstalledDigest: pick(r, "", "", "one"),
 		Limits:          Limits{Attempts: 3, History: 1 + r.IntN(3)},
 	}
@@ -42,8 +44,8 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		run := Run{
 			Name: fmt.Sprintf("edge-1-install-%d", n+1), Number: int32(n + 1), Attempt: int32(1 + r.IntN(4)), Operation: "install",
 			Digest: pick(r, "one", "two"), Inputs: pick(r, "one", "two"), Retry: pick(r, "", "x"),
-			Touched: r.IntN(2) == 0,
-			State:   pick(r, Active, Succeeded, Failed, Failed), Cancelling: r.IntN(4) == 0,
+			Touched: r.IntN(2) == 0, Generation: int64(r.IntN(3)), Superseded: r.IntN(6) == 0,
+			State: pick(r, Active, Succeeded, Failed, Failed), Cancelling: r.IntN(4) == 0,
 			Started: now.Add(-time.Hour),
 		}
 		if run.State != Active {
@@ -168,6 +170,10 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "hosts of a cluster that never was are replaced"
 			}
 			operations[step.Operation]++
+		case CancelRun:
+			if r := s.Newest(); !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede) {
+				bad = "a run is cancelled that may have touched hosts, or whose spec nobody edited"
+			}
 		case GiveBack:
 			for _, name := range step.Hosts {
 				if h := s.Site[name]; !h.Ours || !h.Claimed {
@@ -223,7 +229,7 @@ func after(s Seen, step Step, now time.Time) Seen {
 			if named && step.Do == Prune {
 				continue
 			}
-			r.Cancelling = r.Cancelling || named
+			r.Cancelling, r.Superseded = r.Cancelling || named, r.Superseded || named && step.Supersede
 			runs = append(runs, r)
 		}
 		s.Runs = runs

@@ -68,7 +68,7 @@ func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 
 func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	r := s.Newest()
-	if r == nil || r.State != Failed || s.Deleting {
+	if r == nil || r.State != Failed || r.Superseded || s.Deleting {
 		p.Status.Failure = nil
 		return
 	}
@@ -138,13 +138,13 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	switch {
 	case s.Deleting:
 		return corev1.ConditionUnknown, ReasonDeleting, c.words()
-	case s.Installed() && c.specChanged():
-		return corev1.ConditionUnknown, ReasonSpecChanged, changedText
+	case s.Installed() && s.specChanged():
+		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
 	case s.Installed():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
-	case c.step.Reason == ReasonSSHKeyMissing: // a person must act
+	case c.step.Reason == ReasonSSHKeyMissing, c.step.Reason == ReasonSSHKeyInvalid: // a person must act
 		return corev1.ConditionFalse, c.step.Reason, c.words()
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
@@ -171,18 +171,10 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 // collectAnother is how a person gets a new kubeconfig of a running cluster.
 func (c conditions) collectAnother() string {
 	const annotate = "annotate the Provisioning with a new " + contract.AnnotationRetry + " to collect another"
-	if c.specChanged() {
+	if c.seen.specChanged() {
 		return "set the spec back to what is installed, then " + annotate
 	}
 	return annotate
-}
-
-// changedText: this version installs clusters; it does not change them.
-const changedText = "the spec changed after the cluster was installed; this version of BPA does not act on that: set the spec back, or delete the " +
-	"Provisioning and apply it again"
-
-func (c conditions) specChanged() bool {
-	return c.status.InstalledDigest != "" && c.seen.Digest != "" && c.status.InstalledDigest != c.seen.Digest
 }
 
 // failure is that of the last run, as long as nothing newer is to be said: the rule for failed runs chose the step and left the words to us.

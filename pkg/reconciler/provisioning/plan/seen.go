@@ -10,6 +10,8 @@ import (
 // Seen is the world around one Provisioning, as plain facts.
 type Seen struct {
 	Namespace, Name string
+	// Generation counts the edits of the spec.
+	Generation int64
 
 	Deleting bool
 	Paused   bool
@@ -19,6 +21,10 @@ type Seen struct {
 	Sets  []contract.Set
 	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
 	Digest, Inputs, Retry string
+	// Changes lists what was edited since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16". Revertible: the request's ConfigMap
+	// holds the patch that puts the spec back.
+	Changes    []string
+	Revertible bool
 	// Invalid says why the spec cannot be read, which the webhook should have prevented.
 	Invalid string
 
@@ -39,8 +45,11 @@ type Seen struct {
 	Touched bool
 	// Hosts is whether there is a host for every slot; nil: not looked, for nothing is about to start.
 	Hosts *Need
-	// SSH is whether the key to the hosts is there; nil: not looked.
-	SSH *Need
+	// SSH is whether there is a key to the hosts that can be used; nil: not looked. SSHKey is that key.
+	SSH    *Need
+	SSHKey SSHKey
+	// KeyChanged: the newest run failed, and the Secret does not hold the key any more that the run was started with.
+	KeyChanged bool
 
 	// Progress is what the kubespray task last wrote.
 	Progress *contract.Progress
@@ -59,6 +68,16 @@ type Seen struct {
 type Need struct {
 	// Missing says what is not there, and what to do; empty: all is there.
 	Missing string
+	// Reason is that of the condition that tells of it; empty: the usual one.
+	Reason string
+}
+
+// SSHKey identifies a private key without giving it away.
+type SSHKey struct {
+	// Fingerprint is that of the public half, as ssh-keygen prints it.
+	Fingerprint string
+	// Version is the resourceVersion of the Secret. As long as it stays the same, so does the key.
+	Version string
 }
 
 // Kubeconfig is what the Secret says of itself.
@@ -92,10 +111,13 @@ type Run struct {
 
 	Digest, Inputs, Retry string   // what it was started for
 	Replaces              []string // the losses that it was started for, each a Loss.Key
+	SSHKey                SSHKey   // what it was started with; empty: a build of BPA started it that did not write it down
 
+	Generation int64 // of the Provisioning when it was started; 0: not known
 	State      State
 	Touched    bool // its playbook was started
 	Cancelling bool // it was asked to stop
+	Superseded bool // the controller asked it, since the spec was edited
 	Reason     string
 	Message    string // Tekton's
 	Started    time.Time
@@ -142,9 +164,30 @@ func (s Seen) ActiveRuns() []Run {
 	return active
 }
 
-// wanted reports whether a run was started for what is wanted now. A retry annotation that is taken away asks for nothing.
+// wanted reports whether a run was started for what is wanted now, and with the key that is there now. A retry annotation that is taken away asks for
+// nothing.
 func (s Seen) wanted(r Run) bool {
-	return r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
+	return !r.Superseded && !s.KeyChanged && r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
+}
+
+// Unedited reports whether the newest run and the cluster that is there are those of the present spec, as far as the digests tell.
+func (s Seen) Unedited() bool {
+	newest := s.Newest()
+	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
+}
+
+// Recompute puts the digest that this build computes for a spec in the place of the one that another build computed for the same spec. It reports
+// whether the newest run or the cluster that is there has it.
+func (s *Seen) Recompute(old, digest string) (found bool) {
+	for i := range s.Runs {
+		if s.Runs[i].Digest == old {
+			s.Runs[i].Digest, found = digest, found || i == len(s.Runs)-1
+		}
+	}
+	if s.InstalledDigest == old {
+		s.InstalledDigest, found = digest, true
+	}
+	return found
 }
 
 // installedDigest is that of the cluster that is there, or was before a later run failed on it; empty: none.

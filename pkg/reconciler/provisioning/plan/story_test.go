@@ -79,7 +79,7 @@ type world struct {
 func newWorld() *world {
 	w := &world{
 		seen: Seen{
-			Namespace: "site", Name: "edge-1", Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
+			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2},
 			Hosts:  &Need{}, SSH: &Need{},
 		},
@@ -105,6 +105,10 @@ func (w *world) happen(t *testing.T, words []string) {
 		w.seen.SSH = &Need{Missing: rest}
 	case "spec":
 		w.seen.Digest, w.seen.Inputs = arg(1), arg(1)
+		w.seen.Generation++
+		if w.seen.Changes, w.seen.Revertible = nil, true; arg(1) != "one" {
+			w.seen.Changes = []string{"spec.PodSubnet: subnet of " + arg(1)}
+		}
 	case "invalid":
 		w.seen.Invalid = rest
 	case "retry":
@@ -149,7 +153,7 @@ func (w *world) happen(t *testing.T, words []string) {
 	case "run":
 		w.end(t, arg(1), strings.Join(words[min(2, len(words)):], " "))
 	case "cancelling":
-		w.newest(t).Cancelling = true
+		w.newest(t).Cancelling, w.newest(t).Superseded = true, w.last.Supersede
 	case "forgotten":
 		w.seen.Runs = nil
 		w.seen.Collected = false
@@ -180,7 +184,7 @@ func (w *world) create(t *testing.T) {
 	w.seen.Runs = append(w.seen.Runs, Run{
 		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
 		Operation: w.last.Operation, Replaces: w.last.Replaces,
-		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Retry: w.seen.Retry, Started: w.now,
+		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
 }
 

@@ -10,15 +10,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// MakeRequestConfigMap holds the request. It is written anew just before a run starts and never while one works: tasks read it when they start.
-func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request) (*corev1.ConfigMap, error) {
+// MakeRequestConfigMap holds the request, and the spec that it was made from. It is written anew just before a run starts and never while one works:
+// tasks read it when they start. The digest is the one that the run carries.
+func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
+	back, err := revert(p.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("write the spec: %w", err)
+	}
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(p, contract.RequestName(p.Name)),
-		Data:       map[string]string{contract.KeyRequest: string(text)},
+		Data:       map[string]string{contract.KeyRequest: string(text), KeyRevert: back, KeyDigest: digest},
 	}, nil
 }
 

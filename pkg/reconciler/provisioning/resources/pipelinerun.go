@@ -22,6 +22,13 @@ const (
 	AnnotationInputs = "bpa.akraino.org/inputs-digest"
 	// AnnotationReplaces are the nodes and hosts that the run replaces: "worker-2=host-7 worker-3=host-9".
 	AnnotationReplaces = "bpa.akraino.org/replaces"
+	// AnnotationSSHKey is the fingerprint of the key to the hosts (of its public half), and AnnotationSSHSecret the resourceVersion of its Secret.
+	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
+	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
+	// AnnotationGeneration is the generation of the Provisioning, which counts the edits of its spec, when the run was started.
+	AnnotationGeneration = "bpa.akraino.org/generation"
+	// AnnotationSuperseded is on a run that the controller cancelled, since the spec was edited before the run touched a host.
+	AnnotationSuperseded = "bpa.akraino.org/superseded"
 	// LabelPipeline is what `tkn pipelinerun list PIPELINE` looks for. Tekton sets it itself, but later.
 	LabelPipeline = "tekton.dev/pipeline"
 )
@@ -42,6 +49,8 @@ type Run struct {
 	Inputs    string
 	Retry     string // value of the retry annotation that the run obeys
 	CSR       string // PEM
+	// SSHKey and SSHSecret are the values of the annotations of these names; empty: not written.
+	SSHKey, SSHSecret string
 }
 
 // MakePipelineRun is one attempt to make the cluster that is wanted: all operations so far are one Pipeline, which leaves what is there alone.
@@ -54,12 +63,17 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	m.Annotations = map[string]string{
 		contract.AnnotationRequestDigest: run.Digest,
 		AnnotationInputs:                 run.Inputs,
+		AnnotationGeneration:             strconv.FormatInt(p.Generation, 10),
 	}
 	if len(run.Replaces) > 0 {
 		m.Annotations[AnnotationReplaces] = strings.Join(run.Replaces, " ")
 	}
-	if run.Retry != "" {
-		m.Annotations[contract.AnnotationRetry] = run.Retry
+	for name, value := range map[string]string{
+		contract.AnnotationRetry: run.Retry, AnnotationSSHKey: run.SSHKey, AnnotationSSHSecret: run.SSHSecret,
+	} {
+		if value != "" {
+			m.Annotations[name] = value
+		}
 	}
 	return &tekton.PipelineRun{
 		ObjectMeta: m,

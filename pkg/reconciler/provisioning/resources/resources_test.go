@@ -177,7 +177,7 @@ func TestMakePipelineRun(t *testing.T) {
 			t.Errorf("label %s = %q, want %q", label, got, want)
 		}
 	}
-	wantAnnotations := map[string]string{contract.AnnotationRequestDigest: "d", AnnotationInputs: "i", contract.AnnotationRetry: "r"}
+	wantAnnotations := map[string]string{contract.AnnotationRequestDigest: "d", AnnotationInputs: "i", AnnotationGeneration: "0", contract.AnnotationRetry: "r"}
 	if diff := cmp.Diff(wantAnnotations, run.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

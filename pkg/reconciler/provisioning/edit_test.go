@@ -1,0 +1,196 @@
+package provisioning
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// edited is a Provisioning whose spec a person has edited once.
+func edited(p *v1alpha1.Provisioning) {
+	p.Generation = 2
+	p.Spec.PodSubnet = "10.9.0.0/16"
+}
+
+// writes are the calls so far that are no reads.
+func (w *world) writes() (calls []string) {
+	for _, call := range w.calls() {
+		if !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list ") {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// TestEditStopsARunThatTouchedNoHost: the controller cancels it in its own name, unless the API server says that the playbook was started meanwhile.
+func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
+	w := newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1)}, nil)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	want := `patch pipelineruns edge-1-install-1 {"metadata":{"annotations":{"bpa.akraino.org/superseded":"true"}},"spec":{"status":"Cancelled"}}`
+	if calls := w.writes(); len(calls) == 0 || calls[0] != want {
+		t.Errorf("calls %q, want %s", calls, want)
+	}
+
+	w = newWorld(t, held(), []runtime.Object{edge(edited), sshKey()}, nil)
+	cached, live := run(edge(), 1), run(edge(), 1)
+	w.add(t, child(live, contract.TaskKubespray, corev1.ConditionUnknown, nil), false)
+	w.add(t, live, false)
+	if err := w.caches["run"].Add(cached); err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, w.visit(t, at), "again")
+	for _, call := range w.writes() {
+		if strings.HasPrefix(call, "patch pipelineruns") {
+			t.Errorf("%s, although its playbook was started", call)
+		}
+	}
+}
+
+// TestRevertRecovers: an edit that comes too late is reported with its fields and the command that takes it back, and the command does.
+func TestRevertRecovers(t *testing.T) {
+	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
+	w.settle(t)
+	started, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, w, started)
+	if !w.stored(t).Status.IsReady() {
+		t.Fatalf("not Ready after the installation: %+v", w.stored(t).Status)
+	}
+
+	p := w.stored(t)
+	edited(p)
+	p.Spec.SSH.User = "admin" // which makes no other cluster
+	if _, err := w.bpa.BpaV1alpha1().Provisionings(site).Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+	condition := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+	for _, want := range []string{
+		"(spec.PodSubnet: 10.233.64.0/18 -> 10.9.0.0/16)", "kubectl patch provisioning -n site edge-1 --type=json",
+		`kubectl get configmap -n site edge-1-request -o jsonpath='{.data.revert\.json}'`, "delete the Provisioning",
+	} {
+		if condition.Reason != "SpecChanged" || !strings.Contains(condition.Message, want) {
+			t.Errorf("Ready %s: %s\nwant SpecChanged with %s", condition.Reason, condition.Message, want)
+		}
+	}
+
+	request, err := w.kube.CoreV1().ConfigMaps(site).Get(t.Context(), "edge-1-request", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.bpa.BpaV1alpha1().Provisionings(site).Patch(t.Context(), name, types.JSONPatchType, []byte(request.Data["revert.json"]), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+	if p := w.stored(t); !p.Status.IsReady() || p.Spec.PodSubnet != "10.233.64.0/18" {
+		t.Errorf("after the command: spec %+v, status %+v; want it Ready with the spec of before", p.Spec, p.Status)
+	}
+}
+
+// older reads an object as the build of commit 6c7cc09 wrote it.
+func older[T any](t *testing.T, file string, into *T) *T {
+	t.Helper()
+	text, err := os.ReadFile("testdata/build-6c7cc09/" + file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// TestRunOfAnOlderBuildIsAdopted: a controller that is upgraded while a run works goes on with that run. It starts no second one, cancels nothing, and
+// takes the cluster that comes of it for the one that is wanted.
+func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
+	objects := func() (*tekton.PipelineRun, []runtime.Object) {
+		pr := older(t, "pipelinerun.yaml", &tekton.PipelineRun{})
+		pr.Status.StartTime = &metav1.Time{Time: now}
+		return pr, []runtime.Object{sshKey(), pr, older(t, "request.yaml", &corev1.ConfigMap{})}
+	}
+	checkOne := func(t *testing.T, w *world, when string) {
+		t.Helper()
+		for _, call := range w.writes() {
+			if !strings.HasPrefix(call, "update provisionings/status") && call != setFinalizer {
+				t.Errorf("%s: %s", when, call)
+			}
+		}
+		if runs := w.runs(t); len(runs) != 1 {
+			t.Errorf("%s: runs %q", when, runs)
+		}
+	}
+	for when, p := range map[string]*v1alpha1.Provisioning{"while it works": edge(), "while it works, and the spec was edited": edge(edited)} {
+		_, world := objects()
+		w := newWorld(t, held(), append(world, p), nil)
+		if err := w.visit(t, at); err != nil {
+			t.Fatal(err)
+		}
+		checkOne(t, w, when)
+		if ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady); ready.Reason == "SpecChanged" {
+			t.Errorf("%s: %s", when, ready.Message)
+		}
+	}
+
+	pr, world := objects()
+	ended(corev1.ConditionTrue, "Succeeded")(pr)
+	w := newWorld(t, held(), append(world, edge()), nil)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	checkOne(t, w, "after it succeeded")
+	if installed := w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled); !installed.IsTrue() {
+		t.Errorf("after it succeeded: ClusterInstalled %s %s: %s", installed.Status, installed.Reason, installed.Message)
+	}
+
+	pr, world = objects()
+	tr := child(pr, contract.TaskKubespray, corev1.ConditionFalse, map[string]string{contract.ResultFailure: `{"reason":"PlaybookFailed"}`})
+	ended(corev1.ConditionFalse, "Failed")(pr)
+	w = newWorld(t, held(), append(world, edge(), tr), nil)
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	checkOne(t, w, "after it failed for good")
+}
+
+// TestOtherDigestOfTheSameSpec: a build that computes other digests than the one that installed the cluster does not take it for another cluster.
+func TestOtherDigestOfTheSameSpec(t *testing.T) {
+	p := edge()
+	p.Status.InstalledDigest = "sha256:computed-otherwise"
+	request, err := resources.MakeRequest(p, resources.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm, err := resources.MakeRequestConfigMap(p, request, p.Status.InstalledDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
+	pr.Annotations[contract.AnnotationRequestDigest] = p.Status.InstalledDigest
+	for _, world := range [][]runtime.Object{{p, cm, pr}, {p, cm}} { // with its run, and after that was deleted
+		w := newWorld(t, held(), world, nil)
+		if err := w.visit(t, at); err != nil {
+			t.Fatal(err)
+		}
+		if installed := w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled); !installed.IsTrue() {
+			t.Errorf("ClusterInstalled %s %s: %s", installed.Status, installed.Reason, installed.Message)
+		}
+	}
+}

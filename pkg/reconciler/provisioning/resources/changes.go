@@ -1,0 +1,158 @@
+package resources
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// Keys of the request's ConfigMap beside the request itself, by which a later visit, and a person, know what the newest run was started from.
+const (
+	// KeyRevert is a JSON patch that puts the Provisioning's spec back to what it was then.
+	KeyRevert = "revert.json"
+	// KeyDigest is the digest that the run carries, as the build of BPA that started it computed it.
+	KeyDigest = "digest"
+)
+
+// Started is what the newest run was started from.
+type Started struct {
+	Digest string
+	Spec   v1alpha1.ProvisioningSpec
+}
+
+type replaceSpec struct {
+	Op    string                    `json:"op"`
+	Path  string                    `json:"path"`
+	Value v1alpha1.ProvisioningSpec `json:"value"`
+}
+
+func revert(spec v1alpha1.ProvisioningSpec) (string, error) {
+	text, err := json.Marshal([]replaceSpec{{"replace", "/spec", spec}})
+	return string(text), err
+}
+
+// ReadStarted reads it back; nil if the ConfigMap does not tell, as one that an older build of BPA wrote.
+func ReadStarted(cm *corev1.ConfigMap) *Started {
+	var patch []replaceSpec
+	if cm == nil || cm.Data[KeyDigest] == "" || json.Unmarshal([]byte(cm.Data[KeyRevert]), &patch) != nil || len(patch) != 1 {
+		return nil
+	}
+	return &Started{Digest: cm.Data[KeyDigest], Spec: patch[0].Value}
+}
+
+// Changes lists what differs between two specs, such as "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16", sorted. If some of it makes another cluster,
+// the rest is left out.
+func Changes(was, is *v1alpha1.Provisioning) []string {
+	before, after := fields(was.Spec), fields(is.Spec)
+	names := map[string]any{}
+	maps.Copy(names, before)
+	maps.Copy(names, after)
+	delete(names, "paused") // is obeyed at once
+	var all, other []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		found := differences("spec."+name, before[name], after[name])
+		all = append(all, found...)
+		if len(found) > 0 && makesAnother(was, before, name, after[name]) {
+			other = append(other, found...)
+		}
+	}
+	if len(other) > 0 {
+		return other
+	}
+	return all
+}
+
+func fields(spec v1alpha1.ProvisioningSpec) map[string]any {
+	var all map[string]any
+	text, err := json.Marshal(spec)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil { // Raw JSON in spec.kubespray.vars that is none; the API server stores no such thing.
+		return nil
+	}
+	return all
+}
+
+// makesAnother reports whether one field of the spec alone makes another cluster of it.
+func makesAnother(was *v1alpha1.Provisioning, before map[string]any, name string, value any) bool {
+	with := maps.Clone(before)
+	with[name] = value
+	text, err := json.Marshal(with)
+	changed := was.DeepCopy()
+	changed.Spec = v1alpha1.ProvisioningSpec{}
+	if err != nil || json.Unmarshal(text, &changed.Spec) != nil {
+		return true
+	}
+	return digestOf(was) != digestOf(changed)
+}
+
+func digestOf(p *v1alpha1.Provisioning) string {
+	r, err := MakeRequest(p, Depot{})
+	if err != nil {
+		return err.Error()
+	}
+	text, _ := Digest(r)
+	return text
+}
+
+// differences walks two JSON values. Values below spec.kubespray.vars are not shown, since they can be passwords.
+func differences(path string, before, after any) []string {
+	left, isObject := before.(map[string]any)
+	right, isObjectToo := after.(map[string]any)
+	if isObject && isObjectToo {
+		keys := maps.Clone(left)
+		maps.Copy(keys, right)
+		var all []string
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			all = append(all, differences(path+"."+key, left[key], right[key])...)
+		}
+		return all
+	}
+	a, isList := before.([]any)
+	b, isListToo := after.([]any)
+	if isList && isListToo && len(a) == len(b) {
+		var all []string
+		for i := range a {
+			all = append(all, differences(fmt.Sprintf("%s[%d]", path, i), a[i], b[i])...)
+		}
+		return all
+	}
+	was, is := shown(before), shown(after)
+	switch {
+	case was == is:
+		return nil
+	case strings.HasPrefix(path, "spec.kubespray"):
+		return []string{path}
+	}
+	return []string{path + ": " + brief(was) + " -> " + brief(is)}
+}
+
+func shown(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "(not set)"
+	case string:
+		return value
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// brief bounds what a message shows of one value, in bytes.
+func brief(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

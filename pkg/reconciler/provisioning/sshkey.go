@@ -1,0 +1,70 @@
+package provisioning
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+)
+
+// sshSecretName is the name of the Secret with the key to the hosts; what was stored without the webhook has no defaults in it.
+func sshSecretName(p *v1alpha1.Provisioning) string {
+	return cmp.Or(p.Spec.SSH.SecretName, v1alpha1.DefaultSSHSecret)
+}
+
+// observeKey reads the key to the hosts, live, and makes sure before any host is claimed that it can be used.
+func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) (err error) {
+	var problem plan.Need
+	seen.SSHKey, problem, err = r.readKey(ctx, p)
+	seen.SSH = &problem
+	return err
+}
+
+// observeKeyChange finds out whether a failed run was started with another key than the Secret holds now. The API server is asked only after the
+// Secret has changed.
+func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	newest := seen.Newest()
+	if newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
+		newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, sshSecretName(p)) {
+		return nil
+	}
+	now, _, err := r.readKey(ctx, p)
+	seen.KeyChanged = now.Fingerprint != newest.SSHKey.Fingerprint
+	return err
+}
+
+// readKey is the key that the Secret holds, or what is wrong with it.
+func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (plan.SSHKey, plan.Need, error) {
+	name := sshSecretName(p)
+	create := fmt.Sprintf("kubectl create secret generic -n %s %s --type=%s --from-file=%s=FILE", p.Namespace, name, corev1.SecretTypeSSHAuth,
+		corev1.SSHAuthPrivateKey)
+	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return plan.SSHKey{}, plan.Need{Reason: plan.ReasonSSHKeyMissing, Missing: fmt.Sprintf(
+			"Secret %s with the private key to the hosts does not exist: create it with `%s`", name, create)}, nil
+	}
+	if err != nil {
+		return plan.SSHKey{}, plan.Need{}, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	text, there := secret.Data[corev1.SSHAuthPrivateKey]
+	bad := func(reason, why string) (plan.SSHKey, plan.Need, error) {
+		return plan.SSHKey{}, plan.Need{Reason: reason, Missing: fmt.Sprintf(
+			"key %s of Secret %s %s; replace the Secret with `kubectl delete secret -n %s %s; %s`, and the installation goes on by itself",
+			corev1.SSHAuthPrivateKey, name, why, p.Namespace, name, create)}, nil
+	}
+	if !there {
+		return bad(plan.ReasonSSHKeyMissing, "does not exist")
+	}
+	key, err := ssh.ParseKey(text)
+	if err != nil {
+		return bad(plan.ReasonSSHKeyInvalid, err.Error())
+	}
+	return plan.SSHKey{Fingerprint: ssh.Fingerprint(key.PublicKey()), Version: secret.ResourceVersion}, plan.Need{}, nil
+}

@@ -1,0 +1,39 @@
+package ssh
+
+import (
+	"bytes"
+	"errors"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Key is a private key to log in with.
+type Key = ssh.Signer
+
+// ParseKey reads a private key in PEM or OpenSSH form without a passphrase. Its errors complete "the text ..." and never quote the text.
+func ParseKey(text []byte) (Key, error) {
+	key, err := ssh.ParsePrivateKey(text)
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case err == nil:
+		return key, nil
+	case errors.As(err, &locked), bytes.Contains(text, []byte("BEGIN ENCRYPTED PRIVATE KEY")):
+		return nil, errors.New("is a private key with a passphrase, which nobody can type here: " +
+			"use a key without one, such as a copy after `ssh-keygen -p -N '' -f FILE`")
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, errors.New("is empty")
+	case isPublic(text):
+		return nil, errors.New("is a public key, and the private key is needed: the file without .pub")
+	}
+	return nil, errors.New("is not a private key in PEM or OpenSSH form") // the library's error may quote the text
+}
+
+// isPublic recognizes the forms in which ssh-keygen and openssl write public keys.
+func isPublic(text []byte) bool {
+	for _, kind := range []string{"ssh-", "ecdsa-sha2-", "sk-"} {
+		if bytes.HasPrefix(bytes.TrimSpace(text), []byte(kind)) {
+			return true
+		}
+	}
+	return bytes.Contains(text, []byte("PUBLIC KEY-----"))
+}
