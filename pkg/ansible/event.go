@@ -37,6 +37,8 @@ type Event struct {
 	Attempts int
 	// Message is why, of Failed and Unreachable; the line, of Text.
 	Message string
+	// Trouble is that of Failed, where another attempt may do better.
+	Trouble Trouble
 	Stats   map[string]HostStats
 }
 
@@ -88,7 +90,7 @@ func Parse(line []byte) (Event, error) {
 	for host, result := range raw.Hosts { // one, if any
 		e.Host, e.Changed, e.Attempts = host, result.Changed, result.Attempts
 		if e.Kind == Failed || e.Kind == Unreachable {
-			e.Message = result.message()
+			e.Message, e.Trouble = result.message(), result.trouble(result.Action)
 		}
 	}
 	return e, nil

@@ -23,6 +23,7 @@ type Failure struct {
 	Task        string
 	Message     string
 	Unreachable bool
+	Trouble     Trouble
 	Others      int // other hosts that failed for good
 	order       int
 }
@@ -41,7 +42,7 @@ func (f *Findings) See(e Event) {
 			f.last = map[string]Failure{}
 		}
 		f.count++
-		f.last[e.Host] = Failure{Host: e.Host, Task: e.Task, Message: e.Message, Unreachable: e.Kind == Unreachable, order: f.count}
+		f.last[e.Host] = Failure{Host: e.Host, Task: e.Task, Message: e.Message, Unreachable: e.Kind == Unreachable, Trouble: e.Trouble, order: f.count}
 	case Stats:
 		f.stats = e.Stats
 	}

@@ -14,6 +14,9 @@ const (
 
 // rawResult holds those fields of a host's result that may be shown. The others (invocation, cmd, stdout of good tasks) carry secrets.
 type rawResult struct {
+	Action   string      `json:"action"` // the module's name
+	Status   int         `json:"status_code"`
+	Response text        `json:"response"` // what the server said, of get_url
 	Changed  bool        `json:"changed"`
 	Failed   bool        `json:"failed"`
 	Attempts int         `json:"attempts"`
@@ -52,7 +55,7 @@ func (r *rawResult) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	into := map[string]any{
-		"changed": &r.Changed, "failed": &r.Failed, "attempts": &r.Attempts, "censored": &r.Censored, "msg": &r.Msg,
+		"action": &r.Action, "status_code": &r.Status, "response": &r.Response, "changed": &r.Changed, "failed": &r.Failed, "attempts": &r.Attempts, "censored": &r.Censored, "msg": &r.Msg,
 		"stderr": &r.Stderr, "stdout": &r.Stdout, "module_stderr": &r.ModErr, "module_stdout": &r.ModOut,
 		"_ansible_item_label": &r.Label, "results": &r.Results,
 	}
@@ -87,6 +90,9 @@ func (r rawResult) why() string {
 		return why
 	}
 	msg := strings.TrimSpace(string(r.Msg))
+	if r.Response != "" && msg == "Request failed" {
+		return msg + ": " + string(r.Response)
+	}
 	if msg != "" && !vague(msg) {
 		return msg
 	}

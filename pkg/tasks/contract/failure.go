@@ -19,6 +19,12 @@ const (
 	ReasonHostKeyChanged Reason = "HostKeyChanged"
 	// ReasonPlaybookFailed: an Ansible task failed for good. A person must act.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
+	// ReasonDownloadFailed: a node could not fetch a file, an image or a package, for a reason of the network or of an overloaded server. May go away.
+	ReasonDownloadFailed Reason = "DownloadFailed"
+	// ReasonPackagesLocked: another process on a node, such as unattended-upgrades, holds the lock of the package manager. May go away.
+	ReasonPackagesLocked Reason = "PackagesLocked"
+	// ReasonTaskTimedOut: an Ansible task waited in vain. May go away.
+	ReasonTaskTimedOut Reason = "TaskTimedOut"
 	// ReasonClusterUnhealthy: the playbook ended well, yet nodes or system pods are not Ready. May go away.
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
 	// ReasonAPIUnavailable: an API server (the bootstrap's or the new cluster's) does not answer. May go away.
@@ -46,6 +52,9 @@ const (
 	ReasonPodLost Reason = "PodLost"
 	// ReasonPipelineMissing: Tekton did not get the Pipeline or one of its Tasks. Goes away when config/ is applied again.
 	ReasonPipelineMissing Reason = "PipelineMissing"
+	// ReasonVersionSkew: the controller and the Tasks or the Pipeline are of builds that do not fit together, as in the middle of an upgrade. Goes away
+	// when config/ of one build is applied.
+	ReasonVersionSkew Reason = "VersionSkew"
 	// ReasonRunFailed: none of the above; the message is Tekton's.
 	ReasonRunFailed Reason = "RunFailed"
 )
@@ -54,7 +63,8 @@ const (
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
-		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed:
+		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed,
+		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew:
 		return true
 	}
 	return false

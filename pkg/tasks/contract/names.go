@@ -78,9 +78,14 @@ const (
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
 )
 
+// Version of the contract between the controller and the tasks. Both tolerate fields that they do not know, so that a field whose absence changes nothing
+// needs no new version: while BPA is upgraded, tasks of one build read what the other wrote. A change that an older task would get wrong needs one.
+const Version = 1
+
 // Keys of the ConfigMaps, which are file names in the workspaces.
 const (
 	KeyRequest    = "request.json"  // Request, in <name>-request, written by the reconciler
+	KeyVersion    = "version"       // Version in decimal, in <name>-request; absent: 1
 	KeyNodes      = "nodes.json"    // []Node, in <name>-inventory, written by select-hosts
 	KeyHostsINI   = "hosts.ini"     // in <name>-inventory, written by render-inventory
 	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-inventory, written by render-inventory

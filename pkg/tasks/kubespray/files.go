@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -41,7 +42,7 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	}{
 		{f.inventory, in.HostsINI, 0o600},
 		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
-		{f.key, in.PrivateKey, 0o400},
+		{f.key, append(bytes.TrimSpace(in.PrivateKey), '\n'), 0o400}, // ssh takes no key without an end of line
 		{f.knownHosts, []byte(pins.Only(uids...).String()), 0o600},
 		{f.extraVars, extra, 0o600},
 		{at("tmp/.keep"), nil, 0o600},

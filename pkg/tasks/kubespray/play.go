@@ -111,12 +111,20 @@ func aborted(in Input, status int, stderr string) error {
 	return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, and no task that failed: %s", in.Playbook, how, stderr))
 }
 
+// troubles are the reasons of failed tasks.
+var troubles = map[ansible.Trouble]contract.Reason{
+	"":               contract.ReasonPlaybookFailed,
+	ansible.Download: contract.ReasonDownloadFailed,
+	ansible.Locked:   contract.ReasonPackagesLocked,
+	ansible.TimedOut: contract.ReasonTaskTimedOut,
+}
+
 func failure(cause ansible.Failure) error {
 	message := cause.Message
 	if cause.Others > 0 {
 		message += fmt.Sprintf(" (and %s failed)", some(cause.Others, "more host"))
 	}
-	e := &outcome.Error{Reason: contract.ReasonPlaybookFailed, Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
+	e := &outcome.Error{Reason: troubles[cause.Trouble], Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
 	if cause.Unreachable {
 		e.Reason = contract.ReasonHostUnreachable
 		switch {

@@ -1,13 +1,15 @@
 package workspace
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
@@ -19,6 +21,9 @@ const longest = 2 << 20
 // Request reads the request from the workspace in dir and makes sure that it is the one of the given Provisioning.
 func Request(dir, namespace, provisioning string) (contract.Request, error) {
 	var r contract.Request
+	if err := checkVersion(dir); err != nil {
+		return r, err
+	}
 	if err := read(dir, contract.KeyRequest, &r); err != nil {
 		return r, err
 	}
@@ -35,6 +40,26 @@ func Nodes(dir string) ([]contract.Node, error) {
 	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
+// checkVersion refuses a request that a task of this build would get wrong. The next attempt may find Tasks of the controller's build.
+func checkVersion(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, contract.KeyVersion))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a build before there were versions wrote it
+	}
+	if err != nil {
+		return invalid(contract.KeyVersion, err)
+	}
+	version, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return invalid(contract.KeyVersion, err)
+	}
+	if version > contract.Version {
+		return outcome.Because(contract.ReasonVersionSkew, fmt.Errorf("the controller's build writes requests of version %d, and this task's build reads "+
+			"versions up to %d: apply config/ of the controller's release", version, contract.Version))
+	}
+	return nil
+}
+
 func read(dir, name string, into any) error {
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -46,9 +71,7 @@ func read(dir, name string, into any) error {
 		err = fmt.Errorf("it is longer than %d bytes", longest)
 	}
 	if err == nil {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields() // the controller and the tasks must be of one version
-		err = decoder.Decode(into)
+		err = json.Unmarshal(text, into) // what a newer build added is passed over: see contract.Version
 	}
 	if err != nil {
 		return invalid(name, err)

@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,13 +38,35 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestRequestOfAnotherBuild: while BPA is upgraded, a task reads what a controller of a newer build wrote, and of an older one that wrote no version.
+func TestRequestOfAnotherBuild(t *testing.T) {
+	const text = `{"provisioning":"edge-1","namespace":"site","added":{"later":1}}`
+	dir := write(t, contract.KeyRequest, text)
+	for _, version := range []string{"", strconv.Itoa(contract.Version)} {
+		if version != "" {
+			if err := os.WriteFile(filepath.Join(dir, contract.KeyVersion), []byte(version), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := Request(dir, "site", "edge-1"); err != nil || got.Provisioning != "edge-1" {
+			t.Errorf("version %q: %+v, %v", version, got, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, contract.KeyVersion), []byte(strconv.Itoa(contract.Version+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Request(dir, "site", "edge-1")
+	if failure := outcome.FailureOf(err); failure.Reason != contract.ReasonVersionSkew || !failure.Reason.Transient() || !strings.Contains(failure.Message, "apply config/") {
+		t.Errorf("a request of a newer contract: %+v, want one that is tried again and says what to do", failure)
+	}
+}
+
 func TestRequestRefuses(t *testing.T) {
 	for name, dir := range map[string]string{
-		"no such file":        t.TempDir(),
-		"it is for":           write(t, contract.KeyRequest, `{"provisioning":"edge-2","namespace":"site"}`),
-		"unexpected":          write(t, contract.KeyRequest, `{"provisioning":`),
-		`unknown field "new"`: write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","new":1}`),
-		"longer than":         write(t, contract.KeyRequest, strings.Repeat(" ", longest+1)),
+		"no such file": t.TempDir(),
+		"it is for":    write(t, contract.KeyRequest, `{"provisioning":"edge-2","namespace":"site"}`),
+		"unexpected":   write(t, contract.KeyRequest, `{"provisioning":`),
+		"longer than":  write(t, contract.KeyRequest, strings.Repeat(" ", longest+1)),
 	} {
 		_, err := Request(dir, "site", "edge-1")
 		if err == nil || !strings.Contains(err.Error(), name) || outcome.FailureOf(err).Reason != contract.ReasonInvalidRequest {

@@ -30,12 +30,15 @@ var tektonReasons = map[string]contract.Reason{
 	"PodEvicted":                          contract.ReasonPodLost,
 	"CouldntGetTask":                      contract.ReasonPipelineMissing,
 	"CouldntGetPipeline":                  contract.ReasonPipelineMissing,
-	"TaskRunResolutionFailed":             contract.ReasonInternal,
-	"ParameterMissing":                    contract.ReasonInternal,
-	"PipelineValidationFailed":            contract.ReasonInternal,
-	"TaskValidationFailed":                contract.ReasonInternal,
-	"TaskRunValidationFailed":             contract.ReasonInternal,
-	"InvalidTaskRunSpecs":                 contract.ReasonInternal,
+	"TaskRunResolutionFailed":             contract.ReasonPipelineMissing,
+	"ParameterMissing":                    contract.ReasonVersionSkew,
+	"ParameterTypeMismatch":               contract.ReasonVersionSkew,
+	"PipelineValidationFailed":            contract.ReasonVersionSkew,
+	"TaskValidationFailed":                contract.ReasonVersionSkew,
+	"TaskRunValidationFailed":             contract.ReasonVersionSkew,
+	"InvalidTaskRunSpecs":                 contract.ReasonVersionSkew,
+	"InvalidWorkspaceBindings":            contract.ReasonVersionSkew,
+	"InvalidTaskResultReference":          contract.ReasonVersionSkew,
 	"TaskRunResultLargerThanAllowedLimit": contract.ReasonInternal,
 }
 
@@ -105,7 +108,10 @@ func pause(attempt int32) time.Duration {
 }
 
 // costless failures use up no attempt: nothing was tried on any host, and what is missing may be missing for as long as it likes.
-func costless(reason contract.Reason) bool {
+func costless(failed Run, reason contract.Reason) bool {
+	if failed.Touched {
+		return false
+	}
 	switch reason {
 	case contract.ReasonHostsNotAvailable, contract.ReasonPipelineMissing, contract.ReasonArtifactsMissing, contract.ReasonDepotUnavailable:
 		return true
@@ -131,7 +137,7 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	case cause.Reason == contract.ReasonArtifactsMissing || cause.Reason == contract.ReasonDepotUnavailable ||
 		cause.Reason == contract.ReasonHostsNotAvailable:
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
-	case costless(cause.Reason):
+	case costless(failed, cause.Reason):
 		return failed.Completed.Add(firstPause), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
@@ -149,6 +155,9 @@ func hintWaiting(cause Cause) string {
 		return "bring what is missing into the depot; the controller then goes on by itself"
 	case contract.ReasonDepotUnavailable:
 		return "see that the depot runs and answers at the address that the Provisioning, or ConfigMap config-bpa, names; the controller then goes on by itself"
+	}
+	if cause.Reason == contract.ReasonVersionSkew {
+		return "if an upgrade of BPA is not just under way, apply the config/ of one release again; the controller then goes on by itself"
 	}
 	return nothingToDo
 }

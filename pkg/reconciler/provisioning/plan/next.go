@@ -263,7 +263,7 @@ func start(s Seen) Step {
 		step.Number = newest.Number + 1
 		switch {
 		case !s.wanted(*newest) || newest.State == Succeeded:
-		case costless(Classify(*newest).Reason):
+		case costless(*newest, Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:
 			step.Attempt = newest.Attempt + 1

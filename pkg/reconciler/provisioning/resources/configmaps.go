@@ -3,6 +3,7 @@ package resources
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,7 +24,9 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(p, contract.RequestName(p.Name)),
-		Data:       map[string]string{contract.KeyRequest: string(text), KeyRevert: back, KeyDigest: digest},
+		Data: map[string]string{
+			contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version), KeyRevert: back, KeyDigest: digest,
+		},
 	}, nil
 }
 
