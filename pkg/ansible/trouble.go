@@ -27,7 +27,7 @@ var (
 
 // Texts that modules and package managers print; compared as they are.
 var (
-	asyncTexts = []string{"async task did not complete within the requested time", "action failed to execute in the expected time frame"}
+	asyncTexts = []string{"async task did not complete within the requested time", "action failed to execute in the expected time frame", "Timeout exceeded"}
 	waitTexts  = []string{"Timeout when waiting for", "timed out waiting for", "Timed out waiting for"}
 	lockTexts  = []string{
 		"Could not get lock /var/lib/", "Could not get lock /var/cache/", "dpkg frontend lock", "Failed to lock apt for exclusive operation",

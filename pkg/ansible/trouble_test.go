@@ -3,7 +3,40 @@ package ansible
 import (
 	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+// TestRecordedTrouble: what ansible-core wrote when its tasks failed so.
+func TestRecordedTrouble(t *testing.T) {
+	want := map[string]Trouble{
+		"Download from a server that is overloaded": Download,
+		"Download from a server without the file":   "",
+		"Download from a server that is down":       Download,
+		"Download from a slow server":               Download,
+		"Download another file than expected":       "",
+		"Ask a server that is down":                 TimedOut,
+		"Ask a server that fails":                   TimedOut,
+		"Ask a server that refuses":                 "",
+		"Wait for a port":                           TimedOut,
+		"Wait for a file":                           TimedOut,
+		"Run for too long":                          TimedOut,
+		"Run longer than the task may":              TimedOut,
+		"Run what fails":                            "",
+	}
+	got := map[string]Trouble{}
+	for _, e := range recorded(t, "trouble") {
+		if e.Kind == Failed {
+			got[e.Task] = e.Trouble
+		}
+		if e.Task == "Download from a server that is overloaded" && e.Kind == Failed && e.Message != "Request failed: HTTP Error 503: Service Unavailable" {
+			t.Errorf("message %q, want it to tell the server's answer", e.Message)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // TestTrouble holds texts that the modules of ansible-core 2.18 and the programs behind them print; testdata/trouble.jsonl holds recorded events.
 func TestTrouble(t *testing.T) {

@@ -70,10 +70,10 @@ func (s *story) fresh(topic, what string) bool {
 }
 
 // condition tells of a condition that became true or false. What is Unknown
-// has not happened yet, Ready is told by the end, and that nobody asked for
+// has not happened yet, Ready and Stalled are told by the end, and that nobody asked for
 // plugins or has a word against the hosts is no news.
 func (s *story) condition(cond apis.Condition) (string, bool) {
-	if cond.Type == apis.ConditionReady || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
+	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
 		return "", false
 	}
 	state := string(cond.Status) + cond.Reason

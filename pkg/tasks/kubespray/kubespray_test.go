@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,6 +101,19 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	known, err := os.ReadFile(scratch + "/known_hosts")
 	if err != nil || strings.Count(string(known), "ssh-ed25519") != 2 {
 		t.Errorf("known_hosts %v:\n%s", err, known)
+	}
+}
+
+// TestKeyEndsItsLine: OpenSSH takes no key whose last line has no end, which is how a key comes that was pasted into a Secret.
+func TestKeyEndsItsLine(t *testing.T) {
+	in := newWorld(t, 0).in
+	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
+	f, err := prepare(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := os.ReadFile(f.key); err != nil || !bytes.Equal(key, append(in.PrivateKey, '\n')) {
+		t.Errorf("%v: the key ends in %q", err, key[max(0, len(key)-5):])
 	}
 }
 

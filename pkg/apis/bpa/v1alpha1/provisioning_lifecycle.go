@@ -40,6 +40,11 @@ const (
 	// its nodes are on, False (severity Warning; the message names node, host and trouble) if somebody does, Unknown while there are no
 	// such hosts. Ready does not depend on it: a host with a broken power supply can run a node for years.
 	ConditionHostsHealthy apis.ConditionType = "HostsHealthy"
+
+	// ConditionStalled is True while nothing goes on before a person acts: the last run failed for good, the spec is invalid or describes another
+	// cluster than the one that runs, the key to the hosts is unusable, or the running cluster lost a host or its kubeconfig. Otherwise it is absent,
+	// as the convention of kstatus wants it: tools that wait for an object, such as Flux, then see a failure and not work in progress.
+	ConditionStalled apis.ConditionType = "Stalled"
 )
 
 // Reasons that this package gives by itself; those of failures are in the package contract.
@@ -61,6 +66,7 @@ var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsA
 var severities = map[apis.ConditionType]apis.ConditionSeverity{
 	ConditionPluginsInstalled: apis.ConditionSeverityInfo,
 	ConditionHostsHealthy:     apis.ConditionSeverityWarning,
+	ConditionStalled:          apis.ConditionSeverityInfo,
 }
 
 var provisioningConditions = apis.NewLivingConditionSet(readyNeeds...)
@@ -127,6 +133,15 @@ func (s *ProvisioningStatus) MarkPlugins(plugins []string) {
 	}
 	s.set(ConditionPluginsInstalled, corev1.ConditionFalse, ReasonPluginsNotSupported,
 		"this version of BPA does not install KUD plugins yet; not installed: "+strings.Join(plugins, ", "))
+}
+
+// MarkStalled sets Stalled to True, and an empty reason takes it away. Ready does not change.
+func (s *ProvisioningStatus) MarkStalled(reason, message string) {
+	if reason == "" {
+		_ = provisioningConditions.Manage(s).ClearCondition(ConditionStalled) // fails for conditions only that Ready stands for
+		return
+	}
+	s.set(ConditionStalled, corev1.ConditionTrue, reason, message)
 }
 
 func (s *ProvisioningStatus) mark(t apis.ConditionType, status corev1.ConditionStatus, reason, message string) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,7 +55,7 @@ func (t *teller) run() {
 	}
 	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
 	if isNew {
-		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s, attempt %d to %s, started", run.Name, run.Attempt, purposes[run.Operation])
+		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s, attempt %d to %s, started", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
 	}
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {

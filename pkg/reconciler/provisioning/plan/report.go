@@ -30,6 +30,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Tim
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
 	status.MarkHostsHealthy(c.hostsHealthy())
+	status.MarkStalled(c.stalled()) // after the conditions that Ready repeats
 }
 
 func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
@@ -148,6 +149,25 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionFalse, c.step.Reason, c.words()
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
+}
+
+// lasting are the reasons of Ready, beside those of failed runs, that stay until a person acts.
+var lasting = map[string]bool{
+	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
+}
+
+// stalled is why nothing goes on before a person acts; empty: something does, or all is well.
+func (c conditions) stalled() (reason, message string) {
+	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
+	switch {
+	case c.seen.Deleting || c.err != nil || ready.IsTrue() || c.step.Do == StartRun:
+		return "", ""
+	case failure != nil && failure.NextAttempt == nil:
+		return failure.Reason, c.failureText()
+	case lasting[ready.Reason]:
+		return ready.Reason, ready.Message
+	}
+	return "", ""
 }
 
 func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {

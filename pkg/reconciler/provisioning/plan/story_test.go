@@ -362,6 +362,9 @@ func (w *world) tell() string {
 	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || c.IsTrue() && c.Reason == reasonAvailable {
 		say("  Artifacts        %s %s: %s", c.Status, c.Reason, c.Message)
 	}
+	if c := status.GetCondition(v1alpha1.ConditionStalled); c != nil {
+		say("  Stalled          %s %s", c.Status, c.Reason)
+	}
 	if c := status.GetCondition(v1alpha1.ConditionHostsHealthy); c.IsFalse() {
 		say("  HostsHealthy     %s %s: %s", c.Status, c.Reason, c.Message)
 	}
