@@ -31,7 +31,7 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 // Secret has changed.
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
-	if newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
+	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
 		newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, sshSecretName(p)) {
 		return nil
 	}

@@ -132,7 +132,7 @@ func working(s Seen, _ time.Time) (Step, bool) {
 		return step, true
 	}
 	message := "run " + r.Name + " works"
-	if s.Inputs != "" && r.Inputs != s.Inputs {
+	if s.edited(r) {
 		message += "; " + s.editedText(r)
 	}
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
