@@ -72,7 +72,11 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 		return err
 	}
 	if asked != nil {
-		if view.Trial, err = try(asked, view.facts); err != nil {
+		depot, err := site.depotFor(ctx, asked)
+		if err != nil {
+			return err
+		}
+		if view.Trial, err = try(asked, depot, view.facts); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,11 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -84,6 +86,34 @@ func TestHostsForAProvisioning(t *testing.T) {
 	w = newTerminal(t, wanting("edge-1"), all[0], all[1], all[3], all[4])
 	w.expect(w.run(t.Context(), "hosts", "--for", "edge-1"), codeNotYet, "no assignment exists for edge-1")
 	golden(t, "testdata/hosts/nofit.txt", w.text())
+}
+
+// An uploaded image is the depot's, which a Provisioning need not name: the site's settings do.
+func TestHostsForAnUploadedImage(t *testing.T) {
+	p := wanting("edge-1")
+	p.Spec.NodeSets, p.Spec.OSImage = nil, &v1alpha1.OSImageSpec{Upload: "c1/edge-1/image.raw"}
+	config := func(data map[string]string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
+	}
+	for name, test := range map[string]struct {
+		config *corev1.ConfigMap
+		code   int
+		says   string
+	}{
+		"the site has a depot":       {config(map[string]string{"depot-url": "https://10.60.0.1:5443"}), codeDone, "master-1"},
+		"the site has none":          {config(nil), codeFailed, "there is no depot that could have c1/edge-1/image.raw"},
+		"the settings are wrong":     {config(map[string]string{"depot-uri": "https://10.60.0.1:5443"}), codeFailed, "kubectl patch configmap config-bpa"},
+		"the settings are not there": {nil, codeFailed, "ConfigMap config-bpa"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{p.DeepCopy(), bareMetal(1, 8), bareMetal(2, 16)}
+			if test.config != nil {
+				objects = append(objects, test.config)
+			}
+			w := newTerminal(t, objects...)
+			w.expect(w.run(t.Context(), "hosts", "--for", "edge-1"), test.code, test.says)
+		})
+	}
 }
 
 func TestHostsAsJSONForAFile(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,9 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -42,9 +44,11 @@ type fit struct {
 	becomes string
 }
 
-// try decides as the controller does before a run.
-func try(p *v1alpha1.Provisioning, all []hosts.Host) (*trial, error) {
-	request, err := resources.MakeRequest(p, resources.Depot{})
+// try decides as the controller does before a run, on what the controller would see: also of an object that was stored without defaults.
+func try(p *v1alpha1.Provisioning, depot settings.Depot, all []hosts.Host) (*trial, error) {
+	p = p.DeepCopy()
+	p.SetDefaults(context.Background())
+	request, err := from.Provisioning(p, depot)
 	if err != nil {
 		return nil, err
 	}

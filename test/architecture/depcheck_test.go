@@ -23,6 +23,8 @@ type room struct {
 var rooms = []room{
 	{folder: "pkg/tasks/contract/", foreign: []string{}},
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
+	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
+	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/tasks/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
 	{folder: "pkg/depot/tlscert/", foreign: []string{}},
@@ -46,9 +48,9 @@ var rooms = []room{
 	// Tasks and the reconciler know each other by the contract alone.
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/artifacts/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/tasks/contract/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/tasks/contract/", "pkg/contract/", "pkg/settings/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/hosts/", "pkg/reconciler/provisioning/resources/", "pkg/artifacts/", "pkg/bundle/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/hosts/", "pkg/contract/", "pkg/settings/", "pkg/artifacts/", "pkg/bundle/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
@@ -116,6 +118,8 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/ansible":                           nothing,
 		module + "pkg/artifacts":                         nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
+		module + "pkg/settings":                          clients,
+		module + "pkg/contract/from":                     clients,
 		module + "pkg/reconciler/provisioning/plan":      clients,
 		module + "pkg/reconciler/provisioning/resources": clients,
 	})

@@ -9,8 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -46,7 +47,7 @@ func TestAssignments(t *testing.T) {
 
 func compare(t *testing.T, wants, site, outcome fence) {
 	p := read(t, wants)
-	request, err := resources.MakeRequest(p, resources.Depot{})
+	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}

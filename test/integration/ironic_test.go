@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
@@ -87,7 +88,7 @@ func (s imageStory) run(t *testing.T, ctx context.Context, c client.WithWatch, s
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Name: s.host, Namespace: ironed, UID: "uid"}, Spec: v1alpha1.ProvisioningSpec{
 		Masters: []map[string]v1alpha1.Master{{s.host: {MACAddress: &mac}}}, OSImage: &s.image, Depot: v1alpha1.DepotSpec{ImageURL: s.depot},
 	}}
-	request, err := resources.MakeRequest(p, resources.Depot{})
+	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,11 @@ package provisioning
 import (
 	"context"
 	"crypto/rand"
-	"sync/atomic"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
 	runinformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/pipelinerun/filtered"
 	taskruninformer "github.com/tektoncd/pipeline/pkg/client/injection/informers/pipeline/v1/taskrun/filtered"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -22,7 +19,6 @@ import (
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
-	"knative.dev/pkg/system"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
@@ -97,30 +93,6 @@ func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue fun
 	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
 		logging.FromContext(ctx).Fatalw("No event handler", "error", err)
 	}
-}
-
-// watchSettings follows the site's settings; when they change, everything is looked at again. Settings that cannot be read leave those
-// before in force.
-func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
-	var current atomic.Pointer[Settings]
-	initial := DefaultSettings()
-	current.Store(&initial)
-	observe := func(cm *corev1.ConfigMap) {
-		next, err := ParseSettings(cm)
-		if err != nil {
-			logging.FromContext(ctx).Errorw("Settings are not taken over", "error", err)
-			return
-		}
-		if *current.Swap(&next) != next {
-			changed()
-		}
-	}
-	if d, ok := cmw.(configmap.DefaultingWatcher); ok {
-		d.WatchWithDefault(corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: SettingsName, Namespace: system.Namespace()}}, observe)
-	} else {
-		cmw.Watch(SettingsName, observe)
-	}
-	return func() Settings { return *current.Load() }
 }
 
 // waker finds the Provisionings that a change around them concerns.

@@ -12,34 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
-
-func TestParseSettings(t *testing.T) {
-	for name, test := range map[string]struct {
-		data map[string]string
-		want Settings
-		bad  bool
-	}{
-		"nothing": {nil, DefaultSettings(), false},
-		"all": {
-			map[string]string{"depot-url": "http://10.60.0.1:5000/", "max-attempts": "2", "run-history": "9", "unknown": "x"},
-			Settings{Depot: resources.Depot{URL: "http://10.60.0.1:5000"}, Limits: plan.Limits{Attempts: 2, History: 9}}, false,
-		},
-		"no number":   {map[string]string{"max-attempts": "many"}, DefaultSettings(), true},
-		"no attempts": {map[string]string{"max-attempts": "0"}, DefaultSettings(), true},
-		"no history":  {map[string]string{"run-history": "0"}, DefaultSettings(), true},
-	} {
-		got, err := ParseSettings(&corev1.ConfigMap{Data: test.data})
-		if (err != nil) != test.bad {
-			t.Errorf("%s: error %v", name, err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
 
 // TestWaker: a change around Provisionings wakes those that it concerns, and lets those sleep that have all they asked for.
 func TestWaker(t *testing.T) {

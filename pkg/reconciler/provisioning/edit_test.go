@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -174,7 +176,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	p := edge()
 	p.Status.InstalledDigest = "sha256:computed-otherwise"
-	request, err := resources.MakeRequest(p, resources.Depot{})
+	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,10 +82,7 @@ func keep[T any](T, T)                         {}
 // ensureObjects makes what a run needs beside itself, and returns the certificate request.
 func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
-	request, err := resources.MakeRequest(p, r.settings().Depot)
-	if err != nil {
-		return "", err
-	}
+	request := seen.Request
 	request.Installed, request.Lost = seen.InstalledHosts(), next.LostNodes()
 	secrets, err := r.secretsOfTask(ctx, p, request)
 	if err != nil {

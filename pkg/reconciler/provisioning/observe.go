@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -24,9 +25,11 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Paused:          p.Spec.Paused,
 		Retry:           p.Annotations[contract.AnnotationRetry],
 		InstalledDigest: p.Status.InstalledDigest,
-		Limits:          settings.Limits,
+		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory},
+		Settings:        settings.Invalid,
+		Depot:           from.DepotProblem(p, settings.Depot),
 	}
-	request, err := r.observeSpec(p, settings, &seen)
+	err := observeSpec(p, settings, &seen)
 	if err != nil {
 		seen.Invalid = err.Error()
 	}
@@ -36,6 +39,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		err = r.observeRuns(p, &seen)
 	}
 	if err != nil {
+		return seen, err
+	}
+	if err := r.translateDigests(p, &seen); err != nil {
 		return seen, err
 	}
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
@@ -53,26 +59,28 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if !plan.Starting(seen, now) {
 		return seen, nil
 	}
-	return seen, r.observeNeeds(ctx, p, request, &seen)
+	return seen, r.observeNeeds(ctx, p, seen.Request, &seen)
 }
 
-func (r *Reconciler) observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) (contract.Request, error) {
-	request, err := resources.MakeRequest(p, settings.Depot)
+// observeSpec makes the request of this visit: everything that is decided and done in it comes from this one.
+func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
+	request, err := from.Provisioning(p, settings.Depot)
 	if err != nil {
-		return request, err
+		return err
 	}
+	seen.Request = request
 	for _, s := range request.Slots {
 		seen.Slots = append(seen.Slots, s.Name)
 	}
 	seen.Sets = request.Sets
 	if !hasControlPlane(request) {
-		return request, errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
+		return errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
 	}
-	if seen.Digest, err = resources.Digest(request); err != nil {
-		return request, err
+	if seen.Digest, err = from.Digest(request); err != nil {
+		return err
 	}
-	seen.Inputs, err = resources.Inputs(p, request)
-	return request, err
+	seen.Inputs, err = from.Inputs(p, request)
+	return err
 }
 
 // observeStarted compares the spec with the one that the newest run was started from. A newer build of BPA may compute other digests than the build
@@ -89,11 +97,11 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	was := p.DeepCopy()
 	was.Spec = started.Spec
 	was.SetDefaults(ctx)
-	request, err := resources.MakeRequest(was, settings.Depot)
+	request, err := from.Provisioning(was, settings.Depot)
 	if err != nil {
 		return nil // a newer build of BPA wrote it, or a person
 	}
-	digest, err := resources.Digest(request)
+	digest, err := from.Digest(request)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,8 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning)
 
 func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	now := r.clock.Now()
+	// What was stored before a field had a default lacks it. p is this visit's own copy, of which only the status is written back.
+	p.SetDefaults(ctx)
 	seen, err := r.observe(ctx, p, now)
 	if err != nil {
 		return err

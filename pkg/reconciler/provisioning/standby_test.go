@@ -18,8 +18,10 @@ import (
 	"knative.dev/pkg/controller"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -232,7 +234,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 		"addresses by an id": {func(p *v1alpha1.Provisioning) { p.Spec.Access.Interface = "eth0" }, []string{"host-5-network"}},
 	} {
 		p := edge(withWorkers, tc.change)
-		request, err := resources.MakeRequest(p, resources.Depot{})
+		request, err := from.Provisioning(p, settings.Depot{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +251,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 	}
 	for _, template := range []string{"$(host)-$(node)", strings.Repeat("n", 200) + "$(host)"} { // too many, and too long for one Role
 		p := edge(withWorkers, image(template, ""))
-		request, err := resources.MakeRequest(p, resources.Depot{})
+		request, err := from.Provisioning(p, settings.Depot{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,10 @@ import (
 	fakebpa "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -63,12 +65,12 @@ func deleting(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Tim
 
 // run is an attempt of p as the controller makes it.
 func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)) *tekton.PipelineRun {
-	request, err := resources.MakeRequest(p, resources.Depot{})
+	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		panic(err)
 	}
-	digest, _ := resources.Digest(request)
-	inputs, _ := resources.Inputs(p, request)
+	digest, _ := from.Digest(request)
+	inputs, _ := from.Inputs(p, request)
 	pr := resources.MakePipelineRun(p, resources.Run{Number: n, Attempt: n, Digest: digest, Inputs: inputs, CSR: "csr"})
 	pr.UID = "uid-run"
 	pr.Status.StartTime = &metav1.Time{Time: now.Add(-time.Minute)}
@@ -190,6 +192,7 @@ type world struct {
 	recorder *record.FakeRecorder
 	caches   map[string]cache.Indexer
 	hosts    *fakeHosts
+	settings Settings
 }
 
 func newWorld(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *world {
@@ -197,6 +200,7 @@ func newWorld(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *wor
 	w := &world{
 		kube: fake.NewClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(),
 		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site,
+		settings: Settings{Settings: settings.Default()},
 	}
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -246,7 +250,7 @@ func (w *world) visit(t *testing.T, key string) error {
 		configMaps: corelisters.NewConfigMapLister(w.caches["configmap"]),
 		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
 		hosts:      w.hosts,
-		settings:   DefaultSettings,
+		settings:   func() Settings { return w.settings },
 		clock:      clock.NewFakePassiveClock(now),
 		random:     rand.Reader,
 		sshSecretVersion: func(namespace, name string) string {

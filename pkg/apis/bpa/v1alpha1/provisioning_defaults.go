@@ -79,3 +79,11 @@ func orDefault[T comparable](field *T, value T) {
 		*field = value
 	}
 }
+
+// InstallTimeout bounds one attempt to install: spec.timeouts.install, or the default where it says nothing that is usable.
+func (t TimeoutsSpec) InstallTimeout() time.Duration {
+	if t.Install != nil && t.Install.Duration > 0 {
+		return t.Install.Duration
+	}
+	return DefaultInstallTimeout
+}

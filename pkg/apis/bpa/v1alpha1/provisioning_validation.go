@@ -74,7 +74,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		s.Kubernetes.validate().ViaField("kubernetes"),
 		s.Kubespray.validate().ViaField("kubespray"),
 		s.SSH.validate().ViaField("ssh"),
-		s.Depot.validate().ViaField("depot"),
+		s.Depot.Validate().ViaField("depot"),
 		validateSystem(s.OperatingSystem),
 		s.Timeouts.validate().ViaField("timeouts"),
 		validatePlugins(s.KUDPlugins),

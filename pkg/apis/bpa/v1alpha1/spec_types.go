@@ -79,8 +79,12 @@ type SSHSpec struct {
 // DepotSpec says where the nodes get binaries and images.
 type DepotSpec struct {
 	// URL of the site's store, such as https://10.60.0.1:5443, as the nodes reach it. Empty means the controller's own settings (keys depot-url,
-	// depot-ca, depot-image-url and depot-connected of ConfigMap config-bpa), and if there is none there either, kubespray's own Internet addresses.
+	// depot-insecure, depot-ca, depot-image-url and depot-connected of ConfigMap config-bpa), and if there is none there either, kubespray's own Internet addresses.
 	URL string `json:"url,omitempty"`
+	// Insecure accepts a URL of plain HTTP, which is refused otherwise: whoever is on the network between chooses the packages, binaries and images
+	// that are installed on the nodes. For https it changes nothing: the certificate is always checked. Default: the controller's setting
+	// depot-insecure for the site's depot, false for any other.
+	Insecure bool `json:"insecure,omitempty"`
 	// CABundle is the certificate, in PEM, of who signs the store's certificate. The nodes are made to trust it. Needed with a URL whose certificate
 	// the nodes' operating system does not know; the depot's own is at its /ca.crt.
 	CABundle string `json:"caBundle,omitempty"`

@@ -40,7 +40,7 @@ func TestDepotCA(t *testing.T) {
 		"with a remark":     {URL: url, CABundle: "# the depot's\n" + certificate},
 		"the system's":      {URL: url},
 	} {
-		if err := d.validate(); err != nil {
+		if err := d.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestDepotCA(t *testing.T) {
 		"text at the end":  {DepotSpec{URL: url, CABundle: certificate + "and more"}, "something else than certificates"},
 		"a template in it": {DepotSpec{URL: url, CABundle: "{{ lookup('file', '/etc/shadow') }}"}, "something else than certificates"},
 	} {
-		err := tc.d.validate()
+		err := tc.d.Validate()
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "caBundle") {
 			t.Errorf("%s: %v; want %q", name, err, tc.want)
 		}

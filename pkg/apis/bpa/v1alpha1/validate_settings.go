@@ -58,8 +58,24 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	return errs
 }
 
-func (d *DepotSpec) validate() *apis.FieldError {
-	return validateDepotURL("url", d.URL).Also(validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
+// Validate says what is wrong with the addresses and certificates; paths begin at the depot. The site's settings have the same rules.
+func (d *DepotSpec) Validate() *apis.FieldError {
+	return validateDepotURL("url", d.URL).Also(d.validateInsecure(), validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
+}
+
+// IsPlainHTTP reports whether what is read at the address can be changed on the way.
+func IsPlainHTTP(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http"
+}
+
+// validateInsecure wants https, or a word that nobody writes by accident. imageURL may be plain HTTP: Metal3 compares the image with a digest.
+func (d *DepotSpec) validateInsecure() *apis.FieldError {
+	if d.Insecure || !IsPlainHTTP(d.URL) {
+		return nil
+	}
+	return problem("url", "write the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true",
+		"%q is plain HTTP: whoever is on the network between chooses what is installed on the nodes", d.URL)
 }
 
 func (d *DepotSpec) validateChecksums() *apis.FieldError {
@@ -104,7 +120,7 @@ func validateDepotURL(field, text string) *apis.FieldError {
 	if text == "" {
 		return nil
 	}
-	const advice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	const advice = "write the store's address as the nodes reach it, such as https://10.60.0.1:5443"
 	for _, c := range text {
 		if c > unicode.MaxASCII || !unicode.IsPrint(c) || strings.ContainsRune(" \"'`\\{}$;#<>|^", c) {
 			return problem(field, advice, "%q holds %q, which no address of a store has", text, c)

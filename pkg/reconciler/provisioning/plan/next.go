@@ -56,6 +56,8 @@ const (
 	ReasonPaused         = "Paused"
 	ReasonSSHKeyMissing  = "SSHKeyMissing"
 	ReasonSSHKeyInvalid  = "SSHKeyInvalid"
+	ReasonBadSettings    = "InvalidSettings"
+	ReasonDepotRefused   = "DepotRefused"
 	ReasonStarting       = "Starting"
 	ReasonRunning        = "Running"
 	ReasonRestarting     = "Restarting"
@@ -75,7 +77,7 @@ const recheck = 2 * time.Second
 // Next is the state machine: the first rule that has something to say decides. The order is the checklist of an installation.
 func Next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, working, installed, invalid, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
+		deleting, working, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
@@ -158,6 +160,16 @@ func installed(s Seen, now time.Time) (Step, bool) {
 		return Step{}, false
 	}
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
+}
+
+// settings: with wrong settings of the site nothing new starts, since the defaults send nodes to the Internet.
+func settings(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonBadSettings, Message: s.Settings}, s.Settings != ""
+}
+
+// depot refuses a depot that the webhook would refuse today, for objects that were stored before.
+func depot(s Seen, _ time.Time) (Step, bool) {
+	return Step{Do: Stay, Reason: ReasonDepotRefused, Message: s.Depot}, s.Depot != ""
 }
 
 func invalid(s Seen, _ time.Time) (Step, bool) {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +135,9 @@ func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
+// personMustAct are the reasons for which no run starts before somebody does something.
+var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused}
+
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	switch {
@@ -145,7 +149,7 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
 		return corev1.ConditionFalse, c.status.Failure.Reason, c.failureText()
-	case c.step.Reason == ReasonSSHKeyMissing, c.step.Reason == ReasonSSHKeyInvalid: // a person must act
+	case slices.Contains(personMustAct, c.step.Reason):
 		return corev1.ConditionFalse, c.step.Reason, c.words()
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
@@ -154,6 +158,7 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 // lasting are the reasons of Ready, beside those of failed runs, that stay until a person acts.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
+	ReasonBadSettings: true, ReasonDepotRefused: true,
 }
 
 // stalled is why nothing goes on before a person acts; empty: something does, or all is well.

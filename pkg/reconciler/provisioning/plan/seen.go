@@ -19,6 +19,8 @@ type Seen struct {
 	// Slots are the names of the nodes that the spec asks for by name, Sets those that it asks for by number.
 	Slots []string
 	Sets  []contract.Set
+	// Request is what the spec asks for, in the tasks' words; a run that starts is given it.
+	Request contract.Request
 	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
 	Digest, Inputs, Retry string
 	// Changes lists what was edited since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16". Revertible: the request's ConfigMap
@@ -27,6 +29,8 @@ type Seen struct {
 	Revertible bool
 	// Invalid says why the spec cannot be read, which the webhook should have prevented.
 	Invalid string
+	// Settings says why the site's settings cannot be used, Depot why the depot cannot, and what to do; empty: they can.
+	Settings, Depot string
 
 	// Runs of this Provisioning, oldest first.
 	Runs []Run

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // Keys of the request's ConfigMap beside the request itself, by which a later visit, and a person, know what the newest run was started from.
@@ -94,11 +96,11 @@ func makesAnother(was *v1alpha1.Provisioning, before map[string]any, name string
 }
 
 func digestOf(p *v1alpha1.Provisioning) string {
-	r, err := MakeRequest(p, Depot{})
+	r, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		return err.Error()
 	}
-	text, _ := Digest(r)
+	text, _ := from.Digest(r)
 	return text
 }
 

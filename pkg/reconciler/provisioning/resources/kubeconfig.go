@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,24 +60,30 @@ func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secr
 	}, nil
 }
 
-func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + "-admin" }
+// userSuffix follows the cluster's name in the name of the kubeconfig's user.
+const userSuffix = "-admin"
+
+func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + userSuffix }
 
 // Access is what collect-kubeconfig brings home: public data only.
 type Access struct {
 	CA, Certificate, Endpoint string
 }
 
-// MakeKubeconfigSecret puts the access and the key together. It refuses a certificate that is not for this key.
+// MakeKubeconfigSecret puts the access and the key together. It refuses a certificate that is not for this key. Cluster, user and context are
+// named after the certificate's user, which is asked for once in a Provisioning's life: a label that is changed later renames nothing.
 func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (*corev1.Secret, error) {
-	if _, err := tls.X509KeyPair([]byte(access.Certificate), key); err != nil {
+	pair, err := tls.X509KeyPair([]byte(access.Certificate), key)
+	if err != nil {
 		return nil, fmt.Errorf("the certificate does not fit the key in Secret %s: %w", contract.KubeconfigKeyName(p.Name), err)
 	}
-	cluster := p.ClusterName()
-	name := user(p) + "@" + cluster
+	user := pair.Leaf.Subject.CommonName
+	cluster := strings.TrimSuffix(user, userSuffix)
+	name := user + "@" + cluster
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: access.Endpoint, CertificateAuthorityData: []byte(access.CA)}
-	config.AuthInfos[user(p)] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte(access.Certificate), ClientKeyData: key}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user(p)}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte(access.Certificate), ClientKeyData: key}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
 	config.CurrentContext = name
 	value, err := clientcmd.Write(*config)
 	if err != nil {

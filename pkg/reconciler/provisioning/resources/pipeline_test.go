@@ -128,19 +128,3 @@ func TestPipelineTakesTheTasksOfARelease(t *testing.T) {
 		}
 	}
 }
-
-// TestReleaseStartsTheNextAttempt: another release changes what goes into a run, and no release leaves the digest as it was before the
-// field existed.
-func TestReleaseStartsTheNextAttempt(t *testing.T) {
-	inputs := func(release string) string {
-		p := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = release })
-		digest, err := Inputs(p, contract.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return digest
-	}
-	if inputs("") == inputs("v2.31.0") {
-		t.Error("a run of another release has the same inputs")
-	}
-}

@@ -88,7 +88,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 			}},
 			Params:          makeParams(p, run),
 			Workspaces:      makeWorkspaces(p),
-			Timeouts:        makeTimeouts(installTimeout(p)),
+			Timeouts:        makeTimeouts(p.Spec.Timeouts.InstallTimeout()),
 			TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: makePodTemplate()},
 			TaskRunSpecs:    makeTaskRunSpecs(p),
 		},

@@ -2,29 +2,28 @@ package resources
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
-	"encoding/json"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"k8s.io/utils/ptr"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 type masters = []map[string]v1alpha1.Master
-type workers = []map[string]v1alpha1.Worker
 type needs = v1alpha1.HostRequirements
-
-func mac(s string) *v1alpha1.MAC { m := v1alpha1.MAC(s); return &m }
 
 func provisioning(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
@@ -36,118 +35,6 @@ func provisioning(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisionin
 	}
 	p.SetDefaults(context.Background())
 	return p
-}
-
-func TestMakeRequestSlots(t *testing.T) {
-	both := []string{contract.RoleControlPlane, contract.RoleWorker}
-	for name, test := range map[string]struct {
-		masters masters
-		workers workers
-		want    []contract.Slot
-	}{
-		"without workers every master is one": {
-			masters: masters{{"m1": {HostRequirements: needs{CPU: 8, Memory: "16Gi"}}}, {"m2": {}}},
-			want:    []contract.Slot{{Name: "m1", Roles: both, Needs: contract.Needs{CPU: 8, Memory: 16 << 30}}, {Name: "m2", Roles: both}},
-		},
-		"masters first, MAC addresses in one notation": {
-			masters: masters{{"m1": {MACAddress: mac("00-C6-14-04-61-B2")}}},
-			workers: workers{{"w1": {HostRequirements: needs{CPU: 16, SRIOV: true, QAT: true}}}},
-			want: []contract.Slot{
-				{Name: "m1", Roles: []string{contract.RoleControlPlane}, MAC: "00:c6:14:04:61:b2"},
-				{Name: "w1", Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: 16, SRIOV: true, QAT: true}},
-			},
-		},
-		"a worker with a master's name is that master in both roles, with the greater need": {
-			masters: masters{{"m1": {MACAddress: mac("00:c6:14:04:61:b2"), HostRequirements: needs{CPU: 8}}}},
-			workers: workers{{"m1": {HostRequirements: needs{CPU: 16, Memory: "1Gi", SRIOV: true}}}},
-			want:    []contract.Slot{{Name: "m1", Roles: both, MAC: "00:c6:14:04:61:b2", Needs: contract.Needs{CPU: 16, Memory: 1 << 30, SRIOV: true}}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := MakeRequest(provisioning(func(p *v1alpha1.Provisioning) {
-				p.Spec.Masters, p.Spec.Workers = test.masters, test.workers
-			}), Depot{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got.Slots); diff != "" {
-				t.Errorf("slots (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestMakeRequest(t *testing.T) {
-	p := provisioning(func(p *v1alpha1.Provisioning) {
-		p.Labels = map[string]string{"cluster": "cluster-7"}
-		p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"x": {Raw: []byte(`{"y":[1]}`)}}
-	})
-	want := contract.Request{
-		Provisioning: "edge-1", Namespace: "site", UID: "uid-1", Cluster: "cluster-7",
-		Slots:             []contract.Slot{{Name: "m1", Roles: []string{"control-plane", "worker"}, Needs: contract.Needs{CPU: 8}}},
-		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.233.64.0/18", ServiceSubnet: "10.233.0.0/18",
-		SSHUser: "root", SSHPort: 22, DepotURL: "http://site:5000", DepotOfSite: true, Vars: map[string]json.RawMessage{"x": json.RawMessage(`{"y":[1]}`)},
-	}
-	got, err := MakeRequest(p, Depot{URL: "http://site:5000"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
-	p.Spec.Depot.URL = "http://own:5000"
-	if got, _ := MakeRequest(p, Depot{URL: "http://site:5000"}); got.DepotURL != "http://own:5000" {
-		t.Errorf("depot %s: want the spec's own", got.DepotURL)
-	}
-	p.Spec.Depot.Connected = ptr.To(false)
-	if got, _ := MakeRequest(p, Depot{URL: "https://site:5443", CA: "the site's", Connected: true}); got.DepotCA != "" || got.Connected {
-		t.Errorf("the depot of the spec has CA %q and connected %t of the site's", got.DepotCA, got.Connected)
-	}
-	p.Spec.Depot.URL = ""
-	if got, _ := MakeRequest(p, Depot{URL: "https://site:5443", CA: "the site's", Connected: true}); got.DepotCA != "the site's" || got.DepotURL == "" || got.Connected {
-		t.Errorf("depot %s, CA %q, connected %t: want the site's, closed", got.DepotURL, got.DepotCA, got.Connected)
-	}
-	p.Spec.Masters = masters{{"m1": {HostRequirements: needs{Memory: "much"}}}}
-	if _, err := MakeRequest(p, Depot{}); err == nil || !strings.Contains(err.Error(), "m1") {
-		t.Errorf("error %v: want one that names m1", err)
-	}
-}
-
-// TestDigests: what makes another cluster changes both digests, what only makes another run changes the inputs alone, the rest neither.
-func TestDigests(t *testing.T) {
-	digests := func(p *v1alpha1.Provisioning, depot string) (string, string) {
-		t.Helper()
-		request, err := MakeRequest(p, Depot{URL: depot})
-		if err != nil {
-			t.Fatal(err)
-		}
-		digest, err1 := Digest(request)
-		inputs, err2 := Inputs(p, request)
-		if err1 != nil || err2 != nil {
-			t.Fatal(err1, err2)
-		}
-		return digest, inputs
-	}
-	digest, inputs := digests(provisioning(), "")
-	for name, test := range map[string]struct {
-		change                func(*v1alpha1.Provisioning)
-		depot                 string
-		sameDigest, sameInput bool
-	}{
-		"nothing":       {func(*v1alpha1.Provisioning) {}, "", true, true},
-		"paused":        {func(p *v1alpha1.Provisioning) { p.Spec.Paused = true }, "", true, true},
-		"plugins":       {func(p *v1alpha1.Provisioning) { p.Spec.KUDPlugins = []string{"multus"} }, "", true, true},
-		"a larger host": {func(p *v1alpha1.Provisioning) { p.Spec.Masters = masters{{"m1": {HostRequirements: needs{CPU: 9}}}} }, "", false, false},
-		"a version":     {func(p *v1alpha1.Provisioning) { p.Spec.Kubernetes.Version = "1.35.5" }, "", false, false},
-		"the key":       {func(p *v1alpha1.Provisioning) { p.Spec.SSH.SecretName = "other" }, "", true, false},
-		"the timeout":   {func(p *v1alpha1.Provisioning) { p.Spec.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }, "", true, false},
-		"the depot":     {func(*v1alpha1.Provisioning) {}, "http://moved:5000", true, false},
-	} {
-		d, i := digests(provisioning(test.change), test.depot)
-		if (d == digest) != test.sameDigest || (i == inputs) != test.sameInput {
-			t.Errorf("%s: same digest %t, same inputs %t; want %t, %t", name, d == digest, i == inputs, test.sameDigest, test.sameInput)
-		}
-	}
 }
 
 func TestRunNumber(t *testing.T) {
@@ -308,4 +195,46 @@ func TestKubeconfigRefusesAnothersCertificate(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "edge-1-kubeconfig-key") {
 		t.Errorf("error %v: want one that names the Secret of the key", err)
 	}
+}
+
+// A label that is changed after the certificate was asked for renames neither user nor cluster: a person's merged kubeconfig still means them.
+func TestKubeconfigKeepsItsNames(t *testing.T) {
+	p := provisioning(func(p *v1alpha1.Provisioning) { p.Labels = map[string]string{v1alpha1.LabelCluster: "north"} })
+	key, err := MakeKubeconfigKey(p, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := Access{CA: "CA", Certificate: signed(t, key.Data[KeyCSR]), Endpoint: "https://10.0.0.1:6443"}
+	p.Labels[v1alpha1.LabelCluster] = "south"
+	secret, err := MakeKubeconfigSecret(p, access, key.Data[KeyPrivateKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "north-admin@north" || config.AuthInfos["north-admin"] == nil || config.Clusters["north"] == nil {
+		t.Errorf("context %s, want north-admin@north", config.CurrentContext)
+	}
+}
+
+// signed is a certificate for the request, in PEM, as an API server would give it.
+func signed(t *testing.T, request []byte) string {
+	t.Helper()
+	block, _ := pem.Decode(request)
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: csr.Subject, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, csr.PublicKey, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

@@ -1,4 +1,4 @@
-package resources
+package from
 
 import (
 	"cmp"
@@ -128,24 +128,21 @@ func bytesOf(field, text string) (int64, error) {
 	return q.Value(), nil
 }
 
-// makeOSImage gives the image its address: one that was uploaded has the depot's.
-func makeOSImage(o *v1alpha1.OSImageSpec, depot string) (*contract.OSImage, error) {
+// makeOSImage gives the image its address: one that was uploaded has the depot's, and none where there is no depot.
+func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o == nil {
-		return nil, nil
+		return nil
 	}
 	made := &contract.OSImage{
 		URL: o.URL, Checksum: o.Checksum, ChecksumType: o.ChecksumType, Format: o.Format,
 		UserData: o.UserData, NetworkData: o.NetworkData, MetaData: o.MetaData,
 	}
-	if o.Upload == "" {
-		return made, nil
-	}
-	if depot == "" {
-		return nil, fmt.Errorf("spec.osImage.upload: there is no depot that could have %s: name one in spec.depot.url, or in ConfigMap config-bpa", o.Upload)
+	if o.Upload == "" || depot == "" {
+		return made
 	}
 	// The paths are the depot's; Ironic finds the digest by the name of the image in the file. With sha256 for a type, an Ironic whose conductor
 	// downloads images (image_download_source = local) would take the URL for the digest itself.
 	made.URL = depot + "/files/os_images/" + o.Upload
 	made.Checksum, made.ChecksumType, made.Uploaded = made.URL+".sha256sum", "auto", true
-	return made, nil
+	return made
 }

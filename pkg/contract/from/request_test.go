@@ -1,4 +1,4 @@
-package resources
+package from
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -28,7 +29,7 @@ func written(t *testing.T, text string) *v1alpha1.Provisioning {
 
 func requestOf(t *testing.T, p *v1alpha1.Provisioning) contract.Request {
 	t.Helper()
-	request, err := MakeRequest(p, Depot{})
+	request, err := Provisioning(p, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ depot: {url: 'http://10.60.0.1:5000/'}
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err1 := Digest(request)
+	digest, err1 := DigestV1(request)
 	inputs, err2 := Inputs(p, request)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
@@ -170,7 +171,7 @@ func TestMakeRequestOfABadSpec(t *testing.T) {
 		"masters: [{m: {disks: [{minSize: big}]}}]":              `node m: minSize "big"`,
 		"nodeSets: [{name: s, count: {active: 1}, memory: lot}]": `node set s: memory "lot"`,
 	} {
-		if _, err := MakeRequest(written(t, spec(text)), Depot{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Provisioning(written(t, spec(text)), settings.Depot{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
@@ -211,7 +212,7 @@ func TestDigestOfSets(t *testing.T) {
 
 // Every sample makes a request, and reading it back is the same request: the tasks see what was asked for.
 func TestSamplesMakeRequests(t *testing.T) {
-	files, err := filepath.Glob("../../../../config/samples/*.yaml")
+	files, err := filepath.Glob("../../../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
@@ -237,11 +238,11 @@ func TestSamplesMakeRequests(t *testing.T) {
 
 // Only a depot whose address and certificate the author of a Provisioning did not choose is the site's.
 func TestDepotOfSite(t *testing.T) {
-	site := Depot{URL: "https://10.60.0.1:5443", CA: "SITE"}
+	site := settings.Depot{URL: "https://10.60.0.1:5443", CA: "SITE"}
 	connected := true
 	for name, tc := range map[string]struct {
 		spec v1alpha1.DepotSpec
-		site Depot
+		site settings.Depot
 		want bool
 	}{
 		"nothing said":                {v1alpha1.DepotSpec{}, site, true},
@@ -249,9 +250,9 @@ func TestDepotOfSite(t *testing.T) {
 		"the site's, written again":   {v1alpha1.DepotSpec{URL: site.URL}, site, true},
 		"the site's, with another CA": {v1alpha1.DepotSpec{URL: site.URL, CABundle: "MINE"}, site, false},
 		"another":                     {v1alpha1.DepotSpec{URL: "https://mine.example"}, site, false},
-		"a site without one":          {v1alpha1.DepotSpec{}, Depot{}, false},
+		"a site without one":          {v1alpha1.DepotSpec{}, settings.Depot{}, false},
 	} {
-		got, err := MakeRequest(provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Depot = tc.spec }), tc.site)
+		got, err := Provisioning(provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Depot = tc.spec }), tc.site)
 		if err != nil || got.DepotOfSite != tc.want {
 			t.Errorf("%s: %v, %v; want %v", name, got.DepotOfSite, err, tc.want)
 		}
@@ -264,7 +265,7 @@ func TestUploadedOSImage(t *testing.T) {
 		p.Spec.Depot = v1alpha1.DepotSpec{}
 		p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "c1/edge-1/Debian-13.qcow2", Format: "qcow2", UserData: "u"}
 	})
-	got, err := MakeRequest(p, Depot{URL: "https://10.60.0.1:5443"})
+	got, err := Provisioning(p, settings.Depot{URL: "https://10.60.0.1:5443"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,13 +283,13 @@ func TestUploadedOSImage(t *testing.T) {
 		"another depot has none of the site": {v1alpha1.DepotSpec{URL: "https://other"}, "https://other"},
 	} {
 		p.Spec.Depot = tc.spec
-		got, err := MakeRequest(p, Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"})
+		got, err := Provisioning(p, settings.Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"})
 		if err != nil || got.OSImage.URL != tc.want+"/files/os_images/c1/edge-1/Debian-13.qcow2" {
 			t.Errorf("%s: %+v, %v", name, got.OSImage, err)
 		}
 	}
 	p.Spec.Depot = v1alpha1.DepotSpec{}
-	if _, err := MakeRequest(p, Depot{}); err == nil || !strings.Contains(err.Error(), "spec.depot.url") {
-		t.Errorf("without a depot: %v; want what to do", err)
+	if got := DepotProblem(p, settings.Depot{}); !strings.Contains(got, "spec.depot.url") {
+		t.Errorf("without a depot: %q; want what to do", got)
 	}
 }

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+// depotFor is the site's depot if p has an image there: only then it makes a difference to a dry run, and the settings are read.
+func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings.Depot, error) {
+	if p.Spec.OSImage == nil || p.Spec.OSImage.Upload == "" {
+		return settings.Depot{}, nil
+	}
+	var cm corev1.ConfigMap
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: settings.Namespace, Name: settings.Name}, &cm); err != nil {
+		return settings.Depot{}, fmt.Errorf("read the site's settings, ConfigMap %s in namespace %s, since spec.osImage.upload is in the site's depot: %w",
+			settings.Name, settings.Namespace, err)
+	}
+	parsed, err := settings.Parse(&cm)
+	if err != nil {
+		return settings.Depot{}, fmt.Errorf("the site's settings are wrong, so no run starts: %w", err)
+	}
+	if why := from.DepotProblem(p, parsed.Depot); why != "" {
+		return settings.Depot{}, errors.New(why)
+	}
+	return parsed.Depot, nil
+}

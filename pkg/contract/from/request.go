@@ -1,0 +1,87 @@
+package from
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/settings"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// depotOf is the spec's own depot, else the site's. The site's CA is that of the site's depot and of no other.
+func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
+	d := site
+	if spec.URL != "" && spec.URL != site.URL {
+		d.URL, d.CA, d.ImageURL, d.Insecure = spec.URL, "", "", false
+	}
+	d.ImageURL = cmp.Or(spec.ImageURL, d.ImageURL, d.URL)
+	d.Insecure = d.Insecure || spec.Insecure
+	if spec.CABundle != "" {
+		d.CA = spec.CABundle
+	}
+	if spec.Connected != nil {
+		d.Connected = *spec.Connected
+	}
+	return d
+}
+
+// DepotProblem says why no run may start with the depot that the Provisioning would use, and what to do; empty if it may. That is so if its
+// address is plain HTTP and neither the spec nor the site's settings accept that, or if an image was uploaded to a depot that nobody names.
+func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
+	depot := depotOf(p.Spec.Depot, site)
+	switch {
+	case v1alpha1.IsPlainHTTP(depot.URL) && !depot.Insecure:
+		return fmt.Sprintf("the depot's address %s is plain HTTP: whoever is on the network between chooses what is installed on the nodes. Write its "+
+			"https address in spec.depot.url (and spec.depot.caBundle, unless the nodes know who signs its certificate), or accept that with "+
+			"`kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"depot\":{\"insecure\":true}}}'`", depot.URL, p.Namespace, p.Name)
+	case p.Spec.OSImage != nil && p.Spec.OSImage.Upload != "" && depot.ImageURL == "":
+		return fmt.Sprintf("spec.osImage.upload: there is no depot that could have %s: name one in spec.depot.url, or in ConfigMap %s with "+
+			"`kubectl edit configmap %s -n %s`", p.Spec.OSImage.Upload, settings.Name, settings.Name, settings.Namespace)
+	}
+	return ""
+}
+
+// Provisioning says in the tasks' words what a Provisioning asks for. A spec that passed the webhook gives no error. Before a run starts
+// DepotProblem must have nothing to say.
+func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
+	slots, err := p.Spec.Slots()
+	if err != nil {
+		return contract.Request{}, err
+	}
+	depot := depotOf(p.Spec.Depot, site)
+	request := contract.Request{
+		Provisioning:      p.Name,
+		Namespace:         p.Namespace,
+		UID:               string(p.UID),
+		Cluster:           p.ClusterName(),
+		KubernetesVersion: p.Spec.Kubernetes.Version,
+		NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
+		PodSubnet:         p.Spec.PodSubnet,
+		ServiceSubnet:     p.Spec.Kubernetes.ServiceSubnet,
+		SSHUser:           p.Spec.SSH.User,
+		SSHPort:           int(p.Spec.SSH.Port),
+		DepotURL:          depot.URL,
+		DepotCA:           depot.CA,
+		Connected:         depot.Connected,
+		DepotOfSite:       site.URL != "" && depot.URL == site.URL && depot.CA == site.CA,
+		DepotChecksums:    p.Spec.Depot.Checksums == v1alpha1.ChecksumsDepot,
+		OperatingSystem:   p.Spec.OperatingSystem,
+		Access:            contract.Access{Subnets: append([]string(nil), p.Spec.Access.Subnets...), Interface: p.Spec.Access.Interface},
+		OSImage:           makeOSImage(p.Spec.OSImage, depot.ImageURL),
+	}
+	if request.Slots, err = makeSlots(slots); err != nil {
+		return contract.Request{}, err
+	}
+	if request.Sets, err = makeSets(p.Spec.Sets()); err != nil {
+		return contract.Request{}, err
+	}
+	for name, value := range p.Spec.Kubespray.Vars {
+		if request.Vars == nil {
+			request.Vars = map[string]json.RawMessage{}
+		}
+		request.Vars[name] = json.RawMessage(value.Raw)
+	}
+	return request, nil
+}

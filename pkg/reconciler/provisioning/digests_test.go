@@ -1,0 +1,120 @@
+package provisioning
+
+import (
+	"slices"
+	"testing"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// earlier is the digest of withTwoWorkers, computed by the version of BPA in which the label and the order of workers counted.
+const earlier = "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b"
+
+func withTwoWorkers(p *v1alpha1.Provisioning) {
+	cpus := func(n int32) v1alpha1.HostRequirements { return v1alpha1.HostRequirements{CPU: n} }
+	p.Spec.Masters = []map[string]v1alpha1.Master{{"m-2": {HostRequirements: cpus(8)}}, {"m-1": {HostRequirements: cpus(8)}}, {"m-3": {HostRequirements: cpus(8)}}}
+	p.Spec.Workers = []map[string]v1alpha1.Worker{{"w-2": {HostRequirements: cpus(4)}}, {"w-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 16, Memory: "64Gi", SRIOV: true}}}}
+}
+
+func relabelled(p *v1alpha1.Provisioning)   { p.Labels["cluster"] = "another" }
+func reordered(p *v1alpha1.Provisioning)    { slices.Reverse(p.Spec.Workers) }
+func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1] }
+func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
+func asInstalled(*v1alpha1.Provisioning)    {}
+
+// installedBy is a cluster that an earlier version of BPA has installed: its run, with the digest of then, and perhaps the request of the run.
+func installedBy(t *testing.T, digest string, request bool) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
+	t.Helper()
+	p := edge(withTwoWorkers)
+	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
+	objects = append(objects, pr)
+	if request {
+		r, err := from.Provisioning(p, settings.Depot{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cm, err := resources.MakeRequestConfigMap(p, r, digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(cm.Data, resources.KeyRevert) // an earlier version did not write these
+		delete(cm.Data, resources.KeyDigest)
+		objects = append(objects, cm)
+	}
+	return func(p *v1alpha1.Provisioning) { withTwoWorkers(p); p.Status.InstalledDigest = digest }, objects
+}
+
+func reasonOf(t *testing.T, w *world) string {
+	t.Helper()
+	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
+}
+
+// An upgrade of BPA is no change of the spec, whether the label was changed before it or after it, and whether the last run's request is there.
+func TestUpgradeIsNoChange(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after func(*v1alpha1.Provisioning)
+		request       bool
+		want          string
+	}{
+		"nothing changes":                       {asInstalled, asInstalled, false, plan.ReasonInstalled},
+		"a label after the upgrade":             {asInstalled, relabelled, false, plan.ReasonInstalled},
+		"another order after the upgrade":       {asInstalled, reordered, false, plan.ReasonInstalled},
+		"a label before the upgrade":            {relabelled, asInstalled, true, plan.ReasonInstalled},
+		"another order before the upgrade":      {reordered, relabelled, true, plan.ReasonInstalled},
+		"a worker less":                         {asInstalled, fewerWorkers, false, plan.ReasonSpecChanged},
+		"a worker less before the upgrade":      {fewerWorkers, asInstalled, true, plan.ReasonSpecChanged},
+		"another first master, that makes etcd": {asInstalled, otherMasters, true, plan.ReasonSpecChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			installed, objects := installedBy(t, earlier, test.request)
+			w := newWorld(t, fitting(), append([]runtime.Object{edge(installed, test.before)}, objects...), nil)
+			w.settle(t)
+			p := w.stored(t)
+			test.after(p)
+			if _, err := w.bpa.BpaV1alpha1().Provisionings(site).Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.sync(t)
+			w.settle(t)
+			if got := reasonOf(t, w); got != test.want {
+				t.Errorf("ClusterInstalled says %s, want %s: %+v", got, test.want, w.stored(t).Status)
+			}
+			if got := w.stored(t).Status.InstalledDigest; test.want == plan.ReasonInstalled && from.IsV1(got) {
+				t.Errorf("the digest is still %s", got)
+			}
+		})
+	}
+}
+
+// What was stored before a field had a default lives on as if it had been stored today, and its spec is not written.
+func TestUndefaulted(t *testing.T) {
+	bare := &v1alpha1.Provisioning{
+		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},
+		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}},
+	}
+	stored := bare.DeepCopy()
+	w := newWorld(t, fitting(), []runtime.Object{bare, sshKey()}, nil)
+	w.settle(t)
+	want, got := run(edge(), 1), w.runNamed(t, "edge-1-install-1")
+	if got == nil {
+		t.Fatalf("no run: %+v", w.stored(t).Status)
+	}
+	for _, key := range []string{contract.AnnotationRequestDigest, resources.AnnotationInputs} {
+		if got.Annotations[key] != want.Annotations[key] {
+			t.Errorf("%s is %s, want that of an object with defaults, %s", key, got.Annotations[key], want.Annotations[key])
+		}
+	}
+	if now := w.stored(t); now.Labels != nil || now.Spec.SSH != stored.Spec.SSH || now.Spec.PodSubnet != "" {
+		t.Errorf("the spec or the labels were written: %v, %+v", now.Labels, now.Spec)
+	}
+}

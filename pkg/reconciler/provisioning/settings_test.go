@@ -1,0 +1,119 @@
+package provisioning
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"knative.dev/pkg/configmap"
+	logtesting "knative.dev/pkg/logging/testing"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+func siteConfig(data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
+}
+
+// With wrong settings nothing starts and no run is deleted as too old; once they are right the installation begins by itself.
+func TestWrongSettingsStartNothing(t *testing.T) {
+	wrong := siteConfig(map[string]string{"depot-connected": "maybe"})
+	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
+	w.settings = unread().next(wrong)
+	w.settle(t)
+	ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+	if w.runNamed(t, "edge-1-install-1") != nil || !ready.IsFalse() || ready.Reason != plan.ReasonBadSettings {
+		t.Fatalf("a run was started, or Ready is %+v", ready)
+	}
+	for _, want := range []string{"depot-connected", `"maybe"`, `"true" or "false"`, "kubectl patch configmap config-bpa -n bpa-system"} {
+		if !strings.Contains(ready.Message, want) {
+			t.Errorf("Ready says\n%s\nwithout %s", ready.Message, want)
+		}
+	}
+
+	w.settings = w.settings.next(siteConfig(map[string]string{"depot-connected": "false"}))
+	w.settle(t)
+	if w.runNamed(t, "edge-1-install-1") == nil {
+		t.Errorf("the settings are right and nothing starts: %+v", w.stored(t).Status)
+	}
+}
+
+// A cluster that is there stays Ready whatever the settings say, and its old runs stay until the site's history is known.
+func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
+	p := edge()
+	objects := []runtime.Object{p, sshKey()}
+	for n := int32(1); n <= 7; n++ {
+		objects = append(objects, run(p, n, ended(corev1.ConditionTrue, "Succeeded")))
+	}
+	w := newWorld(t, held(), objects, nil)
+	w.settings = unread().next(siteConfig(map[string]string{"run-history": "seven"}))
+	w.settle(t)
+	if got := reasonOf(t, w); got != plan.ReasonInstalled || w.runNamed(t, "edge-1-install-1") == nil {
+		t.Errorf("ClusterInstalled says %s, or an old run was deleted", got)
+	}
+}
+
+// A depot of plain HTTP that was stored before it was refused starts no new run unless somebody accepts it.
+func TestPlainHTTPStartsNothing(t *testing.T) {
+	plain := func(p *v1alpha1.Provisioning) { p.Spec.Depot.URL = "http://10.60.0.1:5000" }
+	accepted := func(p *v1alpha1.Provisioning) { p.Spec.Depot.Insecure = true }
+	upload := func(p *v1alpha1.Provisioning) { p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "c1/edge-1/image.raw"} }
+	for name, test := range map[string]struct {
+		p      *v1alpha1.Provisioning
+		site   settings.Depot
+		starts bool
+	}{
+		"plain HTTP":                           {edge(plain), settings.Depot{}, false},
+		"accepted":                             {edge(plain, accepted), settings.Depot{}, true},
+		"accepted by the site":                 {edge(plain), settings.Depot{URL: "http://10.60.0.1:5000", Insecure: true}, true},
+		"another one than the site's":          {edge(plain), settings.Depot{URL: "http://10.60.0.2:5000", Insecure: true}, false},
+		"https":                                {edge(), settings.Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"}, true},
+		"an image of no depot":                 {edge(upload), settings.Depot{}, false},
+		"an image of the depot, by plain HTTP": {edge(upload), settings.Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"}, true},
+	} {
+		w := newWorld(t, fitting(), []runtime.Object{test.p, sshKey()}, nil)
+		w.settings.Depot = test.site
+		w.settle(t)
+		ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+		if started := w.runNamed(t, "edge-1-install-1") != nil; started != test.starts || !started && (!ready.IsFalse() || ready.Reason != plan.ReasonDepotRefused) {
+			t.Errorf("%s: started %t, Ready %+v", name, started, ready)
+		}
+	}
+}
+
+// A controller that starts with a wrong ConfigMap does not take the defaults; one that runs keeps what it had, and starts nothing either.
+func TestWatchSettings(t *testing.T) {
+	t.Setenv("SYSTEM_NAMESPACE", settings.Namespace)
+	watcher := &manualWatcher{}
+	changes := 0
+	current := watchSettings(logtesting.TestContextWithLogger(t), watcher, func() { changes++ })
+	if current().Invalid == "" {
+		t.Error("the settings can be used before they are read")
+	}
+	const url = "https://10.60.0.1:5443"
+	for i, step := range []struct {
+		data map[string]string
+		url  string
+		good bool
+	}{
+		{map[string]string{"depot-uri": url}, "", false},
+		{map[string]string{"depot-url": url}, url, true},
+		{map[string]string{"depot-url": "nonsense"}, url, false},
+		{nil, "", true},
+	} {
+		watcher.observe(siteConfig(step.data))
+		if got := current(); got.Depot.URL != step.url || (got.Invalid == "") != step.good || changes != i+1 {
+			t.Errorf("step %d: %+v after %d changes", i, got, changes)
+		}
+	}
+}
+
+// manualWatcher is a watcher whose ConfigMap a test changes.
+type manualWatcher struct{ observe configmap.Observer }
+
+func (w *manualWatcher) Watch(_ string, o ...configmap.Observer) { w.observe = o[0] }
+func (w *manualWatcher) Start(<-chan struct{}) error             { return nil }

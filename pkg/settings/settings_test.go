@@ -1,0 +1,101 @@
+package settings
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func configMap(data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name}, Data: data}
+}
+
+func TestParse(t *testing.T) {
+	for name, test := range map[string]struct {
+		data map[string]string
+		want Settings
+	}{
+		"nothing": {nil, Default()},
+		"all": {
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9"},
+			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9},
+		},
+		"plain HTTP that is accepted": {
+			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
+			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5},
+		},
+	} {
+		got, err := Parse(configMap(test.data))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Each error names the key, the value, what is allowed and the command that fixes it.
+func TestParseRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		data map[string]string
+		want []string
+	}{
+		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number from 1",
+			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
+		"no attempts": {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
+		"no history":  {map[string]string{"run-history": "0"}, []string{"run-history"}},
+		"a word for a bool": {map[string]string{"depot-connected": "no thanks"}, []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
+			`'{"data":{"depot-connected":"false"}}'`}},
+		"an unknown key": {map[string]string{"depot-uri": "https://d"}, []string{"depot-uri", "depot-url, ",
+			`kubectl patch configmap config-bpa -n bpa-system --type json -p '[{"op":"remove","path":"/data/depot-uri"}]'`}},
+		"plain HTTP":            {map[string]string{"depot-url": "http://d:5000"}, []string{"depot-url", `"http://d:5000"`, "plain HTTP", `depot-insecure "true"`}},
+		"credentials":           {map[string]string{"depot-image-url": "http://u:p@d"}, []string{"depot-image-url", "credentials"}},
+		"a CA that is none":     {map[string]string{"depot-url": "https://d", "depot-ca": "PEM"}, []string{"depot-ca", "/ca.crt", "kubectl edit configmap config-bpa -n bpa-system"}},
+		"a CA without a depot":  {map[string]string{"depot-ca": "PEM"}, []string{"depot-ca"}},
+		"two of them, by key":   {map[string]string{"run-history": "x", "depot-url": "ftp://d"}, []string{"depot-url", "run-history"}},
+		"quotes in an address":  {map[string]string{"depot-url": `https://d/"`}, []string{"depot-url"}},
+		"an address of nothing": {map[string]string{"depot-url": "true"}, []string{"depot-url"}},
+	} {
+		_, err := Parse(configMap(test.data))
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		rest := err.Error()
+		for _, want := range test.want {
+			_, after, found := strings.Cut(rest, want)
+			if !found {
+				t.Errorf("%s: got\n%s\nwithout %s in its place", name, err, want)
+				continue
+			}
+			rest = after
+		}
+	}
+}
+
+// What config/ installs is accepted and says every setting there is.
+func TestInstalledSettings(t *testing.T) {
+	raw, err := os.ReadFile("../../config/config-bpa.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cm corev1.ConfigMap
+	if err := yaml.UnmarshalStrict(raw, &cm); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(&cm)
+	if err != nil || got != Default() || cm.Name != Name || cm.Namespace != Namespace {
+		t.Errorf("%s/%s: %+v, %v; want the defaults", cm.Namespace, cm.Name, got, err)
+	}
+	for key := range known {
+		if _, ok := cm.Data[key]; !ok {
+			t.Errorf("config/config-bpa.yaml does not have %s", key)
+		}
+	}
+}
