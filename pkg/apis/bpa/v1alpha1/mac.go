@@ -7,6 +7,8 @@ import (
 )
 
 // MAC is a 48-bit hardware address. In a spec it is what the person wrote; ParseMAC gives its one canonical notation.
+//
+// +kubebuilder:validation:Pattern=`^$|^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`
 type MAC string
 
 var macPattern = regexp.MustCompile(`^[0-9a-f]{2}(:[0-9a-f]{2}){5}$`)

@@ -71,6 +71,7 @@ type HostRequirements struct {
 	// CPU is the least number of CPU threads.
 	CPU int32 `json:"cpu,omitempty"`
 	// Memory is the least memory, as a quantity such as 64Gi.
+	// +kubebuilder:validation:Pattern=`^$|^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
 	Memory string `json:"memory,omitempty"`
 	// SRIOV asks for a network card with SR-IOV: of a model that is known to have it, unless the host's label bpa.akraino.org/sriov says
 	// true or false.
@@ -105,6 +106,7 @@ type DiskRequirement struct {
 	// Count of such disks, at least. Default 1.
 	Count int32 `json:"count,omitempty"`
 	// MinSize of each, as a quantity such as 960G.
+	// +kubebuilder:validation:Pattern=`^$|^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
 	MinSize string `json:"minSize,omitempty"`
 	// Type of each: HDD, SSD or NVME.
 	// +kubebuilder:validation:Enum=HDD;SSD;NVME

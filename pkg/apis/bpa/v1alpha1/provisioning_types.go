@@ -42,11 +42,15 @@ type ProvisioningSpec struct {
 	// Masters are the control plane nodes: a list of maps with one key each, the node's name in the new cluster (a DNS label).
 	// An odd number is wanted, since etcd runs on them.
 	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinProperties=1
+	// +kubebuilder:validation:items:MaxProperties=1
 	Masters []map[string]Master `json:"masters,omitempty"`
 	// Workers are the other nodes, in the same shape. With none here and none in the node sets, every control plane node is also a
 	// worker. A worker with a master's name and the same MAC address or none is that master in both roles, and its host has what both
 	// ask for.
 	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinProperties=1
+	// +kubebuilder:validation:items:MaxProperties=1
 	Workers []map[string]Worker `json:"workers,omitempty"`
 	// NodeSets are further nodes, by number instead of by name. All nodes together are at most 1000.
 	// +listType=map
@@ -56,6 +60,7 @@ type ProvisioningSpec struct {
 	// KUDPlugins are the Kubernetes Deployment (KUD) plugins to install once the cluster runs, by name.
 	KUDPlugins []string `json:"KUDPlugins,omitempty"`
 	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default 10.233.64.0/18.
+	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
 	// OSImage is put on chosen hosts that have no operating system yet. Without it only hosts that have one can be chosen.
@@ -63,6 +68,8 @@ type ProvisioningSpec struct {
 	// OperatingSystem is what the hosts run: ID and VERSION_ID of their /etc/os-release with a dash between, such as ubuntu-24.04. With it the packages
 	// that the installation needs are looked for in the depot before any host is claimed, and hosts that run something else are refused. Without it
 	// packages are not looked at.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^$|^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`
 	OperatingSystem string `json:"operatingSystem,omitempty"`
 	// Access says by which of their addresses the nodes are reached.
 	Access AccessSpec `json:"access,omitempty"`

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,8 +18,7 @@ var _ apis.Validatable = (*Provisioning)(nil)
 
 // Validate says what is wrong with the spec and what to do about it, all at once. Findings of level warning refuse nothing.
 //
-// An update that leaves spec and labels alone passes, whatever they hold: rules grow from version to version, and an object
-// that was accepted once must still be able to lose its finalizer.
+// An update passes as long as every field with an error had the same error before and is left as it is; see ratchet.
 func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
 		return nil
@@ -27,7 +27,15 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if old != nil && equality.Semantic.DeepEqual(old.Spec, p.Spec) && equality.Semantic.DeepEqual(old.Labels, p.Labels) {
 		return nil
 	}
-	return p.validateMetadata().Also(p.Spec.validate().ViaField("spec"), p.warnOfChange(old))
+	errs := p.validate()
+	if old != nil {
+		errs = ratchet(errs, old, p)
+	}
+	return errs.Also(p.warnOfChange(old))
+}
+
+func (p *Provisioning) validate() *apis.FieldError {
+	return p.validateMetadata().Also(p.Spec.validate().ViaField("spec"))
 }
 
 func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
@@ -46,7 +54,8 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	return errs
 }
 
-// warnOfChange says that a running cluster will not follow. Pausing is obeyed, standby nodes and the image are for hosts that come later.
+// warnOfChange says that a running cluster will not follow. Pausing is obeyed, standby nodes and the image are for hosts that come later, and the
+// order of workers makes no difference.
 func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" {
 		return nil
@@ -57,6 +66,7 @@ func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 		for i := range spec.NodeSets {
 			spec.NodeSets[i].Count.Standby = 0
 		}
+		slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })
 	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil

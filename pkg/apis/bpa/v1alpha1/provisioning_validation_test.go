@@ -82,7 +82,9 @@ func TestAccepted(t *testing.T) {
 		"release candidate":                  "masters: [{m: {cpu: 1}}]\nkubernetes: {version: v1.36.0-rc.1}",
 		"variables of any shape":             "masters: [{m: {cpu: 1}}]\nkubespray: {vars: {a: 1, b: [x], c: {d: e}, f: null}}",
 		"depot with a path and a last slash": "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot.site-1.example:8443/edge/'}",
-		"depot by IPv6":                      "masters: [{m: {cpu: 1}}]\ndepot: {url: 'http://[fd00::1]:5000'}",
+		"depot without TLS that is accepted": "masters: [{m: {cpu: 1}}]\ndepot: {url: 'http://depot:5000', insecure: true}",
+		"images without TLS":                 "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot:5443', imageURL: 'http://depot:5000'}",
+		"depot by IPv6":                      "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://[fd00::1]:5443'}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := provisioning(t, spec)
@@ -189,5 +191,62 @@ func TestUpdates(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An object that was stored before a rule can be changed everywhere but in what the rule is about.
+func TestRatchet(t *testing.T) {
+	const stored = "masters: [{m: {cpu: 1}}]\nworkers: [{w: {memory: lots}}]\ndepot: {url: 'http://depot:5000'}\nssh: {port: 99999}\n"
+	const plain = `is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url`
+	old := provisioning(t, stored)
+	for name, test := range map[string]struct {
+		change func(*Provisioning)
+		want   []string // parts of the errors; none: accepted
+	}{
+		"annotated": {func(p *Provisioning) { p.Annotations = map[string]string{"a": "b"} }, nil},
+		"labelled":  {func(p *Provisioning) { p.Labels["team"] = "north" }, nil},
+		"paused":    {func(p *Provisioning) { p.Spec.Paused = true }, nil},
+		"a master more at the end": {func(p *Provisioning) {
+			p.Spec.Masters = append(p.Spec.Masters, map[string]Master{"n": {HostRequirements: HostRequirements{CPU: 1}}})
+		}, nil},
+		"another field of the depot": {func(p *Provisioning) { p.Spec.Depot.ImageURL = "http://depot:80" }, nil},
+		"another field of the worker": {func(p *Provisioning) {
+			p.Spec.Workers[0] = map[string]Worker{"w": {HostRequirements: HostRequirements{CPU: 2, Memory: "lots"}}}
+		}, nil},
+		"mended":              {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.Depot.Insecure = 22, true }, nil},
+		"another bad address": {func(p *Provisioning) { p.Spec.Depot.URL = "http://other:5000" }, []string{`"http://other:5000" ` + plain}},
+		"another bad quantity": {func(p *Provisioning) {
+			p.Spec.Workers[0] = map[string]Worker{"w": {HostRequirements: HostRequirements{Memory: "much"}}}
+		}, []string{`"much" is no quantity`}},
+		"bad where it was good": {func(p *Provisioning) { p.Spec.PodSubnet = "10.233.0.0/16" }, []string{"overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet"}},
+		"two at once":           {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.SSH.User = -1, "a b" }, []string{"-1 is no port", `"a b" is no user name`}},
+		"a bad label":           {func(p *Provisioning) { p.Labels[LabelCluster] = "C 1" }, []string{`"C 1" is no DNS label`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := old.DeepCopy()
+			test.change(p)
+			got, _ := findings(apis.WithinUpdate(context.Background(), old), p)
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("got\n%s\nwithout\n%s", got, want)
+				}
+			}
+			if lines := strings.Count(got, ": spec.") + strings.Count(got, ": metadata."); lines != len(test.want) {
+				t.Errorf("%d errors, want %d:\n%s", lines, len(test.want), got)
+			}
+		})
+	}
+	if got, _ := findings(context.Background(), old); strings.Count(got, ": spec.") != 3 {
+		t.Errorf("a new object has all errors, got\n%s", got)
+	}
+}
+
+// An error that does not repeat the value is a new one where the value is new.
+func TestRatchetLooksAtTheValue(t *testing.T) {
+	old := provisioning(t, "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot', caBundle: 'one'}")
+	p := old.DeepCopy()
+	p.Spec.Depot.CABundle = "two"
+	if got, _ := findings(apis.WithinUpdate(context.Background(), old), p); !strings.Contains(got, "spec.depot.caBundle") {
+		t.Errorf("a CA was put in the place of another, and neither is one: %q", got)
 	}
 }

@@ -34,6 +34,7 @@ type OSImageSpec struct {
 type AccessSpec struct {
 	// Subnets are CIDRs. With two, one must be IPv4 and the other IPv6, and nodes have two addresses.
 	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`
 	Subnets []string `json:"subnets,omitempty"`
 	// Interface is the id of a network or link in the hosts' network data (OpenStack network_data.json).
 	Interface string `json:"interface,omitempty"`
@@ -42,8 +43,10 @@ type AccessSpec struct {
 // KubernetesSpec says which Kubernetes is installed and how its network looks.
 type KubernetesSpec struct {
 	// Version is the Kubernetes version, such as 1.35.4. The depot must hold its binaries and images.
+	// +kubebuilder:validation:Pattern=`^$|^v*(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`
 	Version string `json:"version,omitempty"`
 	// ServiceSubnet is the range of service addresses, as a CIDR. Default 10.233.0.0/18.
+	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
 	ServiceSubnet string `json:"serviceSubnet,omitempty"`
 	// NetworkPlugin is kubespray's kube_network_plugin. Default flannel.
 	// +kubebuilder:validation:Enum=calico;cilium;cni;custom_cni;flannel;kube-ovn;kube-router;macvlan;none
@@ -70,6 +73,8 @@ type SSHSpec struct {
 	// User logs in; it must be root or able to sudo without a password. Default root.
 	User string `json:"user,omitempty"`
 	// Port of the SSH server. Default 22.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 	// SecretName is a Secret of type kubernetes.io/ssh-auth in the same namespace with the private key in
 	// ssh-privatekey. Default ssh-key.

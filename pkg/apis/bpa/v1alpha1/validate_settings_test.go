@@ -48,7 +48,7 @@ func TestNetworkRules(t *testing.T) {
 }
 
 func TestSettingRules(t *testing.T) {
-	const depotAdvice = "write the store's address as the nodes reach it, such as http://10.60.0.1:5000"
+	const depotAdvice = "write the store's address as the nodes reach it, such as https://10.60.0.1:5443"
 	const releaseAdvice = "write what follows kubespray- in the name of its Task (kubectl get tasks -n bpa-system), such as v2.31.0"
 	const systemAdvice = "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04"
 	const userAdvice = "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore"
@@ -73,14 +73,20 @@ func TestSettingRules(t *testing.T) {
 		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"depot without TLS", one + "depot: {url: 'http://depot:5000/'}",
+			`"http://depot:5000" is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url` +
+				"\nwrite the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true"},
+		{"depot without TLS, in capitals", one + "depot: {url: 'HTTP://depot'}",
+			`"HTTP://depot" is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url` +
+				"\nwrite the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true"},
 		{"depot by ftp", one + "depot: {url: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.url` + "\n" + depotAdvice},
-		{"depot with a password", one + "depot: {url: 'http://me:secret@depot'}",
+		{"depot with a password", one + "depot: {url: 'https://me:secret@depot'}",
 			"the URL holds credentials: spec.depot.url\ntake user and password out: nodes read the store without"},
-		{"depot with an at sign", one + "depot: {url: 'http://depot/a@b'}", `"http://depot/a@b" holds '@', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
-		{"depot with a query", one + "depot: {url: 'http://depot/?a=b'}", `"http://depot/?a=b" has a query: spec.depot.url` + "\n" + depotAdvice},
-		{"depot with a line break", one + "depot: {url: \"http://depot\\nx\"}",
-			`"http://depot\nx" holds '\n', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
-		{"depot with a template", one + "depot: {url: 'http://{{x}}'}", `"http://{{x}}" holds '{', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with an at sign", one + "depot: {url: 'https://depot/a@b'}", `"https://depot/a@b" holds '@', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a query", one + "depot: {url: 'https://depot/?a=b'}", `"https://depot/?a=b" has a query: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a line break", one + "depot: {url: \"https://depot\\nx\"}",
+			`"https://depot\nx" holds '\n', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a template", one + "depot: {url: 'https://{{x}}'}", `"https://{{x}}" holds '{', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
 		{"no time", one + "timeouts: {install: 0s}", "0s is not positive: spec.timeouts.install\nwrite how long one attempt may take, such as 2h"},
 		{"plugin's name", one + "KUDPlugins: [multus, 'a b']",
 			`"a b" is no name of a plugin: spec.KUDPlugins[1]` + "\nuse lower case letters, digits and dashes, and begin with a letter"},
