@@ -1,5 +1,5 @@
 // Command webhook fills in defaults and refuses bad input when a person applies a Provisioning. It makes its own certificate,
-// keeps it in a Secret, and tells the API server about it through the two webhook configurations in config/.
+// keeps it in a Secret, and tells the API server about it through the webhook configurations in config/. It also refuses bad settings of the site.
 package main
 
 import (
@@ -16,11 +16,13 @@ import (
 	"knative.dev/pkg/system"
 	"knative.dev/pkg/webhook"
 	"knative.dev/pkg/webhook/certificates"
+	"knative.dev/pkg/webhook/configmaps"
 	"knative.dev/pkg/webhook/resourcesemantics"
 	"knative.dev/pkg/webhook/resourcesemantics/defaulting"
 	"knative.dev/pkg/webhook/resourcesemantics/validation"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // Names of the objects in config/ that belong to this program.
@@ -29,6 +31,7 @@ const (
 	secret         = "bpa-webhook-certs"
 	defaultingName = "defaulting.webhook.bpa.akraino.org"
 	validationName = "validation.webhook.bpa.akraino.org"
+	settingsName   = "settings.webhook.bpa.akraino.org"
 )
 
 // gracePeriod lets requests that are on their way end before the process does.
@@ -66,7 +69,7 @@ func main() {
 	ctx = sharedmain.WithHADisabled(ctx)
 	// The webhook's own port answers the kubelet's probes, and only once the certificate is there.
 	ctx = sharedmain.WithHealthProbesDisabled(ctx)
-	sharedmain.MainWithContext(ctx, component, certificates.NewController, newDefaulting, newValidation)
+	sharedmain.MainWithContext(ctx, component, certificates.NewController, newDefaulting, newValidation, newSettings)
 }
 
 func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
@@ -75,4 +78,8 @@ func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 
 func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {
 	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds, nil, true)
+}
+
+func newSettings(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	return configmaps.NewAdmissionController(ctx, settingsName, "/settings", configmap.Constructors{settings.Name: settings.Parse})
 }

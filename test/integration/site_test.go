@@ -204,7 +204,7 @@ func (w *webhook) route(ctx context.Context) error {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	patch := fmt.Sprintf(`[{"op": "add", "path": "/webhooks/0/clientConfig/service/port", "value": %d}]`, w.port)
-	for _, config := range []string{"mutatingwebhookconfiguration/defaulting", "validatingwebhookconfiguration/validation"} {
+	for _, config := range []string{"mutatingwebhookconfiguration/defaulting", "validatingwebhookconfiguration/validation", "validatingwebhookconfiguration/settings"} {
 		if out, err := w.site.run(ctx, nil, "patch", config+".webhook.bpa.akraino.org", "--type=json", "-p", patch); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

@@ -49,10 +49,10 @@ func get(t *testing.T, name string) *v1alpha1.Provisioning {
 }
 
 func TestDefaultsAreStored(t *testing.T) {
-	must(t, manifest("defaults", one+"kubernetes: {version: v1.35.4}\ndepot: {url: 'http://10.60.0.1:5000/'}"), "apply", "-f", "-")
+	must(t, manifest("defaults", one+"kubernetes: {version: v1.35.4}\ndepot: {url: 'https://10.60.0.1:5443/'}"), "apply", "-f", "-")
 	got := get(t, "defaults")
 
-	want := v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 4}}}}, Depot: v1alpha1.DepotSpec{URL: "http://10.60.0.1:5000"}}
+	want := v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 4}}}}, Depot: v1alpha1.DepotSpec{URL: "https://10.60.0.1:5443"}}
 	filled := v1alpha1.Provisioning{Spec: want}
 	filled.SetDefaults(context.Background())
 	if diff := cmp.Diff(filled.Spec, got.Spec); diff != "" {
@@ -70,13 +70,13 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"empty spec", "{}", "no masters: spec.masters"},
 		{"empty MAC", "masters: [{m: {mac-address: ''}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
 		{"empty MAC beside needs", "masters: [{m: {mac-address: '', cpu: 4}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
-		{"wrong MAC", "masters: [{m: {mac-address: '00:c6:14:04:61:zz'}}]", `"00:c6:14:04:61:zz" is no MAC address: spec.masters[0].m.mac-address`},
+		{"wrong MAC", "masters: [{m: {mac-address: '00:c6:14:04:61:zz'}}]", `spec.masters[0].m.mac-address: Invalid value: "00:c6:14:04:61:zz"`},
 		{"same host twice", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{w: {mac-address: '00-C6-14-04-61-B2'}}]",
 			"00:c6:14:04:61:b2 is already the address of spec.masters[0].m: spec.workers[0].w.mac-address"},
 		{"same name twice", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}, {w: {cpu: 1}}]", `node name "w" is already that of spec.workers[0].w: spec.workers[1].w`},
 		{"negative cpu", "masters: [{m: {cpu: -4}}]", "-4 is negative: spec.masters[0].m.cpu"},
 		{"cpu is a word", "masters: [{m: {cpu: four}}]", "cpu"},
-		{"memory is a word", "masters: [{m: {memory: lots}}]", `"lots" is no quantity: spec.masters[0].m.memory`},
+		{"memory is a word", "masters: [{m: {memory: lots}}]", `spec.masters[0].m.memory: Invalid value: "lots"`},
 		{"node name is no DNS label", "masters: [{Master_1: {cpu: 1}}]", `node name "Master_1" is no DNS label: spec.masters[0]`},
 		{"node name of Ansible's", "masters: [{localhost: {cpu: 1}}]", `node name "localhost" means something else to Ansible: spec.masters[0]`},
 		{"user name of Python's", one + "ssh: {user: 'None'}", `user name "None" means something else to Ansible: spec.ssh.user`},
@@ -111,6 +111,11 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"secret's name", one + "osImage: {url: 'oci://d/i', userData: u-$(name)}", `"u-$(name)" holds a placeholder that is not known: spec.osImage.userData`},
 		{"nodes among the pods", one + "access: {subnets: [10.233.64.0/20]}", "nodes 10.233.64.0/20 and pods 10.233.64.0/18 overlap: spec.access.subnets[0]"},
 		{"three subnets", one + "access: {subnets: [10.60.0.0/24, 'fd00::/64', 10.61.0.0/24]}", "spec.access.subnets: Too many: 3: must have at most 2 items"},
+		{"depot without TLS", one + "depot: {url: 'http://10.60.0.1:5000'}", `"http://10.60.0.1:5000" is plain HTTP`},
+		{"two nodes in one item", "masters: [{m: {cpu: 1}, n: {cpu: 1}}]", "spec.masters[0]: Too many: 2: must have at most 1 item"},
+		{"port", one + "ssh: {port: 99999}", "spec.ssh.port: Invalid value: 99999"},
+		{"version", one + "kubernetes: {version: '1.35'}", `spec.kubernetes.version: Invalid value: "1.35"`},
+		{"subnet", one + "PodSubnet: ten", `spec.PodSubnet: Invalid value: "ten"`},
 		{"variable of the connection", one + "kubespray: {vars: {ansible_host: 10.0.0.1}}", "ansible_host cannot be set here: spec.kubespray.vars.ansible_host"},
 		{"variables are a list", one + "kubespray: {vars: [a]}", "spec.kubespray.vars"},
 	} {
