@@ -31,6 +31,8 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		Name: "edge-1", Deleting: r.IntN(3) == 0, Paused: r.IntN(5) == 0, Slots: []string{"a", "b"},
 		Digest: pick(r, "one", "two"), Inputs: pick(r, "one", "two"), Retry: pick(r, "", "x"),
 		Invalid:   pick(r, "", "", "", "bad"),
+		Settings:  pick(r, "", "", "", "", "bad"),
+		Depot:     pick(r, "", "", "", "", "plain HTTP"),
 		Leftovers: pick(r, nil, nil, nil, []string{"old"}),
 		Pods:      pick(r, nil, nil, []string{"pod"}),
 		Hosts:     randomNeed(r), SSH: randomNeed(r),
@@ -154,7 +156,7 @@ func TestNextNeverHarms(t *testing.T) {
 			}
 		case StartRun:
 			switch {
-			case s.Deleting || s.Paused || s.Invalid != "":
+			case s.Deleting || s.Paused || s.Invalid != "" || s.Settings != "" || s.Depot != "":
 				bad = "a run starts that nobody wants"
 			case len(s.ActiveRuns()) > 0 || len(s.Leftovers) > 0:
 				bad = "a run starts next to another"

@@ -199,6 +199,9 @@ func (c conditions) collectAnother() string {
 	if c.seen.specChanged() {
 		return "set the spec back to what is installed, then " + annotate
 	}
+	if slices.Contains(personMustAct, c.step.Reason) {
+		return annotate + "; no run starts yet: " + c.step.Message
+	}
 	return annotate
 }
 

@@ -111,6 +111,10 @@ func (w *world) happen(t *testing.T, words []string) {
 		}
 	case "invalid":
 		w.seen.Invalid = rest
+	case "settings":
+		w.seen.Settings = rest
+	case "depot":
+		w.seen.Depot = rest
 	case "retry":
 		w.seen.Retry = arg(1)
 	case "paused":
