@@ -39,7 +39,8 @@ var (
 	_ provisioningreconciler.Finalizer = (*Reconciler)(nil)
 )
 
-// ReconcileKind brings one Provisioning a step further.
+// ReconcileKind brings one Provisioning a step further. p has its defaults, also if it was stored before they were: knative fills them into this
+// visit's own copy, of which only the status is written back.
 func (r *Reconciler) ReconcileKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	return r.visit(ctx, p)
 }
@@ -51,8 +52,6 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning)
 
 func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	now := r.clock.Now()
-	// What was stored before a field had a default lacks it. p is this visit's own copy, of which only the status is written back.
-	p.SetDefaults(ctx)
 	seen, err := r.observe(ctx, p, now)
 	if err != nil {
 		return err
