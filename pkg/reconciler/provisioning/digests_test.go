@@ -59,6 +59,21 @@ func reasonOf(t *testing.T, w *world) string {
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
 
+// The same where the runs are gone, or the last one failed: then the status alone knows what was installed.
+func TestUpgradeWithoutTheRun(t *testing.T) {
+	for name, runs := range map[string][]runtime.Object{
+		"no run":       nil,
+		"a failed run": {run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })},
+	} {
+		installed, objects := installedBy(t, earlier, true)
+		w := newWorld(t, fitting(), append(runs, edge(installed, relabelled), objects[1]), nil)
+		w.settle(t)
+		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || from.IsV1(got.InstalledDigest) {
+			t.Errorf("%s: the spec looks changed: %+v", name, got)
+		}
+	}
+}
+
 // An upgrade of BPA is no change of the spec, whether the label was changed before it or after it, and whether the last run's request is there.
 func TestUpgradeIsNoChange(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -53,6 +53,7 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled remembers what cannot be seen any more once the run is deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
+	status.InstalledDigest = s.InstalledDigest // an earlier version of BPA may have written the same in another form
 	if r := s.Newest(); r != nil && r.State == Succeeded {
 		status.InstalledDigest = r.Digest
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
