@@ -39,7 +39,7 @@ func TestBenchRunAgainstHand(t *testing.T) {
 
 func benchRun(t *testing.T, name string, on site.Playbooks) {
 	s := site.New(t, "bench", 3, 0)
-	s.Apply(s.Provisioning("bench", on, 
+	s.Apply(s.Provisioning("bench", on,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))

@@ -19,7 +19,7 @@ func TestStandby(t *testing.T) {
 	s := site.New(t, "e2e-standby", 4, 0)
 	s.Kubectl("label", "baremetalhosts", "host-2", "rack=r1")
 	s.Kubectl("label", "baremetalhosts", "host-3", "rack=r2")
-	s.Apply(s.Provisioning("edge-5", site.LabPlaybooks, 
+	s.Apply(s.Provisioning("edge-5", site.LabPlaybooks,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		func(p *v1alpha1.Provisioning) {
 			p.Spec.NodeSets = []v1alpha1.NodeSet{{

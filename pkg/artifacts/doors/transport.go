@@ -42,7 +42,7 @@ func transport(base *url.URL, dial Dial, roots *x509.CertPool) *http.Transport {
 		TLSHandshakeTimeout:   connectLimit,
 		ResponseHeaderTimeout: answerLimit,
 		ExpectContinueTimeout: connectLimit, // a depot that does not know the question gets the body then
-		MaxIdleConnsPerHost:   64, // or parallel requests would connect anew each time
+		MaxIdleConnsPerHost:   64,           // or parallel requests would connect anew each time
 		IdleConnTimeout:       time.Minute,
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        64 << 10,

@@ -58,4 +58,6 @@ func (s *Site) makeDebs(ctx context.Context) error {
 }
 
 // deb is where the depot looks for a package of the nodes' system. One file for each name: a newer version takes the place of the older one.
-func (s *Site) deb(name string) string { return s.files("apt/" + osimage.NodeSystem + "/" + name + ".deb") }
+func (s *Site) deb(name string) string {
+	return s.files("apt/" + osimage.NodeSystem + "/" + name + ".deb")
+}
