@@ -10,7 +10,7 @@ type OSImageSpec struct {
 	// Upload is an OS image that was uploaded to the depot, as OWNER/CLUSTER/NAME: the depot's URL and checksum are used, and no host is
 	// claimed before it is there. Ironic must reach the depot, see imageURL of spec.depot. Either this or url is given.
 	Upload string `json:"upload,omitempty"`
-	// URL of the image, as Ironic reaches it: http, https, file or oci.
+	// URL of the image, as Ironic reaches it: http, https or oci.
 	URL string `json:"url,omitempty"`
 	// Checksum of the image, or the URL of a file with it. Only a live-iso and an image from an oci registry can do without.
 	Checksum string `json:"checksum,omitempty"`

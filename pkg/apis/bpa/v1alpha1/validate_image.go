@@ -13,7 +13,8 @@ import (
 
 var (
 	imageFormats = []string{"raw", "qcow2", "vdi", "vmdk", "live-iso"}
-	imageSchemes = []string{"http", "https", "file", "oci"}
+	imageSchemes = []string{"http", "https", "oci"}
+	sumSchemes   = []string{"http", "https"}
 	// digestLengths are in hexadecimal digits.
 	digestLengths = map[string]int{"md5": 32, "sha256": 64, "sha512": 128}
 	hexPattern    = regexp.MustCompile(`^[0-9A-Fa-f]+$`)
@@ -42,7 +43,7 @@ var uploadPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*(/[A-Za
 func (o *OSImageSpec) validateSource() *apis.FieldError {
 	switch {
 	case o.Upload == "":
-		return validateImageURL("url", o.URL).Also(o.validateChecksum())
+		return validateImageURL("url", o.URL, imageSchemes).Also(o.validateChecksum())
 	case o.URL != "" || o.Checksum != "" || o.ChecksumType != "":
 		return problem("upload", "leave url, checksum and checksumType out: they are the depot's", "there are two sources of one image")
 	case !uploadPattern.MatchString(o.Upload) || len(o.Upload) > 3*128+2:
@@ -51,8 +52,9 @@ func (o *OSImageSpec) validateSource() *apis.FieldError {
 	return nil
 }
 
-// validateImageURL wants an address that Ironic can read by itself.
-func validateImageURL(field, text string) *apis.FieldError {
+// validateImageURL wants an address that Ironic can read by itself, on the network: file: would be files of Ironic's own machine, which the author of a
+// Provisioning need not have a right to.
+func validateImageURL(field, text string, schemes []string) *apis.FieldError {
 	const advice = "write the address as Ironic reaches it, such as http://10.60.0.1:5000/files/debian-13.qcow2"
 	if strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsPrint(c) || c == ' ' }) {
 		return problem(field, advice, "%q holds a character that no URL has", text)
@@ -63,11 +65,11 @@ func validateImageURL(field, text string) *apis.FieldError {
 		return problem(field, advice, "there is no URL")
 	case err != nil || u.Scheme == "":
 		return problem(field, advice, "%q is no whole URL", text)
-	case !slices.Contains(imageSchemes, u.Scheme):
-		return problem(field, "use one of "+strings.Join(imageSchemes, ", "), "Ironic reads no image by %s", u.Scheme)
+	case !slices.Contains(schemes, u.Scheme):
+		return problem(field, "use one of "+strings.Join(schemes, ", "), "the URL's scheme is %s", u.Scheme)
 	case u.User != nil:
 		return problem(field, "take user and password out: everybody who may read the object sees them", "the URL holds credentials")
-	case u.Hostname() == "" && u.Scheme != "file":
+	case u.Hostname() == "":
 		return problem(field, advice, "%q names no server", text)
 	case strings.Trim(u.Path, "/") == "":
 		return problem(field, advice, "%q names no file", text)
@@ -87,7 +89,7 @@ func (o *OSImageSpec) validateChecksum() *apis.FieldError {
 		}
 		return problem("checksum", advice, "the image has no checksum")
 	case strings.Contains(o.Checksum, "://"):
-		return validateImageURL("checksum", o.Checksum)
+		return validateImageURL("checksum", o.Checksum, sumSchemes)
 	case !hexPattern.MatchString(o.Checksum):
 		return problem("checksum", advice, "%q is no checksum", o.Checksum)
 	case known && len(o.Checksum) != length:
