@@ -27,7 +27,6 @@ func main() {
 	provisioning := flag.String("provisioning", "", "name of the Provisioning to claim hosts for")
 	namespace := flag.String("namespace", "", "its namespace, which is also that of the hosts")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
-	osImage := flag.String("os-image-sha256", contract.None, "SHA-256 of the uploaded OS image, in hexadecimal")
 	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
 	flag.Parse()
 
@@ -44,7 +43,7 @@ func main() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request, OSImage: *osImage}, selecthosts.Ports{
+		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
 			Hosts:     hosts,
 			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
 			Log:       os.Stdout,

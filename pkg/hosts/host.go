@@ -56,6 +56,8 @@ type Host struct {
 	Unusable string
 	// Bare: the host has no operating system, and Metal3 would put one on it. Who brings no image cannot use it.
 	Bare bool
+	// Imaged: somebody has asked Metal3 to put an operating system on the host (spec.image or spec.customDeploy).
+	Imaged bool
 	// Trouble is what its holder should know of, in the words of Unusable and with Metal3's message; empty: the host is well.
 	Trouble string
 	// Lost: there is no getting the host back without a person: it is being deleted or in quarantine.

@@ -115,7 +115,7 @@ func (c *claimant) assign(ctx context.Context, w world) (d decision, err error) 
 func (c *claimant) undo(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer stop()
-	_, failed := giveBack(ctx, c.client, c.me, c.taken)
+	_, failed := changeAll(ctx, c.client, c.me, c.taken, "release", giveUp(c.me.Name))
 	switch {
 	case failed == nil:
 		clear(c.taken)

@@ -79,7 +79,7 @@ func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMeta
 		}
 	}
 	slices.Sort(kept)
-	_, err = giveBack(ctx, c.client, c.me, release)
+	_, err = changeAll(ctx, c.client, c.me, release, "release", giveUp(c.me.Name))
 	return kept, err
 }
 

@@ -45,9 +45,9 @@ func World(cache client.Reader) Option {
 	return func(c *claimant) { c.cache = cache }
 }
 
-// Make claims a host for every node of the request, and releases what its Provisioning holds beyond that (but see Kept). Hosts without an
-// operating system are asked to get the request's image in the same write. Made twice it changes nothing. When it fails, what it took is given
-// back: the error is a *hosts.NoFit, a *hosts.AddressError, a *MissingSecrets, ErrContested or the API server's. The client must read from the API
+// Make claims a host for every node of the request, and releases what its Provisioning holds beyond that (but see Kept). It writes consumerRef and
+// the labels of the claim, and nothing else. A host to release that was given an image stays held, marked with contract.LabelRelease: only the
+// controller may remove the image. Made twice Make changes nothing. When it fails, what it took is given back: the error is a *hosts.NoFit, a *hosts.AddressError, a *MissingSecrets, ErrContested or the API server's. The client must read from the API
 // server.
 func Make(ctx context.Context, c client.Client, request contract.Request, options ...Option) (*Claim, error) {
 	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}

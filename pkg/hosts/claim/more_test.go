@@ -275,7 +275,8 @@ func wantsImage(names ...string) contract.Request {
 	return r
 }
 
-func TestBareHostsGetTheImageWithTheClaim(t *testing.T) {
+// Only the controller gives a host an image, and only it takes one away: the claim leaves all of spec alone but consumerRef.
+func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 	var patches atomic.Int32
 	c := bareSite(t, 2, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -292,14 +293,69 @@ func TestBareHostsGetTheImageWithTheClaim(t *testing.T) {
 		t.Errorf("%d patches; want one per host", patches.Load())
 	}
 	h := get(t, c, "host-1")
+	if spec := (metal3.BareMetalHostSpec{ConsumerRef: h.Spec.ConsumerRef}); !cmp.Equal(spec, h.Spec) || len(h.Annotations) > 0 {
+		t.Fatalf("the claim wrote more than itself: %+v, annotations %v", h.Spec, h.Annotations)
+	}
+	me, image := hosts.Owner{Namespace: namespace, Name: "edge-1"}, *wantsImage().OSImage
+	for _, want := range [][]string{{"host-1", "host-2"}, nil} { // the second finds all done
+		// host-9 is gone.
+		given, err := Image(ctx, c, me, image, map[string]string{"host-1": "a", "host-2": "b", "host-9": "c"})
+		if err != nil || !cmp.Equal(want, given) {
+			t.Fatalf("Image: %v, %v; want %v", given, err, want)
+		}
+	}
+	h = get(t, c, "host-1")
 	if h.Spec.Image == nil || h.Spec.Image.URL != "http://depot/jammy.qcow2" || h.Spec.UserData.Name != "a-user" || !h.Spec.Online || h.Spec.ConsumerRef == nil {
 		t.Errorf("host-1 is %+v", h.Spec)
 	}
-	if released, err := Release(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1"}); err != nil || len(released) != 1 {
+	if released, err := Release(ctx, c, me, []string{"host-1"}); err != nil || len(released) != 1 {
 		t.Fatal(released, err)
 	}
-	if diff := cmp.Diff(metal3.BareMetalHostSpec{}, get(t, c, "host-1").Spec); diff != "" || patches.Load() != 3 {
+	if diff := cmp.Diff(metal3.BareMetalHostSpec{}, get(t, c, "host-1").Spec); diff != "" || patches.Load() != 5 {
 		t.Errorf("%d patches, spec after release (-before +after):\n%s", patches.Load(), diff)
+	}
+}
+
+// What is not the Provisioning's, is another node or has an operating system is not given an image, whatever a cache said.
+func TestImageLeavesOtherHostsAlone(t *testing.T) {
+	c := bareSite(t, 3, interceptor.Funcs{}, "a-user", "b-user")
+	if _, err := Make(ctx, c, wantsImage("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, c, "host-2", func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: "theirs"} })
+	given, err := Image(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}, *wantsImage().OSImage,
+		map[string]string{"host-1": "b", "host-2": "b", "host-3": "c"})
+	if err != nil || len(given) > 0 {
+		t.Errorf("Image: %v, %v; want no host", given, err)
+	}
+}
+
+// A task leaves a host with an image to the controller, and may take it again before the controller has released it.
+func TestGivenUpHostsAreTheControllers(t *testing.T) {
+	c, me := bareSite(t, 2, interceptor.Funcs{}, "a-user", "b-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
+	claim, err := Make(ctx, c, wantsImage("a", "b"))
+	expectNoError(t, err)
+	_, err = Image(ctx, c, me, *wantsImage().OSImage, map[string]string{"host-1": "a"})
+	expectNoError(t, err)
+	imaged := get(t, c, "host-1").Spec
+	expectNoError(t, claim.Undo(ctx))
+	expectHolders(t, c, map[string]string{"host-1": "edge-1/"}) // host-2 is free
+	if diff := cmp.Diff(imaged, get(t, c, "host-1").Spec); diff != "" {
+		t.Errorf("the task changed the spec of a host with an image (-before +after):\n%s", diff)
+	}
+	_, err = Make(ctx, c, wantsImage("a"))
+	expectNoError(t, err)
+	released, err := ReleaseGivenUp(ctx, c, me, []string{"host-1", "host-2"})
+	if err != nil || len(released) > 0 {
+		t.Errorf("released %v, %v: host-1 was taken again", released, err)
+	}
+	edit(t, c, "host-1", giveUp("edge-1"))
+	released, err = ReleaseGivenUp(ctx, c, me, []string{"host-1", "host-2"})
+	if err != nil || !cmp.Equal([]string{"host-1"}, released) {
+		t.Errorf("released %v, %v; want host-1", released, err)
+	}
+	if h := get(t, c, "host-1"); !cmp.Equal(metal3.BareMetalHostSpec{}, h.Spec) || h.Labels[contract.LabelRelease] != "" || h.Labels["rack"] != "r1" {
+		t.Errorf("host-1 is left with %+v, labels %v", h.Spec, h.Labels)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
-	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -75,10 +74,10 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 }
 
 // essence is what a decision about a host was based on, apart from its HardwareData. Labels that the request does not look at are
-// none of it, nor is what Metal3 says of its health: others write them at any time.
+// none of it, nor is what Metal3 says of its health, nor the image that the controller gives to a host that is ours: others write them at any time.
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
-	h.Trouble = ""
+	h.Trouble, h.Imaged = "", false
 	looked := lookedAt(request)
 	h.Labels = maps.Clone(h.Labels)
 	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(looked, label) })
@@ -106,7 +105,7 @@ func lookedAt(request contract.Request) (labels []string) {
 	return labels
 }
 
-// claimed is the host with our reference and labels on it and, if it has no operating system yet, our image.
+// claimed is the host with our reference and labels on it.
 func (c *claimant) claimed(host *metal3.BareMetalHost, placed hosts.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
@@ -128,15 +127,14 @@ func (c *claimant) claimed(host *metal3.BareMetalHost, placed hosts.Placed) *met
 	if placed.Standby {
 		setLabel(changed, contract.LabelStandby, "true")
 	}
-	if c.images(host) {
-		imaging.Put(changed, *c.request.OSImage, placed.Node)
-	}
 	return changed
 }
 
-// images reports whether the host is to get the request's image: standby hosts too, for a standby that must be installed first is none.
+// images reports whether the controller will give the host the request's image: standby hosts too, for a standby that must be installed first is
+// none.
 func (c *claimant) images(host *metal3.BareMetalHost) bool {
-	return c.request.OSImage != nil && facts.Of(host, nil).Bare && host.Spec.Image == nil
+	h := facts.Of(host, nil)
+	return c.request.OSImage != nil && h.Bare && !h.Imaged
 }
 
 func setLabel(host *metal3.BareMetalHost, label, value string) {
@@ -147,7 +145,7 @@ func setLabel(host *metal3.BareMetalHost, label, value string) {
 }
 
 // claimLabels are the labels of a claim, apart from those of roles.
-var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby, contract.LabelFormerNode}
+var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby, contract.LabelFormerNode, contract.LabelRelease}
 
 // dropLabels removes the labels of a claim; those that describe hardware stay.
 func dropLabels(host *metal3.BareMetalHost) {

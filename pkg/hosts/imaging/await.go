@@ -25,8 +25,9 @@ const (
 	breath = time.Second
 )
 
-// Await returns once each of a Provisioning's nodes has its operating system: those that were not given one by us have it already. A host that
-// Metal3 fails on, or that is taken from us, is a *Failed. The log says what each host does, and for how long.
+// Await returns once each of a Provisioning's nodes has its operating system. It writes nothing: the controller asks Metal3 for the image as soon
+// as all hosts are claimed (see Due). A host that Metal3 fails on, or that is taken from us, is a *Failed. The log says what each host does, and
+// for how long.
 func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
 	ctx, stop := context.WithTimeoutCause(ctx, longest, fmt.Errorf("hosts do not get their operating system within %s", longest))
 	defer stop()

@@ -36,6 +36,13 @@ func provisioned(h *metal3.BareMetalHost) {
 	h.Status.Provisioning.State, h.Status.Provisioning.Image = metal3.StateProvisioned, *h.Spec.Image
 }
 
+// unimaged is a host that the controller has not given the image yet.
+func unimaged(h *metal3.BareMetalHost) { TakeAway(h) }
+
+func external(h *metal3.BareMetalHost) {
+	h.Status.Provisioning.State = metal3.StateExternallyProvisioned
+}
+
 func provisioning(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateProvisioning }
 
 func failing(kind metal3.ErrorType, count int) func(*metal3.BareMetalHost) {
@@ -101,7 +108,13 @@ func TestAwait(t *testing.T) {
 		want  string // of the error; empty: none
 		log   string // a line of it
 	}{
-		{"all have one already", []client.Object{claimed("host-1", provisioned), claimed("host-2", func(h *metal3.BareMetalHost) { TakeAway(h) })}, nil, "", ""},
+		{"all have one already", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged, external)}, nil, "", ""},
+		{"one is given its image late", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, []step{
+			{time.Minute, "host-2", func(h *metal3.BareMetalHost) { Put(h, jammy, "node-2") }}, {time.Minute, "host-2", provisioned},
+		}, "", "host-2: available 30s\n"},
+		{"one is never given an image", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, nil, "host-2 is available", ""},
+		{"its BMC breaks before that", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged)}, []step{{time.Minute, "host-2", failing(metal3.PowerManagementError, 3)}},
+			"power management error: no luck", ""},
 		{"both in turn", []client.Object{claimed("host-1"), claimed("host-2")}, []step{
 			{time.Minute, "host-1", provisioning}, {2*time.Minute + 10*time.Second, "host-2", provisioned}, {time.Minute, "host-1", provisioned},
 		}, "", "host-1: provisioning 2m0s\n"},

@@ -81,8 +81,18 @@ func (w *waiting) fail(host, why string) {
 
 // ready: the host has its operating system. Metal3 says provisioned before it has seen a new image, so both must be the same.
 func ready(host *metal3.BareMetalHost) bool {
+	if !Ours(host) {
+		return !lacks(host)
+	}
 	p := host.Status.Provisioning
-	return !Ours(host) || p.State == metal3.StateProvisioned && host.Spec.Image != nil && p.Image.URL == host.Spec.Image.URL
+	return p.State == metal3.StateProvisioned && host.Spec.Image != nil && p.Image.URL == host.Spec.Image.URL
+}
+
+// lacks: the host has no operating system, and the controller has not asked Metal3 for one yet.
+func lacks(host *metal3.BareMetalHost) bool {
+	state := host.Status.Provisioning.State
+	return (state == metal3.StateAvailable || state == metal3.StateReady) &&
+		host.Spec.Image == nil && host.Spec.CustomDeploy == nil && !host.Spec.ExternallyProvisioned
 }
 
 // trouble is what keeps a host from its operating system for good; empty: nothing.
@@ -92,7 +102,7 @@ func trouble(host *metal3.BareMetalHost) string {
 		return "is being deleted"
 	case ready(host):
 		return ""
-	case host.Spec.Image == nil:
+	case host.Spec.Image == nil && Ours(host):
 		return "has lost the image that we gave it"
 	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= hiccups):
 		said := strings.Join(strings.Fields(e.ErrorMessage), " ")

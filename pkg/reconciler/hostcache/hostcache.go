@@ -16,6 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // indexHolder finds hosts by the name of the object that holds them.
@@ -189,4 +190,14 @@ func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error
 // GiveBack gives back those of the named hosts that the owner holds.
 func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.Release(ctx, c.live, owner, names)
+}
+
+// ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has given up.
+func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
+}
+
+// Image asks Metal3 to put the image on the owner's hosts of these names, each for the given node.
+func (c *Cache) Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
+	return claim.Image(ctx, c.live, owner, image, nodes)
 }

@@ -15,6 +15,7 @@ import (
 	configmapinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/configmap/filtered"
 	secretinformer "knative.dev/pkg/client/injection/kube/informers/core/v1/secret/filtered"
 	kubefactory "knative.dev/pkg/client/injection/kube/informers/factory/filtered"
+	rolebindinginformer "knative.dev/pkg/client/injection/kube/informers/rbac/v1/rolebinding/filtered"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
@@ -45,6 +46,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	taskRuns := taskruninformer.Get(ctx, contract.LabelCluster)
 	configMaps := configmapinformer.Get(ctx, contract.LabelCluster)
 	secrets := secretinformer.Get(ctx, contract.LabelCluster)
+	bindings := rolebindinginformer.Get(ctx, contract.LabelCluster)
 	siteHosts, err := hostcache.New(ctx, injection.GetConfig(ctx))
 	if err != nil {
 		logger.Fatalw("No hosts", "error", err)
@@ -57,6 +59,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		taskRuns:   taskRuns.Lister(),
 		configMaps: configMaps.Lister(),
 		secrets:    secrets.Lister(),
+		bindings:   bindings.Lister(),
 		hosts:      siteHosts,
 		clock:      clock.RealClock{},
 		random:     rand.Reader,
@@ -71,6 +74,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	handle(ctx, taskRuns.Informer(), byLabel)
 	handle(ctx, configMaps.Informer(), byLabel)
 	handle(ctx, secrets.Informer(), byLabel)
+	handle(ctx, bindings.Informer(), byLabel)
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	if err := siteHosts.Watch(ctx, wake.hostChanged); err != nil {

@@ -72,7 +72,7 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 	for _, s := range request.Slots {
 		seen.Slots = append(seen.Slots, s.Name)
 	}
-	seen.Sets = request.Sets
+	seen.Sets, seen.OSImage = request.Sets, request.OSImage
 	if !hasControlPlane(request) {
 		return errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
 	}

@@ -9,6 +9,7 @@ import (
 	tektonlisters "github.com/tektoncd/pipeline/pkg/client/listers/pipeline/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
@@ -26,6 +27,7 @@ type Reconciler struct {
 	taskRuns   tektonlisters.TaskRunLister
 	configMaps corelisters.ConfigMapLister
 	secrets    corelisters.SecretLister
+	bindings   rbaclisters.RoleBindingLister
 	hosts      Hosts
 	settings   func() Settings
 	clock      clock.PassiveClock
@@ -61,10 +63,24 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	if next.Do == plan.Release && err == nil {
 		return nil // the finalizer goes, and the object with it: a status would have nowhere to be written
 	}
+	waits, failed := r.followSelectHosts(ctx, p, seen, next)
+	err = errors.Join(err, failed)
 	before := p.Status.DeepCopy()
 	plan.Report(p, seen, next, err, now)
 	tell(ctx, p, plan.Events(before, &p.Status))
+	if waits && (next.After == 0 || next.After > leaving) {
+		next.After = leaving
+	}
 	return outcome(next, err)
+}
+
+// followSelectHosts does for the task select-hosts, which works beside the controller, what the task may not do itself, and ends its right to the
+// hosts. waits asks for another visit.
+func (r *Reconciler) followSelectHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
+	if err := r.imageHosts(ctx, p, seen); err != nil {
+		return false, err
+	}
+	return r.revokeHosts(ctx, p, seen, next)
 }
 
 // tell makes Kubernetes events.

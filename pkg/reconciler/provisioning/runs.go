@@ -43,29 +43,40 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 // observeWorkersLive asks the API server for everything that may work on the hosts. Caches may lag: a host that is released too early can be
 // taken and installed by somebody else while our playbook still works on it.
 func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
-	options := metav1.ListOptions{LabelSelector: selector(p).String()}
-	runs, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).List(ctx, options)
+	taskRuns, err := r.observeRunsLive(ctx, p, seen)
 	if err != nil {
-		return fmt.Errorf("list PipelineRuns: %w", err)
+		return err
 	}
-	taskRuns, err := r.tekton.TektonV1().TaskRuns(p.Namespace).List(ctx, options)
-	if err != nil {
-		return fmt.Errorf("list TaskRuns: %w", err)
-	}
-	sortOut(p, pointers(runs.Items), pointers(taskRuns.Items), seen)
-	for i := range taskRuns.Items {
-		if !taskRuns.Items[i].IsDone() { // it may yet make a pod
-			seen.Pods = append(seen.Pods, "TaskRun "+taskRuns.Items[i].Name)
+	for _, tr := range taskRuns {
+		if !tr.IsDone() { // it may yet make a pod
+			seen.Pods = append(seen.Pods, "TaskRun "+tr.Name)
 		}
 	}
-	pods, err := r.livePods(ctx, p)
+	pods, err := r.livePods(ctx, p, nil)
 	seen.Pods = append(seen.Pods, pods...)
 	return err
 }
 
-// livePods are the pods of this name's runs, of an earlier life too, that have not ended for good.
-func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning) ([]string, error) {
-	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(p).String()})
+// observeRunsLive is observeRuns by what the API server itself says.
+func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) ([]*tekton.TaskRun, error) {
+	options := metav1.ListOptions{LabelSelector: selector(p).String()}
+	runs, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("list PipelineRuns: %w", err)
+	}
+	taskRuns, err := r.tekton.TektonV1().TaskRuns(p.Namespace).List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("list TaskRuns: %w", err)
+	}
+	all := pointers(taskRuns.Items)
+	sortOut(p, pointers(runs.Items), all, seen)
+	return all, nil
+}
+
+// livePods are the pods of this name's runs with these labels, of an earlier life too, that have not ended for good.
+func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
+	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
+	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}

@@ -27,6 +27,10 @@ type Hosts interface {
 	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
 	// GiveBack is as Release, of the named hosts alone.
 	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	// ReleaseGivenUp is as GiveBack, of the named hosts that select-hosts has given up.
+	ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	// Image asks Metal3 to put the image on held hosts, each for its node, reading live. It returns the names of those that it wrote.
+	Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error)
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {

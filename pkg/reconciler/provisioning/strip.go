@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -12,6 +13,8 @@ func strip(o any) (any, error) {
 		m.SetManagedFields(nil)
 	}
 	switch o := o.(type) {
+	case *rbacv1.RoleBinding:
+		o.Subjects = nil
 	case *tekton.PipelineRun:
 		o.Status.PipelineSpec, o.Status.Provenance, o.Status.SpanContext = nil, nil, nil
 	case *tekton.TaskRun:

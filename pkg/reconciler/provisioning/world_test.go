@@ -13,11 +13,13 @@ import (
 	faketekton "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/fake"
 	tektonlisters "github.com/tektoncd/pipeline/pkg/client/listers/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -117,6 +119,7 @@ type fakeHosts struct {
 	live     *fakeHosts // what the API server itself says; nil: the same
 	asked    []string   // the hosts about which the API server was asked
 	released []string
+	imaged   []string // "host=node" with the checksum of the image
 	err      error
 }
 
@@ -176,6 +179,20 @@ func (f *fakeHosts) GiveBack(ctx context.Context, owner hosts.Owner, names []str
 	return f.released, nil
 }
 
+func (f *fakeHosts) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return f.GiveBack(ctx, owner, names)
+}
+
+func (f *fakeHosts) Image(_ context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) (given []string, err error) {
+	for i, h := range f.all {
+		if node := nodes[h.Name]; node != "" && owner.Holds(h) {
+			f.all[i].Imaged = true
+			f.imaged, given = append(f.imaged, h.Name+"="+node+" "+image.Checksum), append(given, h.Name)
+		}
+	}
+	return given, f.err
+}
+
 func hostNames(all []hosts.Host) []string {
 	var names []string
 	for _, h := range all {
@@ -202,7 +219,7 @@ func newWorld(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *wor
 		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site,
 		settings: Settings{Settings: settings.Default()},
 	}
-	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret"} {
+	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
 	for _, o := range cached {
@@ -228,6 +245,8 @@ func (w *world) add(t *testing.T, o runtime.Object, inCache bool) {
 		kind = "configmap"
 	case *corev1.Secret:
 		kind = "secret"
+	case *rbacv1.RoleBinding:
+		kind = "rolebinding"
 	}
 	if err := tracker.Add(o); err != nil {
 		t.Fatal(err)
@@ -249,6 +268,7 @@ func (w *world) visit(t *testing.T, key string) error {
 		taskRuns:   tektonlisters.NewTaskRunLister(w.caches["task"]),
 		configMaps: corelisters.NewConfigMapLister(w.caches["configmap"]),
 		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
+		bindings:   rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
 		hosts:      w.hosts,
 		settings:   func() Settings { return w.settings },
 		clock:      clock.NewFakePassiveClock(now),
@@ -333,13 +353,15 @@ func (w *world) sync(t *testing.T) {
 	runs, err2 := w.tekton.TektonV1().PipelineRuns("").List(ctx, all)
 	configMaps, err3 := w.kube.CoreV1().ConfigMaps("").List(ctx, all)
 	secrets, err4 := w.kube.CoreV1().Secrets("").List(ctx, all)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	bindings, err5 := w.kube.RbacV1().RoleBindings("").List(ctx, all)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
 	replace(t, w.caches["provisioning"], provisionings.Items)
 	replace(t, w.caches["run"], runs.Items)
 	replace(t, w.caches["configmap"], configMaps.Items)
 	replace(t, w.caches["secret"], secrets.Items)
+	replace(t, w.caches["rolebinding"], bindings.Items)
 }
 
 func replace[T any](t *testing.T, indexer cache.Indexer, items []T) {

@@ -14,6 +14,9 @@ const (
 	LabelStandby = "bpa.akraino.org/standby"
 	// LabelFormerNode is on a host that is held for no node any more although the named one may be installed on it.
 	LabelFormerNode = "bpa.akraino.org/former-node"
+	// LabelRelease, with the value "true", is on a held host that select-hosts has given up although it was given an image: the controller removes
+	// the image and releases the host in one write.
+	LabelRelease = "bpa.akraino.org/release"
 	// LabelOperation and LabelAttempt are on a PipelineRun.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
@@ -64,7 +67,6 @@ const (
 	ParamSeedRegistryTask   = "seed-registry-task"  // name of the Task that checks the depot
 	ParamKubesprayTask      = "kubespray-task"      // name of the Task that runs the playbook
 	ParamChecksums          = "checksums"           // of the task render-inventory: what ResultChecksums has
-	ParamOSImage            = "os-image-sha256"     // of the task select-hosts: what ResultOSImage has
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 

@@ -1,6 +1,10 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+)
 
 // Request is what a run is asked to do, made from a Provisioning by the reconciler and read by every task.
 type Request struct {
@@ -133,7 +137,7 @@ type OSImage struct {
 	URL          string `json:"url"`
 	Checksum     string `json:"checksum,omitempty"`     // a digest, or the URL of one
 	ChecksumType string `json:"checksumType,omitempty"` // md5, sha256, sha512, auto
-	// Uploaded: the image is the depot's, and whoever puts it on a host can take the digest that seed-registry has seen for Checksum.
+	// Uploaded: the image is the depot's, and the digest that seed-registry has seen can stand for Checksum (see WithDigest).
 	Uploaded bool   `json:"uploaded,omitempty"`
 	Format   string `json:"format,omitempty"` // raw, qcow2, vdi, vmdk, live-iso
 	// UserData, NetworkData and MetaData are names of Secrets in the same namespace, in which $(host) stands for the BareMetalHost's name
@@ -141,6 +145,21 @@ type OSImage struct {
 	UserData    string `json:"userData,omitempty"`
 	NetworkData string `json:"networkData,omitempty"`
 	MetaData    string `json:"metaData,omitempty"`
+}
+
+var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// WithDigest gives an uploaded image its digest (SHA-256 in hexadecimal; None or empty: not known) instead of the address of a file with the
+// digest: that file would come the same way as the image.
+func (i OSImage) WithDigest(sum string) (OSImage, error) {
+	if !i.Uploaded || sum == "" || sum == None {
+		return i, nil
+	}
+	if !digestPattern.MatchString(sum) {
+		return i, fmt.Errorf("%q is no SHA-256 of an OS image", sum)
+	}
+	i.Checksum, i.ChecksumType = sum, "sha256"
+	return i, nil
 }
 
 // Access says by which address nodes are reached.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,25 +23,6 @@ import (
 // Input is what the task is given.
 type Input struct {
 	Request contract.Request
-	// OSImage is the SHA-256 of the uploaded OS image, in hexadecimal, as seed-registry has seen it; contract.None or empty: nobody has.
-	OSImage string
-}
-
-var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// withDigest gives an uploaded image the digest itself instead of the address of a file with it: the file comes the same way as the image.
-func (in Input) withDigest() (contract.Request, error) {
-	image := in.Request.OSImage
-	if image == nil || !image.Uploaded || in.OSImage == "" || in.OSImage == contract.None {
-		return in.Request, nil
-	}
-	if !digestPattern.MatchString(in.OSImage) {
-		return in.Request, fmt.Errorf("%q is no SHA-256 of an OS image", in.OSImage)
-	}
-	told := *image
-	told.Checksum, told.ChecksumType = in.OSImage, "sha256"
-	in.Request.OSImage = &told
-	return in.Request, nil
 }
 
 // Output is what the task finds out, a field per result.
@@ -70,11 +50,6 @@ type Inventory interface {
 
 // Run claims the hosts, all or none, waits until each has an operating system, and stores the nodes. Run twice it changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
-	request, err := in.withDigest()
-	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
-	}
-	in.Request = request
 	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, wanted(in.Request))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
 	if err != nil {
@@ -100,7 +75,8 @@ func wanted(request contract.Request) int {
 	return n
 }
 
-// complete makes of hosts that are held nodes that can be installed. What fails here has the hosts given back, and what was put on them taken off.
+// complete makes of hosts that are held nodes that can be installed: the controller sees that they are, and asks Metal3 for their operating system.
+// After a failure here the hosts are released.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
 		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {

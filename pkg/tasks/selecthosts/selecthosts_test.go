@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
@@ -276,18 +278,27 @@ func TestLogOfKeptHosts(t *testing.T) {
 
 func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
 
-// What Metal3 cannot do fails the task with the host's name, and everything is given back as it was.
-func TestRunFailsIfMetal3Does(t *testing.T) {
-	c := site(interceptor.Funcs{
+// imagesAndFails plays the controller, which gives every claimed host an image, and Metal3, which cannot install these hosts.
+func imagesAndFails(failing ...string) interceptor.Funcs {
+	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 			err := c.Patch(ctx, obj, p, opts...)
-			if h := obj.(*metal3.BareMetalHost); err == nil && h.Spec.Image != nil && h.Name == "host-2" { // as Metal3 would, later
-				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
-				return c.Update(ctx, h)
+			h := obj.(*metal3.BareMetalHost)
+			if err != nil || h.Spec.ConsumerRef == nil || h.Spec.Image != nil || h.Status.Provisioning.State != metal3.StateAvailable {
+				return err
 			}
-			return err
+			imaging.Put(h, contract.OSImage{URL: "http://depot/jammy.qcow2"}, h.Labels[contract.LabelNode])
+			if slices.Contains(failing, h.Name) {
+				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
+			}
+			return c.Update(ctx, h)
 		},
-	}, host(1, available), host(2, available))
+	}
+}
+
+// What Metal3 cannot do fails the task with the host's name. The hosts are left to the controller, which alone may take the image off them.
+func TestRunFailsIfMetal3Does(t *testing.T) {
+	c := site(imagesAndFails("host-2"), host(1, available), host(2, available))
 	r := request()
 	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2"}
 	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &bytes.Buffer{}})
@@ -304,24 +315,15 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range list.Items {
-		if h.Spec.Image != nil || h.Spec.ConsumerRef != nil {
-			t.Errorf("%s is left with %+v", h.Name, h.Spec)
+		if h.Spec.Image == nil || h.Spec.ConsumerRef == nil || h.Labels[contract.LabelRelease] == "" || h.Labels[contract.LabelNode] != "" {
+			t.Errorf("%s is not left to the controller: labels %v, %+v", h.Name, h.Labels, h.Spec)
 		}
 	}
 }
 
 // A cluster that is there does not wait for the operating system of a new standby, nor fail with it: the lost worker's place is filled first.
 func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
-	c := site(interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-			err := c.Patch(ctx, obj, p, opts...)
-			if h := obj.(*metal3.BareMetalHost); err == nil && h.Spec.Image != nil { // as Metal3 would, later
-				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
-				return c.Update(ctx, h)
-			}
-			return err
-		},
-	}, host(1), host(2, available))
+	c := site(imagesAndFails("host-2"), host(1), host(2, available))
 	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
 	if _, err := Run(ctx, Input{Request: set(1, 0, nil)}, ports); err != nil {
 		t.Fatal(err)

@@ -68,8 +68,12 @@ func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 			all = append(all, makeBinding(p, name, task, "Role", name))
 		}
 	}
-	hosts := contract.ServiceAccountName(p.Name, contract.TaskSelectHosts) + "-hosts"
-	return append(all, makeBinding(p, hosts, contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
+	return append(all, makeBinding(p, HostsBindingName(p.Name), contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
+}
+
+// HostsBindingName is the RoleBinding that gives select-hosts the hosts of the namespace. It is there only while a run may need it.
+func HostsBindingName(provisioning string) string {
+	return contract.ServiceAccountName(provisioning, contract.TaskSelectHosts) + "-hosts"
 }
 
 func makeBinding(p *v1alpha1.Provisioning, name, task, kind, role string) *rbacv1.RoleBinding {

@@ -1,0 +1,60 @@
+package imaging
+
+import (
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// Due are the hosts that are to be given the image now, each with its node, out of those that a Provisioning holds: the ones that are held for a
+// node, have no operating system and no image yet. As long as a node that is to be installed has no host there are none: such a claim may
+// still fail, and Metal3 would then have to take the image off again.
+func Due(slots []string, sets []contract.Set, held []hosts.Host) map[string]string {
+	if !complete(slots, sets, held) {
+		return nil
+	}
+	due := map[string]string{}
+	for _, h := range held {
+		if h.Node != "" && h.Bare && !h.Imaged && !givenUp(h) {
+			due[h.Name] = h.Node
+		}
+	}
+	return due
+}
+
+// complete reports whether each node that is to be installed has a host. Standby hosts may be missing: no run waits for them.
+func complete(slots []string, sets []contract.Set, held []hosts.Host) bool {
+	named, active := map[string]bool{}, map[string]int{}
+	for _, h := range held {
+		switch {
+		case h.Node == "" || h.Lost || givenUp(h):
+		case h.Set == "":
+			named[h.Node] = true
+		case !h.Standby:
+			active[h.Set]++
+		}
+	}
+	for _, slot := range slots {
+		if !named[slot] {
+			return false
+		}
+	}
+	for _, set := range sets {
+		if active[set.Name] < set.Active {
+			return false
+		}
+	}
+	return true
+}
+
+// GivenUp are the names of the hosts that select-hosts has left to the controller to release, in the order of held.
+func GivenUp(held []hosts.Host) []string {
+	var names []string
+	for _, h := range held {
+		if givenUp(h) {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
+func givenUp(h hosts.Host) bool { return h.Labels[contract.LabelRelease] != "" }

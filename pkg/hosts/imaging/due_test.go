@@ -1,0 +1,52 @@
+package imaging
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// of is a held host without an operating system; node empty: it is held for none.
+func of(name, node, set string, change ...func(*hosts.Host)) hosts.Host {
+	h := hosts.Host{Name: name, Node: node, Set: set, Bare: true}
+	for _, f := range change {
+		f(&h)
+	}
+	return h
+}
+
+func TestDue(t *testing.T) {
+	standby := func(h *hosts.Host) { h.Standby = true }
+	installed := func(h *hosts.Host) { h.Bare = false }
+	lost := func(h *hosts.Host) { h.Lost, h.Bare = true, false }
+	hasImage := func(h *hosts.Host) { h.Imaged = true }
+	released := func(h *hosts.Host) { h.Labels = map[string]string{contract.LabelRelease: "true"} }
+	sets := []contract.Set{{Name: "w", Active: 1, Standby: 1}}
+	for _, tc := range []struct {
+		name string
+		held []hosts.Host
+		want map[string]string
+	}{
+		{"nothing is held", nil, nil},
+		{"a node of a name lacks", []hosts.Host{of("h2", "w-1", "w")}, nil},
+		{"a node of the set lacks", []hosts.Host{of("h1", "m", ""), of("h3", "w-2", "w", standby)}, nil},
+		{"the claim is complete", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w"), of("h3", "w-2", "w", standby)}, map[string]string{"h1": "m", "h2": "w-1", "h3": "w-2"}},
+		{"but for a standby", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w")}, map[string]string{"h1": "m", "h2": "w-1"}},
+		{"some have an operating system", []hosts.Host{of("h1", "m", "", installed), of("h2", "w-1", "w", hasImage), of("h3", "w-2", "w", standby)}, map[string]string{"h3": "w-2"}},
+		{"a lost host counts for no node", []hosts.Host{of("h1", "m", "", lost), of("h2", "w-1", "w")}, nil},
+		{"nor does one that is given up", []hosts.Host{of("h1", "m", "", released), of("h2", "w-1", "w")}, nil},
+		{"another of the name as a set's node is not it", []hosts.Host{of("h1", "m", "x"), of("h2", "w-1", "w")}, nil},
+		{"held for no node any more", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w"), of("h3", "", ""), of("h4", "w-2", "w", released)}, map[string]string{"h1": "m", "h2": "w-1"}},
+	} {
+		got := Due([]string{"m"}, sets, tc.held)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"h2"}, GivenUp([]hosts.Host{of("h1", "m", ""), of("h2", "", "", released)})); diff != "" {
+		t.Errorf("given up (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,43 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+)
+
+// imageHosts writes on hosts what the task select-hosts may not: the image of an operating system, once its claim is complete, and the removal of
+// that image from hosts that it has given up. Changes of hosts lead here; without one it reads caches only.
+func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
+	if seen.Deleting { // the release does all of it
+		return nil
+	}
+	held, err := r.hosts.Held(ctx, ownerOf(p))
+	if err != nil {
+		return err
+	}
+	if names := imaging.GivenUp(held); len(names) > 0 {
+		released, err := r.hosts.ReleaseGivenUp(ctx, ownerOf(p), names)
+		if err != nil {
+			return fmt.Errorf("release the hosts that select-hosts gave up: %w", err)
+		}
+		tellReleased(ctx, p, released)
+	}
+	image, err := seen.ImageForHosts()
+	if image == nil || err != nil {
+		return err
+	}
+	// An earlier Provisioning of this name may have left hosts on which its cluster runs.
+	claimed := slices.DeleteFunc(held, func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
+	due := imaging.Due(seen.Slots, seen.Sets, claimed)
+	if len(due) == 0 {
+		return nil
+	}
+	_, err = r.hosts.Image(ctx, ownerOf(p), *image, due)
+	return err
+}

@@ -1,0 +1,50 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+)
+
+// revokeHosts takes the right to the namespace's hosts from select-hosts as soon as no select-hosts works: people who may edit the namespace can act
+// as its account. The right of a finished run, of an earlier version of the controller too, is still in the cache and so is found. waits says that a
+// pod of the task has not ended: it may have hosts to release.
+func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
+	if next.Do == plan.StartRun || seen.Claiming() { // a start needs the binding that an earlier start may have made
+		return false, nil
+	}
+	binding, err := r.bindings.RoleBindings(p.Namespace).Get(resources.HostsBindingName(p.Name))
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(binding, p) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get RoleBinding %s: %w", resources.HostsBindingName(p.Name), err)
+	}
+	if waits, err = r.claimsLive(ctx, p); waits || err != nil {
+		return waits, err
+	}
+	err = r.kube.RbacV1().RoleBindings(p.Namespace).Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(binding.UID))})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: the cache is behind, and this binding is gone
+		return false, fmt.Errorf("delete RoleBinding %s: %w", binding.Name, err)
+	}
+	return false, nil
+}
+
+// claimsLive asks the API server itself whether a select-hosts works: the caches may not know yet of a run that has just been started.
+func (r *Reconciler) claimsLive(ctx context.Context, p *v1alpha1.Provisioning) (bool, error) {
+	live := plan.Seen{}
+	if _, err := r.observeRunsLive(ctx, p, &live); err != nil || live.Claiming() {
+		return err == nil, err
+	}
+	pods, err := r.livePods(ctx, p, labels.Set{pipeline.PipelineTaskLabelKey: contract.TaskSelectHosts})
+	return len(pods) > 0, err
+}
