@@ -92,7 +92,7 @@ func (s imageStory) run(t *testing.T, ctx context.Context, c client.WithWatch, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, log, err := selectHosts(ctx, c, request)
+	_, log, err := selectHosts(t, ctx, c, request)
 	if s.want == "" {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, log)

@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -22,7 +21,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
-	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
 )
 
 const (
@@ -63,7 +61,7 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 			{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(2)},
 		},
 	}
-	out, log, err := selectHosts(ctx, c, request)
+	out, log, err := selectHosts(t, ctx, c, request)
 	if err != nil || out.Hosts != "worker-1=host-1 worker-2=host-2" {
 		t.Fatalf("%+v, %v\n%s", out, err, log)
 	}
@@ -78,7 +76,7 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	awaitHosts(t, ctx, c, imaged, names[:2], metal3.StateAvailable)
 
 	request.Slots[1].MAC = imagedMAC(3)
-	_, log, err = selectHosts(ctx, c, request)
+	_, log, err = selectHosts(t, ctx, c, request)
 	if err == nil {
 		t.Fatalf("a host that fails is provisioned:\n%s", log)
 	}
@@ -97,20 +95,6 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 			t.Errorf("%s is left with %+v, labels %v", h.Name, h.Spec, h.Labels)
 		}
 	}
-}
-
-// kept is an inventory in memory.
-type kept map[string]string
-
-func (k kept) Set(_ context.Context, key, value string) error {
-	k[key] = value
-	return nil
-}
-
-func selectHosts(ctx context.Context, c client.WithWatch, request contract.Request) (selecthosts.Output, string, error) {
-	log := &bytes.Buffer{}
-	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: kept{}, Log: log})
-	return out, log.String(), err
 }
 
 func imagedMAC(n int) string { return fmt.Sprintf("02:00:00:00:01:%02x", n) }

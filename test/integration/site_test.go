@@ -137,9 +137,9 @@ func (s *site) awaitReady(out io.Reader) error {
 	return fmt.Errorf("the API server ended before it was ready")
 }
 
-// install applies what config/ says about the API and the webhook, but for the Deployment.
+// install applies what config/ says about the API, claims and the webhook, but for the Deployment. Metal3's kinds are not there yet.
 func (s *site) install(ctx context.Context) error {
-	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-webhooks", "config-logging"} {
+	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-claims", "500-webhooks", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
 		}

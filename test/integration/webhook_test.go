@@ -108,6 +108,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"type of disk", "masters: [{m: {disks: [{type: tape}]}}]", `spec.masters[0].m.disks[0].type: Unsupported value: "tape"`},
 		{"disk without unit", "masters: [{m: {disks: [{minSize: '960'}]}}]", `"960" is less than 1Mi: is a unit missing?: spec.masters[0].m.disks[0].minSize`},
 		{"image without checksum", one + "osImage: {url: 'http://d/i.qcow2'}", "the image has no checksum: spec.osImage.checksum"},
+		{"image of Ironic's own disk", one + "osImage: {url: 'file:///etc/shadow', format: live-iso}", "the URL's scheme is file: spec.osImage.url"},
 		{"secret's name", one + "osImage: {url: 'oci://d/i', userData: u-$(name)}", `"u-$(name)" holds a placeholder that is not known: spec.osImage.userData`},
 		{"nodes among the pods", one + "access: {subnets: [10.233.64.0/20]}", "nodes 10.233.64.0/20 and pods 10.233.64.0/18 overlap: spec.access.subnets[0]"},
 		{"three subnets", one + "access: {subnets: [10.60.0.0/24, 'fd00::/64', 10.61.0.0/24]}", "spec.access.subnets: Too many: 3: must have at most 2 items"},

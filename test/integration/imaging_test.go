@@ -1,0 +1,94 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
+	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
+)
+
+// kept is an inventory in memory.
+type kept map[string]string
+
+func (k kept) Set(_ context.Context, key, value string) error {
+	k[key] = value
+	return nil
+}
+
+// selectHosts runs the task, with what the controller does beside it: it gives claimed hosts their image, and releases those that the task gives up.
+func selectHosts(t *testing.T, ctx context.Context, c client.WithWatch, request contract.Request) (selecthosts.Output, string, error) {
+	t.Helper()
+	beside, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- imageHosts(beside, request) }()
+	log := &bytes.Buffer{}
+	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: kept{}, Log: log})
+	within(t, time.Minute, "hosts that the task gave up are released", func() bool {
+		var list metal3.BareMetalHostList
+		return c.List(ctx, &list, client.InNamespace(request.Namespace), client.HasLabels{contract.LabelRelease},
+			client.MatchingLabels{contract.LabelCluster: request.Provisioning}) == nil && len(list.Items) == 0
+	})
+	stop()
+	if failed := <-done; failed != nil {
+		t.Errorf("the controller's part: %v", failed)
+	}
+	return out, log.String(), err
+}
+
+// imageHosts is the controller's part, on its cache of hosts and woken by it.
+func imageHosts(ctx context.Context, request contract.Request) error {
+	config, _, err := arenaConfig(shared.kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	cache, err := hostcache.New(ctx, config)
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	if err := cache.Watch(ctx, func(string, string, ...string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}); err != nil {
+		return err
+	}
+	if err := cache.Start(ctx); err != nil {
+		return err
+	}
+	var slots []string
+	for _, slot := range request.Slots {
+		slots = append(slots, slot.Name)
+	}
+	owner := hosts.OwnerOf(request)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+		held, err := cache.Held(ctx, owner)
+		if err != nil {
+			return err
+		}
+		if _, err := cache.ReleaseGivenUp(ctx, owner, imaging.GivenUp(held)); err != nil {
+			return err
+		}
+		due := imaging.Due(slots, request.Sets, held)
+		if _, err := cache.Image(ctx, owner, *request.OSImage, due); err != nil {
+			return err
+		}
+	}
+}
