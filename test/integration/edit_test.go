@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // TestEditIsTakenBack types the command that the condition SpecChanged names, with the real kubectl, API server and webhook: fields that were added,
@@ -20,7 +22,7 @@ import (
 func TestEditIsTakenBack(t *testing.T) {
 	must(t, manifest("edited", one+"PodSubnet: 10.1.0.0/16\nssh: {user: admin}"), "apply", "-f", "-")
 	before := get(t, "edited")
-	request, err := resources.MakeRequest(before, resources.Depot{})
+	request, err := from.Provisioning(before, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}
