@@ -40,8 +40,9 @@ func known(name string) bool {
 }
 
 func buildStep(l layout.Layout, source string, t build.Target) step {
-	return step{"build " + t.Name, func(ctx context.Context, log io.Writer) (string, error) {
-		built, err := build.Builder{Source: source, Bin: l.BinDir(), Stamp: l.Stamp, Log: log}.Ensure(ctx, t)
+	progress := &build.Progress{}
+	return step{title: "build " + t.Name, progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
+		built, err := build.Builder{Source: source, Bin: l.BinDir(), Stamp: l.Stamp, Log: log, Progress: progress}.Ensure(ctx, t)
 		return remark(built), err
 	}}
 }

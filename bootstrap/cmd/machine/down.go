@@ -43,14 +43,14 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 // before files, or their content would be removed.
 func down(ctx context.Context, l layout.Layout) error {
 	return runSteps(ctx, l, "down", []step{
-		{"components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
-		{"containers", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.KillContainers(ctx, l) }},
-		{"bridge and firewall", func(ctx context.Context, _ io.Writer) (string, error) { return "", host.RemoveNetwork(ctx) }},
-		{"control groups", func(ctx context.Context, _ io.Writer) (string, error) {
+		{title: "components", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
+		{title: "containers", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", host.KillContainers(ctx, l) }},
+		{title: "bridge and firewall", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", host.RemoveNetwork(ctx) }},
+		{title: "control groups", run: func(ctx context.Context, _ io.Writer) (string, error) {
 			return "", host.RemoveControlGroups(ctx, l.Run("cgroup"))
 		}},
-		{"mounts and files", func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
-		{"nothing is left", func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},
+		{title: "mounts and files", run: func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
+		{title: "nothing is left", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},
 	})
 }
 

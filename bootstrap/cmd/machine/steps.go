@@ -18,6 +18,8 @@ import (
 type step struct {
 	title string
 	run   func(ctx context.Context, log io.Writer) (remark string, err error)
+	// progress says how far a long step is; nil or empty text means that only the time is known.
+	progress fmt.Stringer
 }
 
 // runSteps prints each step with its time. What tools say goes to log/<command>.log, whose path is named at a failure.
@@ -38,35 +40,34 @@ func runSteps(ctx context.Context, l layout.Layout, command string, steps []step
 	defer log.Close()
 	began := time.Now()
 	for i, s := range steps {
-		fmt.Printf("[%2d/%d] %-26s ", i+1, len(steps), s.title)
+		d := newDisplay(fmt.Sprintf("[%2d/%d] %-26s", i+1, len(steps), s.title), s.progress)
 		fmt.Fprintf(log, "== %s\n", s.title)
-		start := time.Now()
-		remark, err := watched(ctx, s, log)
+		remark, err := watched(ctx, s, log, d)
 		if err != nil {
-			fmt.Printf(" FAILED after %s\n", seconds(start))
+			d.end("FAILED")
 			return fmt.Errorf("%s: %w\n(what the tools said: %s)", s.title, err, log.Name())
 		}
-		fmt.Printf("%7s  %s\n", seconds(start), remark)
+		d.end(remark)
 	}
-	fmt.Printf("done in %s\n", seconds(began))
+	fmt.Printf("done in %s\n", elapsed(time.Since(began)))
 	return nil
 }
 
-// watched runs the step and prints a dot now and then: a long build must not look dead.
-func watched(ctx context.Context, s step, log io.Writer) (remark string, err error) {
+// watched runs the step and shows how far it is: a long build must not look dead.
+func watched(ctx context.Context, s step, log io.Writer, d *display) (remark string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		remark, err = s.run(ctx, log)
 	}()
-	tick := time.NewTicker(10 * time.Second)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-done:
 			return remark, err
 		case <-tick.C:
-			fmt.Print(".")
+			d.tick(time.Now())
 		}
 	}
 }
@@ -103,8 +104,6 @@ func createLog(l layout.Layout, command string) (*os.File, error) {
 	}
 	return os.Create(path)
 }
-
-func seconds(since time.Time) string { return fmt.Sprintf("%.1fs", time.Since(since).Seconds()) }
 
 func remark(changed bool) string {
 	if changed {

@@ -90,8 +90,8 @@ func restartCommand(l layout.Layout) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runSteps(cmd.Context(), l, "restart", []step{
-				{"stop components", func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
-				{"control plane and node", func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
+				{title: "stop components", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
+				{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
 			})
 		},
 	}

@@ -47,8 +47,9 @@ func deployCommand(l layout.Layout) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runSteps(cmd.Context(), l, "deploy", []step{{"project", func(ctx context.Context, log io.Writer) (string, error) {
-				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log}.Deploy(ctx)
+			progress := &build.Progress{}
+			return runSteps(cmd.Context(), l, "deploy", []step{{title: "project", progress: progress, run: func(ctx context.Context, log io.Writer) (string, error) {
+				changed, err := cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}.Deploy(ctx)
 				return remark(changed), err
 			}}})
 		},
@@ -64,7 +65,7 @@ func source() (string, error) {
 }
 
 func upSteps(l layout.Layout, source string, project bool) []step {
-	steps := []step{{"Debian packages", func(ctx context.Context, log io.Writer) (string, error) {
+	steps := []step{{title: "Debian packages", run: func(ctx context.Context, log io.Writer) (string, error) {
 		installed, err := host.InstallPackages(ctx, log)
 		if len(installed) == 0 {
 			return "up to date", err
@@ -72,30 +73,33 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		return "installed " + strings.Join(installed, " "), err
 	}}}
 	steps = append(steps, buildSteps(l, source)...)
-	in := func(log io.Writer) cluster.Cluster { return cluster.Cluster{Layout: l, Source: source, Log: log} }
+	tekton, own := &build.Progress{}, &build.Progress{}
+	in := func(log io.Writer, progress *build.Progress) cluster.Cluster {
+		return cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}
+	}
 	steps = append(steps,
-		step{"network and firewall", func(ctx context.Context, _ io.Writer) (string, error) {
+		step{title: "network and firewall", run: func(ctx context.Context, _ io.Writer) (string, error) {
 			return "", host.PrepareNetwork(ctx)
 		}},
-		step{"keys and configuration", func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
-		step{"control plane and node", func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
-		step{"base images", func(ctx context.Context, log io.Writer) (string, error) {
-			pushed, err := in(log).PushBaseImages(ctx)
+		step{title: "keys and configuration", run: func(context.Context, io.Writer) (string, error) { return "", configure(l) }},
+		step{title: "control plane and node", run: func(ctx context.Context, _ io.Writer) (string, error) { return start(ctx, l) }},
+		step{title: "base images", run: func(ctx context.Context, log io.Writer) (string, error) {
+			pushed, err := in(log, nil).PushBaseImages(ctx)
 			return remark(pushed > 0), err
 		}},
-		step{"node ready", func(ctx context.Context, log io.Writer) (string, error) { return "", in(log).AwaitNode(ctx) }},
-		step{"DNS and Metal3's kinds", func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log).InstallAddons(ctx)
+		step{title: "node ready", run: func(ctx context.Context, log io.Writer) (string, error) { return "", in(log, nil).AwaitNode(ctx) }},
+		step{title: "DNS and Metal3's kinds", run: func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log, nil).InstallAddons(ctx)
 			return remark(changed), err
 		}},
-		step{"Tekton Pipelines", func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log).InstallTekton(ctx)
+		step{title: "Tekton Pipelines", progress: tekton, run: func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log, tekton).InstallTekton(ctx)
 			return remark(changed), err
 		}},
 	)
 	if project {
-		steps = append(steps, step{"project", func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log).Deploy(ctx)
+		steps = append(steps, step{title: "project", progress: own, run: func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log, own).Deploy(ctx)
 			if errors.Is(err, cluster.ErrNotYet) {
 				return err.Error(), nil
 			}

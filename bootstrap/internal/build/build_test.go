@@ -88,6 +88,20 @@ func TestAnUnchangedProgramKeepsItsTimeStamp(t *testing.T) {
 	}
 }
 
+// Linking takes most of the time of a build from Go's cache.
+func TestAnUnchangedProgramIsNotLinkedAgain(t *testing.T) {
+	b, target := project(t)
+	target.Local = true
+	ensure(t, b, target, true)
+	var said strings.Builder
+	b.Log = &said
+	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -x")
+	ensure(t, b, target, false)
+	if strings.Contains(said.String(), "/link ") {
+		t.Errorf("linked again:\n%s", said.String())
+	}
+}
+
 func TestAFailedBuildSaysWhyAndKeepsTheOldProgram(t *testing.T) {
 	b, target := project(t)
 	ensure(t, b, target, true)

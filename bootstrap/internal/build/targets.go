@@ -8,6 +8,7 @@ type Target struct {
 	Module   string   // folder of the module, relative to the bootstrap module
 	Packages []string // what to build; the names of the programs are the last parts of these paths
 	LDFlags  string
+	Tags     string   // Go build tags, separated by commas
 	Alias    string   // another name on the command line: the purpose that the target alone serves
 	Links    []string // further names of the (only) program
 	// Local: the module's code is this project's own, changes often and is large; Go's own cache decides what to do.

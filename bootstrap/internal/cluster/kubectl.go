@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/bootstrap/internal/build"
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
@@ -22,6 +23,8 @@ type Cluster struct {
 	Layout layout.Layout
 	Source string    // folder of the bootstrap module
 	Log    io.Writer // what the tools say
+	// Progress counts what go build compiles; nil means that nobody asks.
+	Progress *build.Progress
 }
 
 // kubectl runs one command with a time limit and gives its output.

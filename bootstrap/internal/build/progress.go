@@ -1,0 +1,55 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Progress counts the packages of one go build. It may be read while the build runs.
+type Progress struct {
+	compiled, total atomic.Int64
+}
+
+// String says how far the build is; it is empty before the first package.
+func (p *Progress) String() string {
+	switch compiled, total := p.compiled.Load(), p.total.Load(); {
+	case compiled == 0:
+		return ""
+	case total == 0:
+		return fmt.Sprintf("%d packages compiled", compiled)
+	default:
+		return fmt.Sprintf("%d of %d packages compiled", min(compiled, total), total)
+	}
+}
+
+// Write counts the lines that `go build -v` prints for each package when it starts to compile it; it prints also what it downloads.
+func (p *Progress) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		if bytes.HasSuffix(line, []byte("\n")) && !bytes.ContainsRune(line, ' ') && !bytes.HasPrefix(line, []byte("#")) {
+			p.compiled.Add(1)
+		}
+	}
+	return len(text), nil
+}
+
+// countAfter sets the total once the build has taken a while: a build from the cache needs no count, which costs seconds.
+// The total is what was compiled until then and what Go's cache still lacks.
+func (p *Progress) countAfter(ctx context.Context, wait time.Duration, dir string, flags, packages []string) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(wait):
+	}
+	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}stale{{end}}"}, flags...)
+	list := command(ctx, append(args, packages...)...)
+	list.Dir = dir
+	before := p.compiled.Load()
+	out, err := list.Output()
+	if err == nil {
+		p.total.Store(before + int64(strings.Count(string(out), "stale")))
+	}
+}
