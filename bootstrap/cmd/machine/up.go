@@ -89,7 +89,10 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		}},
 		step{title: "node ready", run: func(ctx context.Context, log io.Writer) (string, error) { return "", in(log, nil).AwaitNode(ctx) }},
 		step{title: "DNS and Metal3's kinds", run: func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log, nil).InstallAddons(ctx)
+			changed, kept, err := in(log, nil).InstallAddons(ctx)
+			if len(kept) > 0 {
+				return "left as they are, for another owner: " + strings.Join(kept, ", "), err
+			}
 			return remark(changed), err
 		}},
 		step{title: "Tekton Pipelines", progress: tekton, run: func(ctx context.Context, log io.Writer) (string, error) {

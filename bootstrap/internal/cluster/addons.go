@@ -68,26 +68,27 @@ func (c Cluster) login() (*authn.Basic, error) {
 	return login, images.WriteLogin(c.Layout.DockerConfig(), layout.DepotLocal, login)
 }
 
-// InstallAddons applies DNS, Metal3's kinds and the depot's rights, and tells whether anything changed.
-func (c Cluster) InstallAddons(ctx context.Context) (bool, error) {
+// InstallAddons applies DNS, Metal3's kinds and the depot's rights, and tells whether anything changed. Metal3's kinds that belong to
+// an installation of the site stay as they are: kept says which and why.
+func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string, err error) {
 	image, err := images.Pinned(ctx, CoreDNSImage)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	filled := strings.NewReplacer("image: IMAGE", "image: "+image, "SUM", sum(manifests.CoreDNS)).Replace(string(manifests.CoreDNS))
 	dns, err := c.Apply(ctx, "coredns", []byte(filled))
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	metal3, err := c.Apply(ctx, "metal3-crds", manifests.Metal3)
+	metal3, kept, err := c.installMetal3(ctx)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	rights, err := c.Apply(ctx, "depot-rights", manifests.DepotRights)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	return dns || metal3 || rights, c.AwaitRollout(ctx, "kube-system")
+	return dns || metal3 || rights, kept, c.AwaitRollout(ctx, "kube-system")
 }
 
 // key hashes texts apart from each other.

@@ -81,7 +81,7 @@ func (c Cluster) applyNow(ctx context.Context, manifests []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
-		_, err := c.kubectl(ctx, time.Minute, manifests, "apply", "--server-side", "--force-conflicts", "--field-manager=bpa-bootstrap", "-f", "-")
+		_, err := c.kubectl(ctx, time.Minute, manifests, "apply", "--server-side", "--force-conflicts", "--field-manager="+fieldManager, "-f", "-")
 		if err == nil || !startingUp(err.Error()) {
 			return err
 		}
