@@ -88,6 +88,7 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	$(call debian,genisoimage,genisoimage)
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
+	go test -C bootstrap ./internal/cluster -tags integration -run Metal3 -count=1
 	go test ./test/integration/... -tags integration -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
