@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// A component that lives on is what down is to fail for: its last step names the process.
+func TestVerifyNamesAComponentThatIsLeft(t *testing.T) {
+	l := layout.Layout{Root: t.TempDir()}
+	tail, err := exec.LookPath("tail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(tail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := l.Data("etcd", "wal")
+	for path, content := range map[string][]byte{l.Bin("tail"): program, file: nil} { // the name is tail: it may be one of a multi-call program
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := exec.Command(l.Bin("tail"), "-f", file)
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = left.Process.Kill()
+		_ = left.Wait()
+	}()
+	if err := verify(t.Context(), l); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("components: processes [%d]", left.Process.Pid)) {
+		t.Errorf("%v; want process %d named", err, left.Process.Pid)
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: govulncheck -format json ./... | vulncheck ACCEPTED")
+		os.Exit(2)
+	}
+	if err := judge(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "vulncheck:", err)
+		os.Exit(1)
+	}
+}
+
+// judge compares what standard input says with the accepted ones, and prints both.
+func judge(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	accepted, err := parseAccepted(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	found, err := read(os.Stdin)
+	if err != nil {
+		return err
+	}
+	lines, err := report(found, accepted)
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	return err
+}
