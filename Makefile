@@ -59,8 +59,8 @@ bench: up plugin ## Ratios in one run: a run against the playbook by hand, the d
 .PHONY: tools plugin
 tools: ## Build this project's commands for this machine into $BPA_STATE/bin
 	@mkdir -p $(BPA_STATE)/bin
-	go build -C bootstrap -o $(machine) ./cmd/machine
-	go build -o $(lab) ./test/lab/cmd/lab
+	GOGC=400 go build -C bootstrap -o $(machine) ./cmd/machine
+	GOGC=400 go build -o $(lab) ./test/lab/cmd/lab
 plugin: ## Build the kubectl plugin (kubectl bpa)
 	go build -ldflags "-s -w" -o $(BPA_STATE)/bin/kubectl-bpa ./cmd/kubectl-bpa
 

@@ -28,7 +28,7 @@ func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, pac
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return err
 		}
-		return run(ctx, module, []string{"CGO_ENABLED=0"}, "go", args...)
+		return run(ctx, module, []string{"CGO_ENABLED=0", "GOGC=400"}, "go", args...)
 	})
 }
 
