@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that this project's programs call; hack/vulndb/README.md says with which database.
+# Looks for known vulnerabilities in packages that this project imports; hack/vulndb/README.md says with which database.
 # Exit status: 1 for a vulnerability that is not accepted, 4 if there is no database to look into.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,12 +12,12 @@ tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 go build -modfile=hack/tools/go.mod -o "$tools/" golang.org/x/vuln/cmd/govulncheck
 go build -o "$tools/" ./hack/vulncheck
-if ! err=$("$tools/govulncheck" ${db:+-db "$db"} -format json ./hack/vulncheck 2>&1 >/dev/null); then # small: it asks for the database first
+if ! err=$("$tools/govulncheck" ${db:+-db "$db"} -scan package -format json ./hack/vulncheck 2>&1 >/dev/null); then # small: it asks for the database first
   echo "$err" >&2
   echo "there is no vulnerability database ${db:+at $db }to look into: hack/vulndb/README.md says how to get one" >&2
   exit 4
 fi
 [ ! -f "${db#file://}/SOURCE" ] || cat "${db#file://}/SOURCE"
 for module in . bootstrap; do
-  "$tools/govulncheck" ${db:+-db "$db"} -C "$module" -format json ./...
+  "$tools/govulncheck" ${db:+-db "$db"} -C "$module" -scan package -format json ./...
 done | "$tools/vulncheck" hack/vulndb/accepted.txt

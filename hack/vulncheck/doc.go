@@ -1,7 +1,7 @@
-// Command vulncheck judges what govulncheck found: every vulnerability that this project calls is an error, except those that
-// hack/vulndb/accepted.txt names with a date and a reason.
+// Command vulncheck judges what govulncheck found: every vulnerability of a package that this project imports is an
+// error, except those that hack/vulndb/accepted.txt names with a date and a reason.
 //
-//	govulncheck -format json ./... | go run ./hack/vulncheck hack/vulndb/accepted.txt
+//	govulncheck -scan package -format json ./... | go run ./hack/vulncheck hack/vulndb/accepted.txt
 //
 // It must not look for vulnerabilities itself.
 package main

@@ -7,7 +7,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: govulncheck -format json ./... | vulncheck ACCEPTED")
+		fmt.Fprintln(os.Stderr, "usage: govulncheck -scan package -format json ./... | vulncheck ACCEPTED")
 		os.Exit(2)
 	}
 	if err := judge(os.Args[1]); err != nil {

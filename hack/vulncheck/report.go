@@ -28,17 +28,16 @@ type message struct {
 	} `json:"finding"`
 }
 
-// frame is a call; the first of a trace is the vulnerable function, or only its package or module if nothing calls it.
+// frame is the vulnerable package, or only its module if nothing imports the package.
 type frame struct {
-	Module   string `json:"module"`
-	Version  string `json:"version"`
-	Package  string `json:"package"`
-	Function string `json:"function"`
+	Module  string `json:"module"`
+	Version string `json:"version"`
+	Package string `json:"package"`
 }
 
-// finding is a vulnerability that is called.
+// finding is a vulnerability of a package that is imported.
 type finding struct {
-	summary, module, version, fixed, function string
+	summary, module, version, fixed, pkg string
 }
 
 func (f finding) String() string {
@@ -46,10 +45,10 @@ func (f finding) String() string {
 	if f.fixed != "" {
 		fix = "fixed in " + f.fixed
 	}
-	return fmt.Sprintf("%s %s: %s; calls %s; %s", f.module, f.version, f.summary, f.function, fix)
+	return fmt.Sprintf("%s %s: %s; imported is %s; %s", f.module, f.version, f.summary, f.pkg, fix)
 }
 
-// read gives the vulnerabilities that are called, by ID. A stream without a configuration is not govulncheck's, or it failed.
+// read gives the vulnerabilities of imported packages, by ID. A stream without a configuration is not govulncheck's, or it failed.
 func read(stream io.Reader) (map[string]finding, error) {
 	summaries, found, configured := map[string]string{}, map[string]finding{}, false
 	for decoder := json.NewDecoder(stream); ; {
@@ -63,9 +62,9 @@ func read(stream io.Reader) (map[string]finding, error) {
 		if m.OSV != nil {
 			summaries[m.OSV.ID] = m.OSV.Summary
 		}
-		if f := m.Finding; f != nil && len(f.Trace) > 0 && f.Trace[0].Function != "" {
+		if f := m.Finding; f != nil && len(f.Trace) > 0 && f.Trace[0].Package != "" {
 			at := f.Trace[0]
-			found[f.OSV] = finding{summaries[f.OSV], at.Module, at.Version, f.FixedVersion, at.Package + "." + at.Function}
+			found[f.OSV] = finding{summaries[f.OSV], at.Module, at.Version, f.FixedVersion, at.Package}
 		}
 	}
 	if !configured {
@@ -111,7 +110,7 @@ func report(found map[string]finding, accepted map[string]string) (lines []strin
 			gone = append(gone, id)
 		}
 	}
-	lines = append(lines, fmt.Sprintf("%d vulnerabilities are called, %d of them accepted", len(found), len(found)-len(open)))
+	lines = append(lines, fmt.Sprintf("%d vulnerabilities in imported packages, %d of them accepted", len(found), len(found)-len(open)))
 	if len(open) > 0 {
 		err = fmt.Errorf("%s: raise the module to the fixed version, or add the ID with a date and a reason to the accepted ones", strings.Join(open, ", "))
 	}

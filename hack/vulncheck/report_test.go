@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// What govulncheck writes: one vulnerability is called, one is only in a module.
+// What govulncheck writes: a package of one vulnerability is imported, of the other only its module is required.
 const stream = `{"config": {"db": "file:///db", "db_last_modified": "2026-08-21T20:38:00Z"}}
 {"osv": {"id": "GO-1", "summary": "Something is wrong"}}
 {"osv": {"id": "GO-2", "summary": "Something else is"}}
 {"finding": {"osv": "GO-1", "fixed_version": "v1.0.1", "trace": [{"module": "example.org/m", "version": "v1.0.0"}]}}
-{"finding": {"osv": "GO-1", "fixed_version": "v1.0.1", "trace": [{"module": "example.org/m", "version": "v1.0.0", "package": "example.org/m/p", "function": "F"}, {"module": "own", "package": "own", "function": "main"}]}}
-{"finding": {"osv": "GO-2", "trace": [{"module": "example.org/m", "version": "v1.0.0", "package": "example.org/m/q"}]}}
+{"finding": {"osv": "GO-1", "fixed_version": "v1.0.1", "trace": [{"module": "example.org/m", "version": "v1.0.0", "package": "example.org/m/p"}]}}
+{"finding": {"osv": "GO-2", "trace": [{"module": "example.org/m", "version": "v1.0.0"}]}}
 `
 
 func TestReport(t *testing.T) {
@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if want := "GO-1 example.org/m v1.0.0: Something is wrong; calls example.org/m/p.F; fixed in v1.0.1"; lines[0] != want {
+		if want := "GO-1 example.org/m v1.0.0: Something is wrong; imported is example.org/m/p; fixed in v1.0.1"; lines[0] != want {
 			t.Errorf("%s: got %q, want %q", name, lines[0], want)
 		}
 	}
