@@ -83,17 +83,9 @@ func (b Builder) compile(ctx context.Context, t Target) error {
 	args := append([]string{"build", "-v", "-ldflags", t.LDFlags, "-o", fresh + "/"}, flags...)
 	cmd := command(ctx, append(args, t.Packages...)...)
 	cmd.Dir = filepath.Join(b.Source, t.Module)
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = b.Log, io.MultiWriter(b.Log, &said)
-	if b.Progress != nil {
-		cmd.Stderr = io.MultiWriter(b.Log, &said, b.Progress)
-		counting, stop := context.WithCancel(ctx)
-		defer stop()
-		go b.Progress.countAfter(counting, 5*time.Second, cmd.Dir, flags, t.Packages)
-	}
-	err = cmd.Run()
+	said, err := b.watch(ctx, cmd, t)
 	if err := errors.Join(err, kept.restore()); err != nil {
-		return fmt.Errorf("build %s: %w: %s", t.Name, err, tail(said.String(), 2000))
+		return fmt.Errorf("build %s: %w: %s", t.Name, err, tail(said, 2000))
 	}
 	for _, name := range t.programs() {
 		if err := replace(filepath.Join(fresh, name), filepath.Join(b.Bin, name)); err != nil {
@@ -101,6 +93,31 @@ func (b Builder) compile(ctx context.Context, t Target) error {
 		}
 	}
 	return nil
+}
+
+// Compile brings the packages of a target, and all that they import, into Go's cache. Nothing is linked.
+func (b Builder) Compile(ctx context.Context, t Target) error {
+	args := append([]string{"list", "-export", "-deps", "-v", "-f", ""}, t.flags()...)
+	cmd := command(ctx, append(args, t.Packages...)...)
+	cmd.Dir = filepath.Join(b.Source, t.Module)
+	if said, err := b.watch(ctx, cmd, t); err != nil {
+		return fmt.Errorf("compile %s: %w: %s", t.Name, err, tail(said, 2000))
+	}
+	return nil
+}
+
+// watch runs a call of Go that compiles the target, counts what it compiles, and gives what it said.
+func (b Builder) watch(ctx context.Context, cmd *exec.Cmd, t Target) (string, error) {
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = b.Log, io.MultiWriter(b.Log, &said)
+	if b.Progress != nil {
+		cmd.Stderr = io.MultiWriter(b.Log, &said, b.Progress)
+		counting, stop := context.WithCancel(ctx)
+		defer stop()
+		go b.Progress.countAfter(counting, 5*time.Second, cmd.Dir, t.flags(), t.Packages)
+	}
+	err := cmd.Run()
+	return said.String(), err
 }
 
 // modified are times of modification by path.

@@ -37,3 +37,22 @@ func TestProgressKnowsTheTotal(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// What Compile has compiled is in Go's cache: the build after it only links.
+func TestCompileLeavesOnlyTheLink(t *testing.T) {
+	b, target := project(t)
+	write(t, filepath.Join(b.Source, "modules/kube/word/word.go"), "package word\n\nconst Word = "+strconv.Quote(t.TempDir())+"\n")
+	write(t, filepath.Join(b.Source, "modules/kube/main.go"), "package main\n\nimport \"example.org/hello/word\"\n\nfunc main() { println(word.Word) }\n")
+	b.Progress = &Progress{}
+	if err := b.Compile(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.Progress.compiled.Load(), int64(2); got != want {
+		t.Errorf("%d packages compiled, want %d", got, want)
+	}
+	b.Progress = &Progress{}
+	ensure(t, b, target, true)
+	if got := b.Progress.compiled.Load(); got != 0 {
+		t.Errorf("the build compiled %d packages again", got)
+	}
+}

@@ -46,6 +46,7 @@ func Targets() []Target {
 			Name: "containerd", Module: "modules/containerd", LDFlags: "-s -w -X " + cd + "version.Version=" + containerd,
 			Packages: []string{cd + "cmd/containerd", cd + "cmd/containerd-shim-runc-v2", cd + "cmd/ctr"},
 		},
+		{Name: "ko", Module: "modules/ko", LDFlags: "-s -w", Packages: []string{"github.com/google/ko"}},
 		{Name: "coredns", Module: "modules/coredns", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/bootstrap/modules/coredns"}},
 		{Name: "depot", Module: "..", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/cmd/depot"}, Local: true},
 		{Name: "pause", Module: ".", LDFlags: "-s -w", Packages: []string{"github.com/akraino-icn/bpa/bootstrap/cmd/pause"}, Local: true},

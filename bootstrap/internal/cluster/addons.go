@@ -59,7 +59,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	return pushed, nil
 }
 
-// login gives what the depot's local door asks for, and keeps it for people's registry clients.
+// login gives what the depot's local door asks for, and keeps it for ko.
 func (c Cluster) login() (*authn.Basic, error) {
 	login, err := images.Login(c.Layout.DepotToken())
 	if err != nil {

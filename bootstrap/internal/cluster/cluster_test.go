@@ -94,8 +94,7 @@ func withDepot(t *testing.T) string {
 	host := strings.TrimPrefix(server.URL, "http://")
 	before := reference
 	reference = regexp.MustCompile(strings.Replace(before.String(), regexp.QuoteMeta(layout.Depot), regexp.QuoteMeta(host), 1))
-	pushAt, pullAt = host, host
-	t.Cleanup(func() { reference, pushAt, pullAt = before, layout.DepotLocal, layout.Depot })
+	t.Cleanup(func() { reference = before })
 	return host
 }
 

@@ -134,3 +134,21 @@ func TestServiceLeadsToTheMachinesDepot(t *testing.T) {
 		}
 	}
 }
+
+func TestKoPushesLocallyAndManifestsNameWhatNodesPull(t *testing.T) {
+	text, err := koRun{base: map[string]string{kubesprayTask: AnsibleImage}}.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), layout.Depot+"/") || strings.Count(string(text), layout.DepotLocal+"/base/") != 2 {
+		t.Errorf("bases must come from where they can be mounted, the local door:\n%s", text)
+	}
+	digest := "@sha256:" + strings.Repeat("0", 64)
+	resolved := asPulled([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
+	if want := "image: " + layout.Depot + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"; string(resolved) != want {
+		t.Errorf("got\n%s\nwant\n%s", resolved, want)
+	}
+	if len(reference.FindAll(resolved, -1)) != 1 {
+		t.Error("the image is not seen as one of the depot")
+	}
+}

@@ -2,5 +2,5 @@
 // project itself.
 //
 // Invariant: everything is applied server-side, and what did not change is not applied again. It talks to the cluster
-// through kubectl, which this module builds, so that it links no Kubernetes client.
+// through kubectl and to the depot through ko, both built by this module, so that it links neither.
 package cluster

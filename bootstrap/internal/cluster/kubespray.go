@@ -33,7 +33,7 @@ func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := c.resolveProject(ctx, source, KubesprayImage)
+	resolved, err := c.resolveProject(ctx, root, source, KubesprayImage)
 	return append([]byte("\n---\n"), resolved...), err
 }
 

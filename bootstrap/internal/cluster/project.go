@@ -52,7 +52,7 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}); err != nil {
 		return false, err
 	}
-	resolved, err := c.resolveProject(ctx, source, AnsibleImage)
+	resolved, err := c.resolveProject(ctx, root, source, AnsibleImage)
 	if err != nil {
 		return false, err
 	}
@@ -69,8 +69,10 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 }
 
 // resolveProject builds the project's images that the manifests name. base is the image with ansible-playbook and playbooks.
-func (c Cluster) resolveProject(ctx context.Context, source []byte, base string) ([]byte, error) {
-	return c.resolve(ctx, source, programs{name: "bpa", module: "..", base: map[string]string{kubesprayTask: base, seedTask: base}})
+func (c Cluster) resolveProject(ctx context.Context, root string, source []byte, base string) ([]byte, error) {
+	return c.resolve(ctx, koRun{
+		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"}, base: map[string]string{kubesprayTask: base, seedTask: base},
+	})
 }
 
 // projectManifests joins config/, with the machine's own depot in place of one in a pod.

@@ -88,7 +88,7 @@ func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := c.resolve(ctx, manifests, programs{name: "tekton", module: "modules/tekton", tags: "disable_spire"})
+	resolved, err := c.resolve(ctx, koRun{name: "tekton", dir: dir, stdin: manifests, args: []string{"-f", "-"}, tags: "disable_spire"})
 	if err != nil {
 		return nil, err
 	}

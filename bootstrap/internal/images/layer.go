@@ -20,7 +20,7 @@ type entry struct {
 	data []byte
 }
 
-func layer(entries []entry, options ...tarball.LayerOption) (v1.Layer, error) {
+func layer(entries []entry) (v1.Layer, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, e := range entries {
@@ -38,7 +38,7 @@ func layer(entries []entry, options ...tarball.LayerOption) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil }, options...)
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil })
 }
 
 func image(entries []entry, arch string, c v1.Config) (v1.Image, error) {

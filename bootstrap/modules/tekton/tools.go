@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tekton pins Tekton Pipelines. Its images are built from here, and its manifests come from the same module.
+// Package tekton pins Tekton Pipelines. ko builds its images from here, and its manifests come from the same module.
 package tekton
 
 import (

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/bootstrap/internal/build"
+	"github.com/akraino-icn/bpa/bootstrap/internal/images"
+	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
+)
+
+// koConfig is the part of .ko.yaml that we set. Every base is in the depot: ko's own default is out of reach.
+type koConfig struct {
+	DefaultBaseImage   string            `json:"defaultBaseImage"`
+	BaseImageOverrides map[string]string `json:"baseImageOverrides,omitempty"`
+	DefaultLdflags     []string          `json:"defaultLdflags,omitempty"`
+}
+
+// koRun is one call of `ko resolve`.
+type koRun struct {
+	name  string // of the call, and of the repository below the depot that takes the images
+	dir   string // of the module whose packages are built
+	stdin []byte // manifests, when args say "-f -"
+	args  []string
+	tags  string // Go build tags
+	base  map[string]string
+}
+
+// resolve builds and pushes the images that the manifests name by ko://, and gives the manifests with digests. It pushes
+// at the depot's local address, from which bases can be mounted; the manifests name the images as nodes pull them.
+//
+// ko calls go build once for each image, two at a time. Go's cache has no lock, so both would compile what the images share:
+// one call compiles all of it before, and shows how far it is.
+func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
+	b := build.Builder{Source: r.dir, Log: c.Log, Progress: c.Progress}
+	if err := b.Compile(ctx, build.Target{Name: r.name, Packages: programs(r.stdin), Tags: r.tags}); err != nil {
+		return nil, err
+	}
+	dir := c.Layout.Cache("ko", r.name)
+	text, err := r.config()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".ko.yaml"), text, 0o644); err != nil {
+		return nil, err
+	}
+	if _, err := c.login(); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, c.Layout.Bin("ko"), append([]string{"resolve", "--base-import-paths", "--sbom=none", "--jobs=2"}, r.args...)...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "KO_CONFIG_PATH="+dir, "KO_DOCKER_REPO="+layout.DepotLocal+"/"+r.name, "DOCKER_CONFIG="+c.Layout.DockerConfig(),
+		"KOCACHE="+c.Layout.Cache("ko", "build"), "GOFLAGS=-trimpath -buildvcs=false -tags="+r.tags, "CGO_ENABLED=0", "GOWORK=off", "GOGC=400")
+	cmd.Stdin = bytes.NewReader(r.stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&errs, c.Log)
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("ko resolve %s: %w: %s", r.name, err, lastLines(errs.String(), 5))
+	}
+	return asPulled(out.Bytes()), nil
+}
+
+// program finds what ko builds: ko:// and an import path.
+var program = regexp.MustCompile(`ko://([a-zA-Z0-9._/-]+)`)
+
+// programs lists the import paths that manifests name, each once.
+func programs(manifests []byte) []string {
+	var all []string
+	for _, found := range program.FindAllSubmatch(manifests, -1) {
+		all = append(all, string(found[1]))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (r koRun) config() ([]byte, error) {
+	c := koConfig{DefaultBaseImage: layout.ToPush(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
+	for path, base := range r.base {
+		c.BaseImageOverrides[path] = layout.ToPush(base)
+	}
+	return yaml.Marshal(c)
+}
+
+// asPulled names images as nodes reach the depot.
+func asPulled(manifests []byte) []byte {
+	return bytes.ReplaceAll(manifests, []byte(layout.DepotLocal+"/"), []byte(layout.Depot+"/"))
+}
+
+// reference finds images of the depot in resolved manifests.
+var reference = regexp.MustCompile(regexp.QuoteMeta(layout.Depot) + `/[a-z0-9/._-]+@sha256:[0-9a-f]{64}`)
+
+// complete tells whether the depot holds every image that resolved manifests name.
+func complete(ctx context.Context, resolved []byte) bool {
+	found := reference.FindAll(resolved, -1)
+	for _, ref := range found {
+		if !images.Exists(ctx, string(ref)) {
+			return false
+		}
+	}
+	return len(found) > 0
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
