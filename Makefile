@@ -99,7 +99,7 @@ e2e-kubespray: up plugin ## The user story on the real kubespray (make kubespray
 	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
 	go test ./test/e2e -tags e2e,kubespray -run TestKubespray -count=1 -v -timeout 20m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
-	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the story on the real kubespray, and the comparison with its tables: this machine has no kubespray. To run them: make kubespray e2e-kubespray'
+	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the story on the real kubespray, and the comparison with its tables: this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
 	$(machine) build
 	bootstrap/e2e/run
