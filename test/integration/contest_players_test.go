@@ -59,10 +59,6 @@ func (p player) play(ctx context.Context) error {
 	if p.Replica {
 		return p.reconcile(ctx)
 	}
-	c, err := arenaClient(p.Kubeconfig, contract.ServiceAccountName(fmt.Sprintf("edge-%d", p.Number), contract.TaskSelectHosts))
-	if err != nil {
-		return err
-	}
 	admin, err := arenaClient(p.Kubeconfig, "")
 	if err != nil {
 		return err
@@ -76,7 +72,12 @@ func (p player) play(ctx context.Context) error {
 		options = append(options, claim.World(&laggard{cache: seen, lag: time.Duration(p.Number) * 150 * time.Millisecond}))
 	}
 	for round := p.Round; ; round++ {
-		if err := playRound(ctx, c, admin, wish(p.Number, round), round, options); err != nil {
+		request := wish(p.Number, round)
+		c, err := arenaClient(p.Kubeconfig, contract.ServiceAccountName(request.Provisioning, contract.TaskSelectHosts))
+		if err != nil {
+			return err
+		}
+		if err := playRound(ctx, c, admin, request, round, options); err != nil {
 			return err
 		}
 	}

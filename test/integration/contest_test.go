@@ -100,6 +100,7 @@ func prepareArena(t *testing.T, admin client.Client) {
 		{"apply", "--server-side", "-f", metal3Kinds},
 		{"wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/hardwaredata.metal3.io"},
 		{"apply", "-f", "../../config/200-task-select-hosts.yaml"},
+		{"apply", "-f", "../../config/500-claims.yaml"},
 		{"create", "namespace", arena},
 	} {
 		must(t, "", args...)
