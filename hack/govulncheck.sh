@@ -14,7 +14,8 @@ go build -modfile=hack/tools/go.mod -o "$tools/" golang.org/x/vuln/cmd/govulnche
 go build -o "$tools/" ./hack/vulncheck
 if ! err=$("$tools/govulncheck" ${db:+-db "$db"} -scan package -format json ./hack/vulncheck 2>&1 >/dev/null); then # small: it asks for the database first
   echo "$err" >&2
-  echo "there is no vulnerability database ${db:+at $db }to look into: hack/vulndb/README.md says how to get one" >&2
+  [ -z "$db" ] || { echo "the vulnerability database $db cannot be used" >&2; exit 1; }
+  echo "there is no vulnerability database to look into: hack/vulndb/README.md says how to get one" >&2
   exit 4
 fi
 [ ! -f "${db#file://}/SOURCE" ] || cat "${db#file://}/SOURCE"

@@ -34,6 +34,7 @@ type definition struct {
 // installMetal3 applies Metal3's CRDs except those that a Metal3 installation of the site owns: kept says which and why.
 func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string, err error) {
 	var ours [][]byte
+	absent := false
 	for document := range bytes.SplitSeq(manifests.Metal3, []byte("---\n")) {
 		var wanted definition
 		if err := yaml.Unmarshal(document, &wanted); err != nil {
@@ -50,12 +51,17 @@ func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string
 			kept = append(kept, fmt.Sprintf("%s (%s)", wanted.Metadata.Name, owner))
 			continue
 		}
+		absent = absent || present.Metadata.Name == ""
 		ours = append(ours, document)
 	}
 	if len(ours) == 0 {
 		return false, kept, nil
 	}
-	changed, err = c.Apply(ctx, "metal3-crds", bytes.Join(ours, []byte("---\n")))
+	text := bytes.Join(ours, []byte("---\n"))
+	if absent { // whoever removed a definition did not remove the mark that it was applied
+		return true, kept, c.applyAgain(ctx, "metal3-crds", text)
+	}
+	changed, err = c.Apply(ctx, "metal3-crds", text)
 	return changed, kept, err
 }
 

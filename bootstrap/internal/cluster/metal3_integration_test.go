@@ -42,6 +42,12 @@ func TestInstallMetal3KeepsASitesDefinitions(t *testing.T) {
 	if changed, _, err := c.installMetal3(t.Context()); err != nil || changed {
 		t.Errorf("a second time: changed %t, %v", changed, err)
 	}
+	if _, err := c.kubectl(t.Context(), time.Minute, nil, "delete", "crd", "hardwaredata.metal3.io", "--timeout=30s"); err != nil {
+		t.Fatal(err)
+	}
+	if changed, _, err := c.installMetal3(t.Context()); err != nil || !changed {
+		t.Errorf("after one was removed: changed %t, %v; want it applied again", changed, err)
+	}
 }
 
 // onAPIServer is a cluster of nothing but an API server of the test's own, made by the built command machine.
