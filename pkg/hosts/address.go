@@ -13,6 +13,7 @@ const (
 	tooMany        = "with IP addresses on several network cards and no subnet to choose by"
 	severalOnData  = "with several addresses in its network data and no interface to choose by"
 	unread         = "with network data that nobody read"
+	unreadable     = "with network data that are missing or cannot be read"
 )
 
 // Addresses are those by which a host is reached: the first one, and the one of the other family if it has both, else the zero Addr. If there is
@@ -25,6 +26,10 @@ const (
 //  4. the boot card;
 //  5. the network data: of the pinned card, or if they give but one address of a family;
 //  6. the only card that has addresses.
+//
+// For a host with NetworkDataFirst the network data come before what was seen on the cards: under rule 1 those of the pinned card, then rule 2, under rule 3
+// those in the subnet, then rule 5, in which those of the boot card count among several. If the data cannot be read, there is no address. If they give
+// none, since the host uses DHCP, or none in the subnet, the rules are as above.
 //
 // IPv4 comes before IPv6, unless access.Subnets says otherwise. The second address is in access.Subnets[1], and must be, if that is given and no card
 // is pinned; else it is of the same card or network.
@@ -70,7 +75,7 @@ func (h *Host) WantsNetworkData(mac string, access contract.Access) bool {
 // unreachable is why a host can have no address for a node, in words that complete "host-1 is ..."; empty if it has one, or may have: from network data
 // that are not read yet, or that it is given with its operating system.
 func (h *Host) unreachable(mac string, request *contract.Request) string {
-	if h.Bare && request.OSImage != nil && request.OSImage.NetworkData != "" {
+	if h.addressedLater(request) {
 		return ""
 	}
 	_, _, why := h.Addresses(mac, request.Access)
@@ -80,8 +85,18 @@ func (h *Host) unreachable(mac string, request *contract.Request) string {
 	return why
 }
 
+// addressedLater: the host has no operating system, and the request's image brings the network data that will give it its address.
+func (h *Host) addressedLater(request *contract.Request) bool {
+	return h.Bare && request.OSImage != nil && request.OSImage.NetworkData != ""
+}
+
 // choose finds the addresses of the card or network that counts.
 func (h *Host) choose(mac string, access contract.Access) (addresses []netip.Addr, why string) {
+	if h.NetworkDataFirst {
+		if addresses, why := h.chooseData(mac, access); why != "" || len(addresses) > 0 {
+			return addresses, why
+		}
+	}
 	if pinned := h.onCard(mac); len(pinned) > 0 {
 		return pinned, ""
 	}
@@ -182,9 +197,12 @@ func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 }
 
 // withNeighbours are the addresses of the boot card, else of the first card, else of the first network of the network data, of which one is in
-// the subnet.
+// the subnet. The network data come first if NetworkDataFirst.
 func (h *Host) withNeighbours(subnet string) []netip.Addr {
 	in := inside(subnet)
+	if found := h.inData(in); h.NetworkDataFirst && len(found) > 0 {
+		return found
+	}
 	if boot := h.onBootCard(); slices.ContainsFunc(boot, in) {
 		return boot
 	}
@@ -193,12 +211,7 @@ func (h *Host) withNeighbours(subnet string) []netip.Addr {
 			return h.NICs[i].IPs
 		}
 	}
-	for _, n := range h.NetworkData {
-		if in(n.IP) {
-			return []netip.Addr{n.IP}
-		}
-	}
-	return nil
+	return h.inData(in)
 }
 
 // within is an address in a subnet: rather one of the given, else any of the host's.

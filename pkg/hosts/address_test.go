@@ -46,6 +46,9 @@ func onData(h Host, addresses ...string) Host { // network/link=address
 	return h
 }
 
+// given is a host to which Metal3 gives its network data.
+func given(h Host) Host { h.NetworkDataFirst = true; return h }
+
 func unreadData(h Host) Host { h.NetworkUnread = true; return h }
 
 func TestAddresses(t *testing.T) {
@@ -104,6 +107,30 @@ func TestAddresses(t *testing.T) {
 		{"network data before other cards", onData(plain, "n/eth0=10.4.0.1"), "", access{}, "10.4.0.1"},
 		{"two networks", onData(plain, "n/eth0=10.4.0.1", "m/eth1=10.5.0.1"), "", access{}, severalOnData},
 
+		{"imaged: the network data before the boot card", given(onData(three, "oam/eth0=10.4.0.1")), "", access{}, "10.4.0.1"},
+		{"imaged: the network data of the pinned card", given(onData(three, "oam/eth0=10.4.0.1", "n6/eth0=fd04::1")), "02:00:00:00:02:01", access{}, "10.4.0.1 fd04::1"},
+		{"imaged: the network data before what was seen on the pinned card", given(onData(three, "oam/bond0=10.4.0.1")), "02:00:00:00:01:03", access{}, "10.4.0.1"},
+		{"imaged: the network before what was seen on the pinned card", given(onData(three, "oam/bond0=10.4.0.1", "n/x=10.5.0.1")), "02:00:00:00:01:03", oam, "10.4.0.1"},
+		{"imaged: the network data in the subnet", given(onData(three, "a/x=10.4.0.1", "b/y=10.2.0.9")), "", near, "10.2.0.9"},
+		{"imaged: the network data in both subnets", given(onData(three, "a/x=10.4.0.1", "b/y=10.2.0.9", "c/z=fd02::9")), "", dual, "10.2.0.9 fd02::9"},
+		{"imaged: the subnet is not in the network data", given(onData(three, "a/x=10.4.0.1")), "", near, "10.2.0.1 fd02::1"},
+		{"imaged: several networks, one of the boot card", func() Host {
+			h := given(onData(three, "a/x=10.4.0.1", "b/y=10.5.0.1"))
+			h.MACs, h.NetworkData[1].MAC = []string{"02:00:00:00:01:02"}, "02:00:00:00:01:02"
+			return h
+		}(), "", access{}, "10.5.0.1"},
+		{"imaged: several networks, all of the boot card", func() Host {
+			h := given(onData(three, "a/x=10.4.0.1", "b/y=10.5.0.1"))
+			h.MACs = []string{"02:00:00:00:02:01"}
+			return h
+		}(), "", access{}, severalOnData},
+		{"imaged: several networks", given(onData(three, "a/x=10.4.0.1", "b/y=10.5.0.1")), "", access{}, severalOnData},
+		{"imaged: by DHCP", given(three), "", access{}, "10.2.0.1 fd02::1"},
+		{"imaged: no such Secret", func() Host { h := given(three); h.NetworkUnreadable = true; return h }(), "", access{}, unreadable},
+		{"imaged: unread", given(unreadData(three)), "", access{}, unread},
+		{"imaged: unread, with a subnet", given(unreadData(three)), "", near, unread},
+		{"imaged: unread, with a pin", given(unreadData(three)), "02:00:00:00:01:03", access{}, unread},
+
 		{"unread: the boot card is enough", unreadData(three), "", access{}, "10.2.0.1 fd02::1"},
 		{"unread: the subnet is enough", unreadData(three), "", near, "10.2.0.1 fd02::1"},
 		{"unread: the pin is enough", unreadData(three), "02:00:00:00:01:01", oam, "10.1.0.1"},
@@ -149,7 +176,11 @@ func TestBareHostGetsItsAddressLater(t *testing.T) {
 	if diff := cmp.Diff(want, nodes); err != nil || diff != "" || h.unreachable("", &request) != "" {
 		t.Errorf("%v, %q, nodes (-want +got):\n%s", err, h.unreachable("", &request), diff)
 	}
-	h.Bare = false
+	h.NICs = []NIC{bootCard(cardWith("1", "10.1.0.1"))}
+	if nodes, err = Nodes(request, []Host{h}, Assignment{{Node: "a", Host: "host-1"}}); err != nil || nodes[0].Address != "" {
+		t.Errorf("%v, %+v; want the lease of its inspection to be no address", err, nodes)
+	}
+	h.Bare, h.NICs = false, nil
 	if _, err := Nodes(request, []Host{h}, Assignment{{Node: "a", Host: "host-1"}}); err == nil {
 		t.Error("with its operating system and still without an address it is accepted")
 	}
@@ -194,6 +225,10 @@ func TestNodesRefuseWhatCannotBeReached(t *testing.T) {
 		{"no such network", contract.Access{Interface: "oam"}, []Host{onData(Host{Name: "host-1"}, "oam/x=10.0.0.2"), at("host-2", "10.0.0.1")},
 			"host host-2, chosen for b, is without an IP address on oam in its network data: " +
 				"correct spec.access.interface, or the Secret with the host's network data"},
+		{"network data that are gone", contract.Access{}, []Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.2", func(h *Host) {
+			h.NetworkDataFirst, h.NetworkUnreadable = true, true
+		})}, "host host-2, chosen for b, is with network data that are missing or cannot be read: " +
+			"correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"},
 		{"an address twice", contract.Access{}, []Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.1")},
 			"host host-2, chosen for b, has the address 10.0.0.1, which host host-1 has too: correct the hardware facts of one"},
 		{"an address twice, both ours", contract.Access{}, []Host{at("host-1", "10.0.0.1", holds("edge-1")), at("host-2", "10.0.0.1", holds("edge-1"))},
@@ -232,7 +267,8 @@ func TestNodesTellBothFamiliesAndStandby(t *testing.T) {
 		{Node: "workers-1", Roles: []string{contract.RoleWorker}, Set: "workers", Host: "host-1"}, {Node: "workers-2", Set: "workers", Standby: true, Host: "host-2"},
 	})
 	want := []contract.Node{
-		{Name: "workers-1", Roles: []string{contract.RoleWorker}, Host: "host-1", HostUID: "u1", Address: "10.0.0.1", Address6: "fd00::1", Set: "workers"},
+		{Name: "workers-1", Roles: []string{contract.RoleWorker}, Host: "host-1", HostUID: "u1", Address: "10.0.0.1", Address6: "fd00::1", Set: "workers",
+			MACs: []string{"02:00:00:00:01:01"}},
 		{Name: "workers-2", Host: "host-2", HostUID: "u2", Set: "workers", Standby: true},
 	}
 	if diff := cmp.Diff(want, nodes); err != nil || diff != "" {
@@ -287,7 +323,7 @@ func TestAddressesAreTheHostsOwn(t *testing.T) {
 		any := func() netip.Addr {
 			return netip.MustParseAddr([]string{"10.1.0.", "10.2.0.", "fd02::", "fd03::"}[r.IntN(4)] + strconv.Itoa(1+r.IntN(3)))
 		}
-		h, own := Host{NetworkUnread: r.IntN(5) == 0}, map[netip.Addr]bool{}
+		h, own := Host{NetworkUnread: r.IntN(5) == 0, NetworkDataFirst: r.IntN(2) == 0}, map[netip.Addr]bool{}
 		for i := range r.IntN(4) {
 			nic := NIC{MAC: fmt.Sprintf("02:00:00:00:00:0%d", i), Boot: r.IntN(3) == 0}
 			for range r.IntN(3) {

@@ -41,6 +41,11 @@ type Host struct {
 	// and that nobody read them: it may have addresses that are not known here.
 	NetworkData   []NetworkAddress
 	NetworkUnread bool
+	// NetworkUnreadable: the Secret with the network data was looked for, and is missing or makes no sense.
+	NetworkUnreadable bool
+	// NetworkDataFirst: Metal3 gives the host its operating system, and the network data with it. The addresses that were seen on its cards were those of
+	// the inspection's ramdisk: another machine may have them by now.
+	NetworkDataFirst bool
 
 	// Holder has the host; nil: nobody.
 	Holder *Holder

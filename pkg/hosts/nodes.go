@@ -19,7 +19,7 @@ func (e *AddressError) Error() string {
 }
 
 // Nodes joins the wanted nodes with their assigned hosts and addresses, in the order of the assignment. Missing addresses are an *AddressError, but not
-// of standby nodes, nor of hosts without an operating system that will get their address with it. So is an address that two of the hosts have, or a new
+// of standby nodes, nor of hosts that will get their address with their operating system: those have none yet, whatever their inspection's was. So is an address that two of the hosts have, or a new
 // one of them and a host that is not among them.
 func Nodes(request contract.Request, all []Host, assigned Assignment) ([]contract.Node, error) {
 	byName := map[string]*Host{}
@@ -30,10 +30,10 @@ func Nodes(request contract.Request, all []Host, assigned Assignment) ([]contrac
 	var nodes []contract.Node
 	for _, p := range assigned {
 		host := byName[p.Host]
-		node := contract.Node{Name: p.Node, Roles: p.Roles, Host: host.Name, HostUID: host.UID, Set: p.Set, Standby: p.Standby}
+		node := contract.Node{Name: p.Node, Roles: p.Roles, Host: host.Name, HostUID: host.UID, Set: p.Set, Standby: p.Standby, MACs: host.MACs}
 		first, second, why := host.Addresses(p.MAC, request.Access)
 		switch other := taken[first]; {
-		case why != "" && (p.Standby || host.Bare && host.unreachable(p.MAC, &request) == ""):
+		case host.addressedLater(&request), why != "" && p.Standby:
 		case why != "":
 			return nil, &AddressError{p.Node, p.Host, "is " + why + ": " + remedy(request.Access, why)}
 		case other.by != "" && (other.chosen || host.Holder == nil):
@@ -75,6 +75,8 @@ func takenAddresses(all []Host, assigned Assignment, access contract.Access) map
 // remedy is what a person can do about a missing address.
 func remedy(access contract.Access, why string) string {
 	switch {
+	case why == unreadable:
+		return "correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"
 	case access.Interface != "":
 		return "correct spec.access.interface, or the Secret with the host's network data"
 	case why == severalOnData:

@@ -112,8 +112,8 @@ func TestMake(t *testing.T) {
 	}
 	roles := []string{contract.RoleControlPlane, contract.RoleWorker}
 	nodes := []contract.Node{
-		{Name: "master-1", Roles: roles, Host: "host-1", Address: "10.0.0.1"},
-		{Name: "worker-1", Roles: roles, Host: "host-2", Address: "10.0.0.2"},
+		{Name: "master-1", Roles: roles, Host: "host-1", Address: "10.0.0.1", MACs: []string{"02:00:00:00:00:01"}},
+		{Name: "worker-1", Roles: roles, Host: "host-2", Address: "10.0.0.2", MACs: []string{"02:00:00:00:00:02"}},
 	}
 	if diff := cmp.Diff(nodes, claim.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

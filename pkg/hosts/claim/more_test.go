@@ -400,3 +400,45 @@ func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 		t.Errorf("Refresh: %v, %+v", err, claim.Nodes)
 	}
 }
+
+// TestNetworkDataBeforeTheLeaseOfTheInspection: what Metal3 saw on the cards of a host that it gave its operating system was the lease of a ramdisk.
+// Metal3 does not give network data to a host that others provision.
+func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*metal3.BareMetalHost)
+		want   string
+	}{
+		"provisioned by Metal3": {func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: h.Status.Provisioning.Image.URL} }, "10.9.0.1"},
+		"provisioned by others": {func(h *metal3.BareMetalHost) {
+			h.Spec.ExternallyProvisioned = true
+			h.Status.Provisioning.State = metal3.StateExternallyProvisioned
+		}, "10.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := site(1, interceptor.Funcs{})
+			edit(t, c, "host-1", func(h *metal3.BareMetalHost) {
+				h.Spec.NetworkData = &corev1.SecretReference{Name: "net-1"}
+				h.Spec.BootMACAddress = "02:00:00:00:00:01"
+				tc.change(h)
+			})
+			expectNoError(t, c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "net-1", Namespace: namespace}, Data: map[string][]byte{"networkData": []byte(
+				`{"links":[{"id":"l","type":"phy","ethernet_mac_address":"02:00:00:00:00:01"}],"networks":[{"id":"oam","type":"ipv4","link":"l","ip_address":"10.9.0.1/24"}]}`)}}))
+			claim, err := Make(ctx, c, wants("a"))
+			if err != nil || claim.Nodes[0].Address != tc.want {
+				t.Fatalf("Make: %v, %+v; want the address %s", err, claim, tc.want)
+			}
+		})
+	}
+}
+
+// TestImagedHostWithoutItsNetworkSecretIsPassedOver: the lease of its inspection is no substitute.
+func TestImagedHostWithoutItsNetworkSecretIsPassedOver(t *testing.T) {
+	c := site(2, interceptor.Funcs{})
+	edit(t, c, "host-1", func(h *metal3.BareMetalHost) {
+		h.Spec.NetworkData, h.Spec.Image = &corev1.SecretReference{Name: "gone"}, &metal3.Image{URL: h.Status.Provisioning.Image.URL}
+	})
+	claim, err := Make(ctx, c, wants("a"))
+	if err != nil || claim.Nodes[0].Host != "host-2" {
+		t.Fatalf("Make: %v, %+v; want host-2", err, claim)
+	}
+}

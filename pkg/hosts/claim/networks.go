@@ -14,7 +14,7 @@ import (
 )
 
 // readNetworks reads the network data of those chosen hosts whose address depends on them, and tells whether there were any. Data that are not there or
-// make no sense give no address: such a host stands in nobody's way.
+// make no sense give no address: such a host is not chosen again, and other hosts can be.
 func (c *claimant) readNetworks(ctx context.Context, w world, assigned hosts.Assignment) (some bool, err error) {
 	byName := map[string]*hosts.Host{}
 	for i := range w.facts {
@@ -32,7 +32,7 @@ func (c *claimant) readNetworks(ctx context.Context, w world, assigned hosts.Ass
 			return false, fmt.Errorf("read the network data of host %s in Secret %s: %w", p.Host, name, err)
 		}
 		if host.NetworkData, err = networkdata.OfSecret(secret.Data); err != nil {
-			host.NetworkData = nil
+			host.NetworkData, host.NetworkUnreadable = nil, true
 		}
 		host.NetworkUnread, some = false, true
 	}

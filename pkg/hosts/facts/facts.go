@@ -47,6 +47,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 		}
 	}
 	judge(&h, host)
+	h.NetworkDataFirst = h.NetworkUnread && !host.Spec.ExternallyProvisioned && (h.Bare || h.Imaged)
 	return h
 }
 

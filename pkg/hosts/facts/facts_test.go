@@ -210,3 +210,32 @@ func TestNetworkDataSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkDataFirst: network data configure the operating system that Metal3 installs, and no other.
+func TestNetworkDataFirst(t *testing.T) {
+	data := func(h *metal3.BareMetalHost) { h.Spec.NetworkData = &corev1.SecretReference{Name: "net"} }
+	image := func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://site/os"} }
+	none := func(h *metal3.BareMetalHost) { h.Spec.Image, h.Spec.CustomDeploy = nil, nil }
+	available := func(h *metal3.BareMetalHost) {
+		h.Status.Provisioning = metal3.ProvisionStatus{State: metal3.StateAvailable}
+	}
+	external := func(h *metal3.BareMetalHost) {
+		h.Spec.ExternallyProvisioned, h.Status.Provisioning.State = true, metal3.StateExternallyProvisioned
+	}
+	for name, tc := range map[string]struct {
+		host *metal3.BareMetalHost
+		want bool
+	}{
+		"with an image":             {provisioned(data, image), true},
+		"by a deploy step":          {provisioned(data, none, func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: "install"} }), true},
+		"to be given one":           {provisioned(data, none, available), true},
+		"of the ramdisk":            {provisioned(image, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "pre" }), true},
+		"without network data":      {provisioned(image), false},
+		"provisioned by others":     {provisioned(data, none, external), false},
+		"an image that is not used": {provisioned(data, image, external), false},
+	} {
+		if got := Of(tc.host, nil).NetworkDataFirst; got != tc.want {
+			t.Errorf("%s: NetworkDataFirst = %t", name, got)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	names = slices.Compact(names)
 	if n := len(strings.Join(names, `","`)); n > mostBytes {
 		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names of %d bytes fit into no Role, %d are the most: leave $(host) or $(node) out of "+
-			"spec.osImage, or write spec.access.subnets instead of spec.access.interface", len(names), n, mostBytes)
+			"spec.osImage, or spread the hosts over several namespaces", len(names), n, mostBytes)
 	}
 	return names, nil
 }

@@ -179,8 +179,11 @@ type Node struct {
 	Address string   `json:"address"` // IP address by which the host is reached; empty on standby if it has none yet
 	// Address6 is the IPv6 address of a host that is reached by IPv4 and has both.
 	Address6 string `json:"address6,omitempty"`
-	Set      string `json:"set,omitempty"`     // the node set it belongs to
-	Standby  bool   `json:"standby,omitempty"` // held, not installed
+	// MACs are the hardware addresses of the host's network cards, lower case with colons: the machine that answers at Address must have one of them. Empty:
+	// Metal3 knows none, or an older build of select-hosts wrote the node.
+	MACs    []string `json:"macs,omitempty"`
+	Set     string   `json:"set,omitempty"`     // the node set it belongs to
+	Standby bool     `json:"standby,omitempty"` // held, not installed
 }
 
 // Progress is how far a task is; the kubespray task writes it, at most once a second.

@@ -114,8 +114,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []contract.Node{
-		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: "host-2", HostUID: "u1", Address: "10.0.0.2"},
-		{Name: "worker-1", Roles: []string{contract.RoleWorker}, Host: "host-1", HostUID: "u1", Address: "10.0.0.1"},
+		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: "host-2", HostUID: "u1", Address: "10.0.0.2", MACs: []string{"02:00:00:00:00:02"}},
+		{Name: "worker-1", Roles: []string{contract.RoleWorker}, Host: "host-1", HostUID: "u1", Address: "10.0.0.1", MACs: []string{"02:00:00:00:00:01"}},
 	}
 	if diff := cmp.Diff(want, nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
