@@ -17,6 +17,9 @@ const (
 	ReasonSSHDenied Reason = "SSHDenied"
 	// ReasonHostKeyChanged: the host shows another SSH host key than at first contact. A person must act.
 	ReasonHostKeyChanged Reason = "HostKeyChanged"
+	// ReasonWrongMachine: the machine at a host's address has none of the host's MAC addresses. A person must act: the address is a fact of the host, which
+	// another attempt would read again.
+	ReasonWrongMachine Reason = "WrongMachine"
 	// ReasonPlaybookFailed: an Ansible task failed for good. A person must act.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
 	// ReasonDownloadFailed: a node could not fetch a file, an image or a package, for a reason of the network or of an overloaded server. May go away.

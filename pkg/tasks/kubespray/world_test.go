@@ -34,6 +34,8 @@ type world struct {
 	// kubectl answers "kubectl get" on the control plane; waited is told when a "kubectl wait" was called.
 	kubectl func() string
 	waited  func(command string)
+	// machine answers, on the i-th server, which machine it is.
+	machine func(i int, command string, stdout io.Writer) int
 	// nodes answers commands on one node of the cluster.
 	nodes func(command string, stdout io.Writer) int
 	// trusts answers the command that makes a node trust the depot.
@@ -73,6 +75,10 @@ func (m *memory) Set(_ context.Context, key, value string) error {
 // newWorld has a master-1 and as many workers as asked for, all of them healthy, and a playbook that goes well.
 func newWorld(t *testing.T, workers int) *world {
 	w := &world{t: t, play: recorded("green", 0), waited: func(string) {}}
+	w.machine = func(i int, _ string, stdout io.Writer) int {
+		fmt.Fprintf(stdout, "name machine-%d\nvirtual lo 00:00:00:00:00:00\ncard eth0 %s\n", i+1, macOf(i))
+		return 0
+	}
 	var file []byte
 	w.user, file = sshtest.NewKey(t)
 	w.hostKey, _ = sshtest.NewKey(t)
@@ -86,20 +92,33 @@ func newWorld(t *testing.T, workers int) *world {
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, LookLimit: 5 * time.Second,
 	}
 	for i := range workers + 1 {
-		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1)}
+		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1), MACs: []string{macOf(i)}}
 		if i > 0 {
 			n.Name, n.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
 		}
 		// Each node has its own address on loopback, all have the same port.
 		n.Address = fmt.Sprintf("127.0.0.%d", i+1)
 		at := ssh.Target{Address: n.Address, Port: w.in.Request.SSHPort}
-		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shell, w.hostKey)
+		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shellOf(i), w.hostKey)
 		w.in.Request.SSHPort = server.Port
 		w.servers = append(w.servers, server)
 		w.in.Nodes = append(w.in.Nodes, n)
 	}
 	w.kubectl = func() string { return healthy(w.in.Nodes...) }
 	return w
+}
+
+// macOf is the MAC address of the i-th machine.
+func macOf(i int) string { return fmt.Sprintf("02:00:00:00:00:%02x", i+1) }
+
+// shellOf answers commands on the i-th server.
+func (w *world) shellOf(i int) sshtest.Handler {
+	return func(command string, stdout, stderr io.Writer) int {
+		if strings.Contains(command, "/sys/class/net") {
+			return w.machine(i, command, stdout)
+		}
+		return w.shell(command, stdout, stderr)
+	}
 }
 
 func (w *world) shell(command string, stdout, stderr io.Writer) int {

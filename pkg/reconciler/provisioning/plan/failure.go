@@ -179,6 +179,8 @@ func hint(namespace, name, run string, cause Cause) string {
 			"Or let the present key in on the host, " + again
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("if the host was installed anew, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
+	case contract.ReasonWrongMachine:
+		return "correct the host's address where it comes from (its network data, or DHCP), or spec.bootMACAddress of the BareMetalHost if the machine is the right one, " + again
 	case contract.ReasonAddressMissing:
 		return "see that the BareMetalHost's hardware details show an IP address, " + again
 	case contract.ReasonTimeout:

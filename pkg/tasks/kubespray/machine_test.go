@@ -1,0 +1,240 @@
+package kubespray
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+)
+
+// says is a machine that answers with these lines.
+func says(lines ...string) func(io.Writer) int {
+	return func(stdout io.Writer) int {
+		for _, line := range lines {
+			fmt.Fprintln(stdout, line)
+		}
+		return 0
+	}
+}
+
+// answers has the servers of these numbers answer so, and all others as they should.
+func (w *world) answers(with map[int]func(io.Writer) int) {
+	right := w.machine
+	w.machine = func(i int, command string, stdout io.Writer) int {
+		if other := with[i]; other != nil {
+			return other(stdout)
+		}
+		return right(i, command, stdout)
+	}
+}
+
+func TestAnotherMachineAnswers(t *testing.T) {
+	const stranger = "aa:bb:cc:00:00:01"
+	for _, tc := range []struct {
+		name string
+		with map[int]func(io.Writer) int
+		says []string // of the message
+	}{
+		{"a reused lease", map[int]func(io.Writer) int{1: says("name db-7", "card eno1 "+stranger)},
+			[]string{"host-2 at 127.0.0.2", "another machine answers: db-7 has " + stranger + "; host-2 has " + macOf(1), "Nothing was changed."}},
+		{"swapped addresses", map[int]func(io.Writer) int{1: says("name m3", "card eth0 "+macOf(2)), 2: says("name m2", "card eth0 "+macOf(1))},
+			[]string{"m3, which is host host-3 (node worker-2), has " + macOf(2) + "; host-2 has " + macOf(1), "And 1 more node: worker-2."}},
+		{"only a virtual interface has the address", map[int]func(io.Writer) int{1: says("name db-7", "card eno1 "+stranger, "virtual br0 "+macOf(1))},
+			[]string{"db-7 has " + stranger}},
+		{"only the management controller's USB card has the address", map[int]func(io.Writer) int{1: says("name db-7", "usb usb0 "+macOf(1), "card eno1 "+stranger)},
+			[]string{"db-7 has " + stranger}},
+		{"the address was given to another card", map[int]func(io.Writer) int{1: says("name db-7", "card eno1 "+macOf(1), "permanent eno1 "+stranger)},
+			[]string{"db-7 has " + stranger}},
+		{"many cards", map[int]func(io.Writer) int{1: says("name db-7", "card a "+stranger, "card b aa:bb:cc:00:00:02", "card c aa:bb:cc:00:00:03", "card d aa:bb:cc:00:00:04", "card e aa:bb:cc:00:00:05")},
+			[]string{"aa:bb:cc:00:00:03 and 2 more; host-2"}},
+		{"garbage", map[int]func(io.Writer) int{1: says("Welcome\x1b[31m to", "card eth0 02:zz", "name \x1b]0;evil", strings.Repeat("x", 100_000), "card lo 00:00:00:00:00:00")},
+			[]string{"a machine without a proper host name shows no MAC address; host-2 has " + macOf(1)}},
+		{"nothing", map[int]func(io.Writer) int{1: says()}, []string{"shows no MAC address"}},
+		{"no shell", map[int]func(io.Writer) int{1: func(io.Writer) int { return 127 }}, []string{"shows no MAC address"}},
+		{"no end", map[int]func(io.Writer) int{1: func(out io.Writer) int {
+			for {
+				if _, err := out.Write(bytes.Repeat([]byte("card eth0 "+macOf(1)+"\n"), 1000)); err != nil {
+					return 0
+				}
+			}
+		}}, []string{"the command wrote more than 262144 bytes", "host-2 has " + macOf(1)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.in.Request.DepotCA = ca
+			w.answers(tc.with)
+			_, err := w.run()
+			failed := outcome.FailureOf(err)
+			if failed.Reason != contract.ReasonWrongMachine || failed.Host != "worker-1" || failed.Reason.Transient() {
+				t.Fatalf("failure %+v", failed)
+			}
+			for _, want := range tc.says {
+				if !strings.Contains(failed.Message, want) {
+					t.Errorf("message %q does not tell %q", failed.Message, want)
+				}
+			}
+			pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
+			if err != nil || pins.Of("uid-2") != nil || pins.Of("uid-1") == nil {
+				t.Errorf("pins %v, %v; want no key of another machine", pins, err)
+			}
+			w.expectUntouched()
+		})
+	}
+}
+
+// expectUntouched: nothing was run, on any machine, that changes it.
+func (w *world) expectUntouched() {
+	w.t.Helper()
+	for i, server := range w.servers {
+		for _, command := range server.Commands() {
+			if command != "true" && command != "cat /etc/os-release" && command != "sh -c '"+machineScript+"'" {
+				w.t.Errorf("on server %d: %s", i+1, command)
+			}
+		}
+	}
+	if len(w.ran) > 0 {
+		w.t.Error("the playbook ran all the same")
+	}
+}
+
+// TestPinnedKeyOfAnImageIsNoProof: machines of one image can have one host key.
+func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
+	w := newWorld(t, 1)
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	w.answers(map[int]func(io.Writer) int{1: says("name db-7", "card eno1 aa:bb:cc:00:00:01")})
+	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonWrongMachine {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestConnectionLostWhileTheMachineIsAsked: that proves nothing against the machine.
+func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
+	w := newWorld(t, 1)
+	w.answers(map[int]func(io.Writer) int{1: func(io.Writer) int { w.servers[1].Disconnect(); return 0 }})
+	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonHostUnreachable {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestNodesOfAnOlderBuild have no MAC addresses.
+func TestNodesOfAnOlderBuild(t *testing.T) {
+	w := newWorld(t, 1)
+	for i := range w.in.Nodes {
+		w.in.Nodes[i].MACs = nil
+	}
+	w.machine = func(int, string, io.Writer) int { t.Error("a machine is asked for nothing"); return 0 }
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(w.log.String(), "is not checked: no MAC address of the host is known"); n != 2 {
+		t.Errorf("the log says %d times that the machine is not checked:\n%s", n, &w.log)
+	}
+}
+
+// iface is a network interface as sysfs shows it: bus is empty for a virtual one.
+type iface struct{ name, address, bus, permanent string }
+
+// sysfs makes a tree of network interfaces, and a program ip that prints the given text. It returns a runner of the script in that world.
+func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout io.Writer) int {
+	t.Helper()
+	root := t.TempDir()
+	write := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(root+"/net/bonding_masters", "bond0\n", 0o600)
+	for _, i := range ifaces {
+		write(root+"/net/"+i.name+"/address", i.address+"\n", 0o600)
+		if i.bus != "" {
+			write(root+"/bus/"+i.bus+"/uevent", "", 0o600)
+			write(root+"/net/"+i.name+"/device/uevent", "", 0o600)
+			if err := os.Symlink("../../../bus/"+i.bus, root+"/net/"+i.name+"/device/subsystem"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i.permanent != "" {
+			write(root+"/net/"+i.name+"/bonding_slave/perm_hwaddr", i.permanent+"\n", 0o600)
+		}
+	}
+	write(root+"/bin/ip", "#!/bin/sh\ncat <<EOF\n"+ip+"\nEOF\n", 0o700)
+	return func(command string, stdout io.Writer) int {
+		shell := exec.Command("sh", "-c", strings.ReplaceAll(command, "/sys/class/net", root+"/net"))
+		shell.Env, shell.Stdout = []string{"PATH=" + root + "/bin:" + os.Getenv("PATH")}, stdout
+		if err := shell.Run(); err != nil {
+			t.Errorf("%v", err)
+			return 1
+		}
+		return 0
+	}
+}
+
+// TestMachineScript runs the real script in a real shell, over what Linux shows of such machines.
+func TestMachineScript(t *testing.T) {
+	lo := iface{"lo", "00:00:00:00:00:00", "", ""}
+	for name, tc := range map[string]struct {
+		ip     string
+		ifaces []iface
+		want   []string
+	}{
+		"two cards and bridges": {"", []iface{lo, {"eno1", "02:00:00:00:01:01", "pci", ""}, {"eno2", "02:00:00:00:01:02", "virtio", ""}, {"br0", "02:00:00:00:09:09", "", ""}},
+			[]string{"02:00:00:00:01:01", "02:00:00:00:01:02"}},
+		"a bond": {"", []iface{lo, {"bond0", "02:00:00:00:01:01", "", ""}, {"eno1", "02:00:00:00:01:01", "pci", "02:00:00:00:01:01"}, {"eno2", "02:00:00:00:01:01", "pci", "02:00:00:00:01:02"}},
+			[]string{"02:00:00:00:01:01", "02:00:00:00:01:02"}},
+		"a bond with an address of its own": {"", []iface{{"bond0", "0a:00:00:00:00:01", "", ""}, {"eno1", "0a:00:00:00:00:01", "pci", "02:00:00:00:01:01"}},
+			[]string{"02:00:00:00:01:01"}},
+		"a team": {`1: lo: <LOOPBACK,UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT group default qlen 1000\    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00
+3: eno2: <BROADCAST,UP> mtu 1500 qdisc mq master team0 state UP mode DEFAULT group default qlen 1000\    link/ether 02:00:00:00:01:01 brd ff:ff:ff:ff:ff:ff permaddr 02:00:00:00:01:02`,
+			[]iface{{"eno1", "02:00:00:00:01:01", "pci", ""}, {"eno2", "02:00:00:00:01:01", "pci", ""}, {"team0", "02:00:00:00:01:01", "", ""}},
+			[]string{"02:00:00:00:01:01", "02:00:00:00:01:02"}},
+		"a management controller's card": {"", []iface{lo, {"eno1", "02:00:00:00:01:01", "pci", ""}, {"usb0", "b0:3a:f2:b6:05:9f", "usb", ""}}, []string{"02:00:00:00:01:01"}},
+		"a container":                    {"2: eth0@if9: <UP> mtu 1500", []iface{lo, {"eth0", "0A:58:0a:3c:00:0b", "", ""}}, []string{"0a:58:0a:3c:00:0b"}},
+		"no interface":                   {"", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			sysfs(t, tc.ip, tc.ifaces...)("sh -c '"+machineScript+"'", &out)
+			got := parseMachine(out.Bytes())
+			if diff := cmp.Diff(tc.want, got.macs); diff != "" || got.name == "" {
+				t.Errorf("name %q, MAC addresses (-want +got):\n%s\n%s", got.name, diff, &out)
+			}
+		})
+	}
+}
+
+// TestBondOfTheRightMachine: Metal3 knows the card that is hidden behind the bond's address.
+func TestBondOfTheRightMachine(t *testing.T) {
+	w := newWorld(t, 1)
+	bonded := sysfs(t, "", iface{"bond0", "02:00:00:00:0b:01", "", ""}, iface{"eno1", "02:00:00:00:0b:01", "pci", "02:00:00:00:0b:01"}, iface{"eno2", "02:00:00:00:0b:01", "pci", macOf(1)})
+	right := w.machine
+	w.machine = func(i int, command string, stdout io.Writer) int {
+		if i == 1 {
+			return bonded(command, stdout)
+		}
+		return right(i, command, stdout)
+	}
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	asked := slices.ContainsFunc(w.servers[1].Commands(), func(c string) bool { return strings.Contains(c, "perm_hwaddr") })
+	if !asked || len(w.ran) != 1 {
+		t.Errorf("%d playbooks; asked: %t", len(w.ran), asked)
+	}
+}
