@@ -2,7 +2,8 @@ package hosts
 
 import "slices"
 
-// domains are the values of a topology key among the hosts that a bin may have or has settled.
+// domains are the values of a topology key that count for the spread of a bin: those of the hosts that it has settled, and of the hosts that
+// it may have. Another bin's pinned host is none of these (see reservePinned), nor is a host that lacks something or that somebody else holds.
 type domains struct {
 	names  []string // sorted
 	of     []int32  // per host: its domain; of those without the label: one more than there are

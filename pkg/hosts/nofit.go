@@ -11,7 +11,7 @@ import (
 // NoFit is the error of an assignment that does not exist. Its text is short enough for a status; the fields tell all.
 type NoFit struct {
 	// Unmet are nodes that cannot all have a host at the same time, though they could if any one of them were not wanted: slots in the order
-	// of the spec, then sets.
+	// of the spec, then sets. Hosts that other slots are pinned to are never theirs.
 	Unmet []Unmet
 	// Fitting are the hosts that some of Unmet could have, by name: they are fewer than the nodes, unless it is the spread that cannot be met.
 	Fitting []string

@@ -1,5 +1,7 @@
 package hosts
 
+import "slices"
+
 // obstacle is the first thing that keeps a host from a place.
 type obstacle int
 
@@ -11,8 +13,9 @@ const (
 	bare
 	settled
 	retired
-	lacking // shortfall says of what
-	noIP    // Host.unreachable says why
+	pinnedElsewhere // another node is pinned to it
+	lacking         // shortfall says of what
+	noIP            // Host.unreachable says why
 )
 
 // barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
@@ -39,6 +42,8 @@ func (w *world) obstacle(b *bin, h int) obstacle {
 		return o
 	}
 	switch host := w.hosts[h]; {
+	case w.pinned.has(h) && !slices.Contains(b.pins, h):
+		return pinnedElsewhere
 	case b.set != nil && w.retiredFrom[h] == b.set:
 		return retired
 	case !meets(b.needs, host):
@@ -64,6 +69,8 @@ func (w *world) words(o obstacle, b *bin, host *Host) string {
 		return "installed already"
 	case retired:
 		return "about to leave the set"
+	case pinnedElsewhere:
+		return "pinned to other nodes"
 	case lacking:
 		return shortfall(b.needs, host)
 	case noIP:

@@ -152,6 +152,8 @@ func (w *world) why(owner string, b *bin, h int) string {
 		return "held by " + w.hosts[h].Holder.String()
 	case what == settled:
 		return "installed as " + w.hosts[h].Node
+	case what == pinnedElsewhere:
+		return "pinned to " + w.pinOf(h)
 	case what == nothing && owner != "":
 		return "needed for " + owner
 	case what == nothing:
@@ -159,6 +161,16 @@ func (w *world) why(owner string, b *bin, h int) string {
 	default:
 		return w.words(what, b, w.hosts[h])
 	}
+}
+
+// pinOf is the name of the first slot that is pinned to a host.
+func (w *world) pinOf(h int) string {
+	for _, b := range w.ranked() {
+		if w.bins[b].mac != "" && slices.Contains(w.bins[b].pins, h) {
+			return w.request.Slots[w.bins[b].slots[0]].Name
+		}
+	}
+	return ""
 }
 
 // ownersIn are the names of the slots and sets that hosts are matched with, by host.

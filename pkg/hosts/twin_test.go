@@ -15,10 +15,12 @@ import (
 )
 
 // twin finds by trying everything what Assign finds by thinking: it puts every host into every place that it fits, one after the other. Who
-// is installed, who leaves a shrinking set and which places may stay empty is taken from the world; who fits is asked anew.
+// is installed, who leaves a shrinking set and which places may stay empty is taken from the world; who fits is asked anew, and which hosts
+// the pinned slots leave to others is found by trying every way to seat those slots.
 type twin struct {
 	*world
-	strict bool // soft spreads count as hard ones
+	strict bool   // soft spreads count as hard ones
+	left   []bool // per host: the pinned slots can do without it
 	places []int
 	in     []int // per host: bin or none
 	holds  []int // per bin
@@ -27,7 +29,10 @@ type twin struct {
 }
 
 func newTwin(w *world, places []int, strict bool) *twin {
-	t := &twin{world: w, places: places, strict: strict, in: slices.Repeat([]int{none}, len(w.hosts)), holds: make([]int, len(w.bins))}
+	unpinned := *w
+	unpinned.pinned = newSet(len(w.hosts))
+	t := &twin{world: &unpinned, places: places, strict: strict, in: slices.Repeat([]int{none}, len(w.hosts)), holds: make([]int, len(w.bins))}
+	t.left = t.leftByPins()
 	t.put(0, sum(places))
 	return t
 }
@@ -40,8 +45,8 @@ func (t *twin) put(h, left int) {
 		t.judge()
 		return
 	}
-	for b, bin := range t.bins {
-		if t.holds[b] == t.places[b] || bin.mac != "" && (len(bin.pins) != 1 || bin.pins[0] != h) || t.obstacle(bin, h) != nothing {
+	for b := range t.bins {
+		if t.holds[b] == t.places[b] || !t.mayTake(b, h) {
 			continue
 		}
 		t.in[h] = b
@@ -51,6 +56,57 @@ func (t *twin) put(h, left int) {
 		t.in[h] = none
 	}
 	t.put(h+1, left)
+}
+
+// mayTake reports whether a host can be in a bin while every pinned slot has its host that can have it.
+func (t *twin) mayTake(b, h int) bool {
+	if t.bins[b].mac != "" {
+		return t.isPin(b, h)
+	}
+	return t.left[h] && t.obstacle(t.bins[b], h) == nothing
+}
+
+// isPin reports whether a host is the only one with the MAC address of a pinned bin, and can be had for it.
+func (t *twin) isPin(b, h int) bool {
+	owners := 0
+	for _, host := range t.hosts {
+		owners += count(slices.Contains(host.MACs, t.bins[b].mac))
+	}
+	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.bins[b].mac) && t.obstacle(t.bins[b], h) == nothing
+}
+
+// leftByPins tries every way to seat the pinned slots. A host is left to others if some way without it seats as many of them as any way does.
+func (t *twin) leftByPins() []bool {
+	var pinned []int
+	for b, bin := range t.bins {
+		if bin.mac != "" && bin.places > 0 {
+			pinned = append(pinned, b)
+		}
+	}
+	left, most, used := make([]bool, len(t.hosts)), -1, make([]bool, len(t.hosts))
+	var seat func(n, seated int)
+	seat = func(n, seated int) {
+		if n == len(pinned) {
+			if seated > most {
+				most = seated
+				clear(left)
+			}
+			for h := range left {
+				left[h] = left[h] || seated == most && !used[h]
+			}
+			return
+		}
+		seat(n+1, seated)
+		for h := range used {
+			if !used[h] && t.isPin(pinned[n], h) {
+				used[h] = true
+				seat(n+1, seated+1)
+				used[h] = false
+			}
+		}
+	}
+	seat(0, 0)
+	return left
 }
 
 func (t *twin) judge() {
@@ -88,7 +144,7 @@ func (t *twin) spreadWell(b int, s *contract.Spread) bool {
 			newcomers[domain]++
 		case t.settledIn[h] == b:
 			total[domain]++
-		case t.obstacle(t.bins[b], h) == nothing:
+		case t.mayTake(b, h):
 			total[domain] += 0
 		}
 	}
@@ -168,7 +224,7 @@ func randomWorld(r *rand.Rand) (contract.Request, []Host) {
 		if n > 0 && r.IntN(3) == 0 {
 			s.Needs = request.Slots[0].Needs
 		}
-		if r.IntN(8) == 0 {
+		if r.IntN(4) == 0 {
 			s.MAC = pinned("", 1+r.IntN(7)).MAC
 		}
 		request.Slots = append(request.Slots, s)

@@ -15,6 +15,7 @@ type world struct {
 	me      Owner
 	hosts   []*Host // by name
 	bins    []*bin
+	pinned  set   // hosts that pinned slots can have: no other place may have them
 	fits    table // per host: the bins whose places it may take
 	order   []int // hosts, those first that we would rather use
 	mine    []int // hosts that we hold and that may move, those first that shall rather stay
@@ -39,6 +40,7 @@ func newWorld(request contract.Request, all []Host) *world {
 	w.findHomes()
 	w.retire()
 	w.settle()
+	w.reservePinned()
 	w.matchNeeds()
 	w.byCost("")
 	w.findDomains()
@@ -68,6 +70,17 @@ func (w *world) findPins() {
 	}
 }
 
+// reservePinned keeps the hosts that pinned slots can have for those slots. No assignment gives such a host to another node, so it must not count
+// where a set is spread, nor in an explanation, as a host that the other node could have.
+func (w *world) reservePinned() {
+	w.pinned = newSet(len(w.hosts))
+	for _, b := range w.bins {
+		if b.mac != "" && b.places > 0 && len(b.pins) == 1 && w.obstacle(b, b.pins[0]) == nothing {
+			w.pinned.add(b.pins[0])
+		}
+	}
+}
+
 // matchNeeds notes who fits where. Threads and memory, of which there may be as many as there are slots, are looked up in steps; of all
 // else there are few kinds, which are asked one by one.
 func (w *world) matchNeeds() {
@@ -76,7 +89,7 @@ func (w *world) matchNeeds() {
 	kinds := kindsOf(w.bins)
 	w.fits = newTable(len(w.hosts), len(w.bins))
 	for h, host := range w.hosts {
-		if w.barred(h) != nothing {
+		if w.barred(h) != nothing || w.pinned.has(h) {
 			continue
 		}
 		if row := w.fits.row(h); host.unreachable("", &w.request) == "" {

@@ -150,7 +150,7 @@ func TestRunFails(t *testing.T) {
 		want   contract.Failure // its message: a part of it
 	}{
 		{"no host fits", interceptor.Funcs{}, []client.Object{host(2), host(3, failed)}, nil, contract.Failure{
-			Reason: contract.ReasonHostsNotAvailable, Message: "worker-1 (8 CPUs, 16Gi): 2 hosts: 1 in error state, 1 needed for other nodes",
+			Reason: contract.ReasonHostsNotAvailable, Message: "worker-1 (8 CPUs, 16Gi): 2 hosts: 1 in error state, 1 pinned to other nodes",
 		}},
 		{"one address on two hosts", interceptor.Funcs{}, []client.Object{host(1), host(2, sameAddress)}, nil, contract.Failure{
 			Reason: contract.ReasonHostsNotAvailable, Message: "host host-2 with the MAC address 02:00:00:00:00:02 is sharing its address with host-1",
