@@ -6,17 +6,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// cost of a host: rather one without special hardware, rather a small one, at equal rest rather one that has an operating system already.
+// cost of a host, the weightiest part first: rather a host that is well; of those in trouble rather our own; rather one without special hardware,
+// rather a small one, at equal rest rather one that has an operating system already.
 type cost struct {
-	special int
-	size    int64
-	bare    int
+	troubled int
+	foreign  int // of the troubled: those that we do not hold
+	special  int
+	size     int64
+	bare     int
 }
 
-func costOf(h *Host) cost {
-	c := cost{special: count(h.SRIOV, h.QAT), size: size(h.CPU, h.Memory)}
-	if h.Bare {
-		c.bare = 1
+func (w *world) costOf(h int) cost {
+	host := w.hosts[h]
+	c := cost{special: count(host.SRIOV, host.QAT), size: size(host.CPU, host.Memory), bare: count(host.Bare)}
+	if host.Trouble != "" {
+		c.troubled, c.foreign = 1, count(!w.me.Holds(*host))
 	}
 	return c
 }
@@ -27,11 +31,11 @@ func costOfNeeds(n *contract.Needs) cost {
 }
 
 func (c cost) compare(d cost) int {
-	return cmp.Or(cmp.Compare(c.special, d.special), cmp.Compare(c.size, d.size), cmp.Compare(c.bare, d.bare))
+	return cmp.Or(cmp.Compare(c.troubled, d.troubled), cmp.Compare(c.foreign, d.foreign), cmp.Compare(c.special, d.special), cmp.Compare(c.size, d.size), cmp.Compare(c.bare, d.bare))
 }
 
 func (c cost) plus(d cost) cost {
-	return cost{c.special + d.special, c.size + d.size, c.bare + d.bare}
+	return cost{c.troubled + d.troubled, c.foreign + d.foreign, c.special + d.special, c.size + d.size, c.bare + d.bare}
 }
 
 func count(all ...bool) int {

@@ -44,27 +44,35 @@ func many(n int) []int32 {
 	return all
 }
 
-// fill brings in those who must be in, those that are held where they are, the others that are held, and then the cheapest.
+// fill brings in the pinned hosts, those that stay where they are held, the others that are held, and then the cheapest.
 func (m *matching) fill() {
 	for b, bin := range m.w.bins {
 		if bin.mac != "" && len(bin.pins) == 1 && m.w.fits.row(bin.pins[0]).has(b) {
 			m.pair(bin.pins[0], b)
 		}
 	}
-	for _, h := range m.w.mine {
-		if home := m.w.home[h]; home != none && m.w.fits.row(h).has(home) {
-			m.pair(h, home)
-		}
+	for _, h := range m.w.stay {
+		m.goHome(h)
 	}
-	for _, order := range [][]int{m.w.mine, m.w.order} {
+	for _, order := range [][]int{m.w.stay, m.w.order} {
 		for _, h := range order {
 			if m.left == 0 {
 				return
 			}
 			if m.nodeOf[h] == none {
+				m.goHome(h)
+			}
+			if m.nodeOf[h] == none {
 				m.add(h)
 			}
 		}
+	}
+}
+
+// goHome pairs a host that is out with its present place, if it has one and that is free.
+func (m *matching) goHome(host int) {
+	if home := m.w.home[host]; home != none && m.w.fits.row(host).has(home) {
+		m.pair(host, home)
 	}
 }
 

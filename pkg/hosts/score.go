@@ -7,17 +7,17 @@ import (
 
 // score compares complete matchings; the lower the better.
 type score struct {
-	moved int   // hosts that we hold and that are not kept
-	cost  cost  // of the hosts that we do not hold yet
-	away  int   // hosts that we hold, not in their present place
+	moved int   // hosts that were to stay and are not kept
+	cost  cost  // of the hosts that we do not hold yet, or that yield
+	away  int   // hosts that were to stay, not in their present place
 	hosts []int // the others, by name
 }
 
 func (w *world) scoreOf(m *matching) score {
 	s := score{}
-	mine := newSet(len(w.hosts))
-	for _, h := range w.mine {
-		mine.add(h)
+	stay := newSet(len(w.hosts))
+	for _, h := range w.stay {
+		stay.add(h)
 		switch {
 		case m.nodeOf[h] == none:
 			s.moved++
@@ -26,8 +26,8 @@ func (w *world) scoreOf(m *matching) score {
 		}
 	}
 	for h, node := range m.nodeOf {
-		if node != none && !mine.has(h) {
-			s.cost = s.cost.plus(costOf(w.hosts[h]))
+		if node != none && !stay.has(h) {
+			s.cost = s.cost.plus(w.costOf(h))
 			s.hosts = append(s.hosts, h)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // members says which hosts of a set are active and which stand by. An active one stays so. Where some are wanted, standby hosts come before
-// new ones; among equals the emptiest domain comes first, so that the active nodes by themselves are spread as evenly as all, then the lowest
+// new ones, if they are well; among equals the emptiest domain comes first, so that the active nodes by themselves are spread as evenly as all, then the lowest
 // number, then the cheapest host.
 func (w *world) members(bin int, hosts []int) []member {
 	b := w.bins[bin]
@@ -30,7 +30,10 @@ func (w *world) members(bin int, hosts []int) []member {
 		host, m := w.hosts[h], member{host: h, grade: newcomer, standby: true}
 		if w.home[h] == bin {
 			m.number, m.grade = number(b.set.Name, host.Node), active
-			if host.Standby {
+			switch {
+			case host.Standby && w.yields(h):
+				m.grade = newcomer
+			case host.Standby:
 				m.grade = standby
 			}
 		}
@@ -67,5 +70,5 @@ func (w *world) members(bin int, hosts []int) []member {
 
 // rather compares hosts by what they cost.
 func (w *world) rather(a, b int) int {
-	return cmp.Or(costOf(w.hosts[a]).compare(costOf(w.hosts[b])), cmp.Compare(a, b))
+	return cmp.Or(w.costOf(a).compare(w.costOf(b)), cmp.Compare(a, b))
 }

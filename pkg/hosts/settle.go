@@ -119,7 +119,12 @@ func (w *world) settle() {
 		b.settled, b.places = append(b.settled, h), b.places-1
 	}
 	w.mine = slices.DeleteFunc(w.mine, func(h int) bool { return w.settledIn[h] != none })
+	w.stay = slices.DeleteFunc(slices.Clone(w.mine), w.yields)
 }
+
+// yields reports whether a host that we hold is to make room for a free host that is well: it is powered off or being serviced, so that nobody
+// can install a node on it, and no node is installed there yet.
+func (w *world) yields(h int) bool { return w.hosts[h].Trouble != "" && !w.hosts[h].Installed }
 
 // findSpare finds the places that may stay empty. A set asks for its standby hosts when it is claimed first; once its active nodes are held, or
 // anything of the cluster was installed, the lack of standby hosts is a lack and no failure. The hosts of all nodes of the set may be gone by then:

@@ -119,10 +119,10 @@ func (t *twin) judge() {
 	for h, b := range t.in {
 		switch {
 		case b == none:
-		case t.me.Holds(*t.hosts[h]):
+		case t.me.Holds(*t.hosts[h]) && (t.hosts[h].Trouble == "" || t.hosts[h].Installed):
 			kept++
 		default:
-			s.cost = s.cost.plus(costOf(t.hosts[h]))
+			s.cost = s.cost.plus(t.costOf(h))
 		}
 	}
 	if t.best == nil || kept > t.kept || kept == t.kept && s.cost.compare(t.best.cost) < 0 {
@@ -198,6 +198,9 @@ func randomHost(r *rand.Rand, n int) Host {
 		h.Unusable = "paused"
 	}
 	h.Lost = r.IntN(16) == 0
+	if r.IntN(5) == 0 {
+		h.Trouble = "powered off"
+	}
 	return h
 }
 
@@ -322,10 +325,10 @@ func checkPlaced(t *testing.T, seed uint64, w *world, got Assignment) (kept int,
 		case stays && !host.Standby && p.Standby:
 			t.Fatalf("seed %d: %s was active and stands by: %v", seed, p.Host, got)
 		}
-		if w.me.Holds(*host) {
+		if w.me.Holds(*host) && (host.Trouble == "" || host.Installed) {
 			kept++
 		} else {
-			sum = sum.plus(costOf(host))
+			sum = sum.plus(w.costOf(h))
 		}
 	}
 	checkRoles(t, seed, w, got)
@@ -337,7 +340,7 @@ func checkPlaced(t *testing.T, seed uint64, w *world, got Assignment) (kept int,
 	return kept, sum
 }
 
-// checkRoles: every set has its active nodes, and no new host is active while a held standby of a set without spread stands by.
+// checkRoles: every set has its active nodes, and no new host is active while a held standby that is well stands by.
 func checkRoles(t *testing.T, seed uint64, w *world, got Assignment) {
 	t.Helper()
 	for _, s := range w.request.Sets {
@@ -350,7 +353,7 @@ func checkRoles(t *testing.T, seed uint64, w *world, got Assignment) {
 			case !p.Standby:
 				actives++
 				fresh = fresh || !ours
-			case ours:
+			case ours && host.Trouble == "":
 				waiting = true
 			}
 		}

@@ -19,6 +19,7 @@ type world struct {
 	fits    table // per host: the bins whose places it may take
 	order   []int // hosts, those first that we would rather use
 	mine    []int // hosts that we hold and that may move, those first that shall rather stay
+	stay    []int // those of mine that no free host is preferred to, in the same order
 	home    []int // per host: the bin of its present place, or none
 	// settledIn is, per host, the bin in which it is settled, or none; retiredFrom the set that it is to leave, or nil.
 	settledIn   []int
@@ -117,8 +118,8 @@ func (w *world) matchNeeds() {
 func (w *world) byCost(first string) {
 	w.order = w.order[:0]
 	costs := make([]cost, len(w.hosts))
-	for h, host := range w.hosts {
-		costs[h] = costOf(host)
+	for h := range w.hosts {
+		costs[h] = w.costOf(h)
 		if !w.fits.row(h).isEmpty() {
 			w.order = append(w.order, h)
 		}

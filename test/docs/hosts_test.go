@@ -139,6 +139,10 @@ func (m *machine) stands(word, last string) bool {
 		m.host.Spec.Image, m.host.Status.Provisioning = nil, metal3.ProvisionStatus{State: metal3.StateAvailable}
 	case word == "in error":
 		m.host.Status.ErrorType, m.host.Status.ErrorMessage = metal3.PowerManagementError, "no power"
+	case word == "powered off":
+		m.host.Status.PoweredOn = false
+	case word == "in service":
+		m.host.Status.OperationalStatus = metal3.OperationalStatusServicing
 	case word == "paused":
 		m.host.Annotations[metal3.PausedAnnotation] = ""
 	case strings.HasPrefix(word, "in quarantine"):
