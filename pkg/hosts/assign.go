@@ -55,8 +55,9 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 
 // Assign finds a host for every node that a request asks for, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts
 // that are held for the request's Provisioning stay where they are as far as that leaves a host for every node, those that are installed in
-// any case; of the others the smallest that do are taken, those with SR-IOV or QAT last, so that the big and the special ones are
-// left for who needs them. Of equal hosts those with the lower names are taken.
+// any case, and a host in trouble makes room for one that is well. Of the others, hosts that are well come before those in trouble, and hosts with the
+// request's OS image, or none, before those with another one. Then the smallest that do are taken, those with SR-IOV or QAT last, so that the big and
+// the special ones are left for who needs them. Of equal hosts those with the lower names are taken.
 func Assign(request contract.Request, all []Host) (Assignment, error) {
 	return AssignFrom(request, all, "")
 }

@@ -61,6 +61,8 @@ type Host struct {
 	Unusable string
 	// Bare: the host has no operating system, and Metal3 would put one on it. Who brings no image cannot use it.
 	Bare bool
+	// Image is the URL of the image that Metal3 has installed on the host. Empty: none, or nobody knows which operating system the host has.
+	Image string
 	// Imaged: somebody has asked Metal3 to put an operating system on the host (spec.image or spec.customDeploy).
 	Imaged bool
 	// Trouble is what its holder should know of, in the words of Unusable and with Metal3's message; empty: the host is well.

@@ -149,14 +149,14 @@ func TestAssignSets(t *testing.T) {
 
 func TestBareHosts(t *testing.T) {
 	request := askSets(nodeSet("w", 1, 0))
-	request.OSImage = &contract.OSImage{}
+	request.OSImage = &contract.OSImage{URL: namedImage}
 	for _, tc := range []struct {
 		name string
 		all  []Host
 		want string
 	}{
-		{"at equal rest one with an operating system", []Host{host(1, 2, 2, isBare), host(2, 2, 2)}, "w-1=2"},
-		{"rather a small one without than a big one with", []Host{host(1, 2, 2, isBare), host(2, 8, 8)}, "w-1=1"},
+		{"at equal rest one with the operating system", []Host{host(1, 2, 2, isBare), host(2, 2, 2, runs(namedImage))}, "w-1=2"},
+		{"rather a small one without than a big one with it", []Host{host(1, 2, 2, isBare), host(2, 8, 8, runs(namedImage))}, "w-1=1"},
 	} {
 		if found, err := Assign(request, tc.all); err != nil || written(found) != tc.want {
 			t.Errorf("%s: %s, %v; want %s", tc.name, written(found), err, tc.want)

@@ -173,7 +173,10 @@ func placesOf(w *world, spare bool) []int {
 	return places
 }
 
-const rack = "rack"
+const (
+	rack       = "rack"
+	namedImage = "http://site/debian.qcow2"
+)
 
 func randomHost(r *rand.Rand, n int) Host {
 	h := host(n+1, 1+r.IntN(4), int64(1+r.IntN(4)))
@@ -198,6 +201,9 @@ func randomHost(r *rand.Rand, n int) Host {
 		h.Unusable = "paused"
 	}
 	h.Lost = r.IntN(16) == 0
+	if !h.Bare && r.IntN(3) > 0 {
+		h.Image = namedImage
+	}
 	if r.IntN(5) == 0 {
 		h.Trouble = "powered off"
 	}
@@ -219,7 +225,7 @@ func randomWorld(r *rand.Rand) (contract.Request, []Host) {
 	}
 	request := ask()
 	if r.IntN(2) == 0 {
-		request.OSImage = &contract.OSImage{}
+		request.OSImage = &contract.OSImage{URL: namedImage}
 	}
 	for n := range r.IntN(3) {
 		s := slot(string(rune('a'+n)), 0, 0)

@@ -74,10 +74,11 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 }
 
 // essence is what a decision about a host was based on, apart from its HardwareData. Labels that the request does not look at are
-// none of it, nor is what Metal3 says of its health, nor the image that the controller gives to a host that is ours: others write them at any time.
+// none of it, nor is what Metal3 says of its health, nor the image that is on the host or that the controller gives to a host that is ours:
+// others write them at any time.
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
-	h.Trouble, h.Imaged = "", false
+	h.Trouble, h.Image, h.Imaged = "", "", false
 	looked := lookedAt(request)
 	h.Labels = maps.Clone(h.Labels)
 	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(looked, label) })

@@ -27,6 +27,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 		Set:           host.Labels[contract.LabelSet],
 		Standby:       says(host.Labels, contract.LabelStandby, false),
 		NetworkUnread: NetworkDataSecret(host) != "",
+		Image:         host.Status.Provisioning.Image.URL,
 		Imaged:        host.Spec.Image != nil || host.Spec.CustomDeploy != nil,
 	}
 	boot := strings.ToLower(host.Spec.BootMACAddress)

@@ -39,8 +39,8 @@ func details(nics ...metal3.NIC) *metal3.HardwareDetails {
 func TestHardwareFromEitherObject(t *testing.T) {
 	data := &metal3.HardwareData{Spec: metal3.HardwareDataSpec{HardwareDetails: details(metal3.NIC{Name: "eth0", MAC: "00:C6:14:04:61:B2", IP: "10.0.0.5"})}}
 	want := hosts.Host{
-		Imaged: true,
-		Name:   "host-1", UID: "u1", CPU: 16, Memory: 32 << 30,
+		Image: "http://site/os.qcow2", Imaged: true,
+		Name: "host-1", UID: "u1", CPU: 16, Memory: 32 << 30,
 		MACs: []string{"00:c6:14:04:61:b2"},
 		NICs: []hosts.NIC{{Name: "eth0", MAC: "00:c6:14:04:61:b2", IPs: []netip.Addr{netip.MustParseAddr("10.0.0.5")}}},
 	}
@@ -67,8 +67,8 @@ func TestHardwarePerFact(t *testing.T) {
 		CPU:          metal3.CPU{Arch: "x86_64", Model: "Xeon", ClockMegahertz: 2999.6, Count: 32, Flags: []string{"sse", "AES"}},
 	}
 	want := hosts.Host{
-		Imaged: true,
-		Name:   "host-1", UID: "u1", CPU: 32, Memory: 64 << 30, Architecture: "x86_64", CPUModel: "Xeon", CPUClock: 3000,
+		Image: "http://site/os.qcow2", Imaged: true,
+		Name: "host-1", UID: "u1", CPU: 32, Memory: 64 << 30, Architecture: "x86_64", CPUModel: "Xeon", CPUClock: 3000,
 		CPUFlags: []string{"aes", "sse"}, Vendor: "Dell Inc.", Product: "PowerEdge R740", SRIOV: true,
 		Firmware: contract.Firmware{Vendor: "Dell Inc.", Version: "2.21.2", Date: "02/19/2024"},
 		MACs:     []string{"02:00:00:00:00:01"},
@@ -107,7 +107,7 @@ func TestArchitectureOfTheSpec(t *testing.T) {
 
 func TestNoHardware(t *testing.T) {
 	got := Of(provisioned(func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "00:C6:14:04:61:B2" }), nil)
-	want := hosts.Host{Name: "host-1", UID: "u1", Imaged: true, MACs: []string{"00:c6:14:04:61:b2"}}
+	want := hosts.Host{Name: "host-1", UID: "u1", Image: "http://site/os.qcow2", Imaged: true, MACs: []string{"00:c6:14:04:61:b2"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Of (-want +got):\n%s", diff)
 	}
@@ -148,8 +148,8 @@ func TestHolderAndLabels(t *testing.T) {
 		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning", Name: "edge-1", UID: "p1"}
 	}), nil)
 	want := hosts.Host{
-		Imaged: true,
-		Name:   "host-1", UID: "u1", SRIOV: true, Node: "workers-1", Set: "workers", Standby: true, Labels: labels,
+		Image: "http://site/os.qcow2", Imaged: true,
+		Name: "host-1", UID: "u1", SRIOV: true, Node: "workers-1", Set: "workers", Standby: true, Labels: labels,
 		Holder: &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: "edge-1", UID: "p1"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -33,7 +33,7 @@ func judge(h *hosts.Host, host *metal3.BareMetalHost) {
 	case annotated(host, metal3.PausedAnnotation):
 		h.Unusable = "paused" // by a person or while Metal3 moves house; its holder need not care
 	case installing(host):
-		h.Bare = true
+		h.Bare, h.Image = true, ""
 	case !installed(host):
 		h.Unusable = "not provisioned" + inBrackets(string(host.Status.Provisioning.State))
 		h.Trouble = h.Unusable
