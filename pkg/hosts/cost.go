@@ -1,50 +1,48 @@
 package hosts
 
 import (
-	"cmp"
+	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// cost of a host, the weightiest part first: rather a host that is well; of those in trouble rather our own; rather one that has, or gets, the
-// operating system that the request names; rather one without special hardware, rather a small one, at equal rest rather one that has its operating
-// system already.
-type cost struct {
-	troubled int
-	foreign  int // of the troubled: those that we do not hold
-	otherOS  int // an operating system that the request does not name, though it names one
-	special  int
-	size     int64
-	bare     int
-}
+// cost of one host or of several, the weightiest part first.
+type cost [6]int64
+
+// The parts of a cost.
+const (
+	costTrouble = iota // hosts that are powered off or being serviced
+	costForeign        // of these, hosts that we do not hold
+	costOtherOS        // hosts with another operating system than the one that the request names
+	costSpecial        // SR-IOV and QAT, which are left to nodes that need them
+	costSize           // see size
+	costBare           // hosts that have no operating system yet
+)
 
 func (w *world) costOf(h int) cost {
 	host := w.hosts[h]
-	c := cost{special: count(host.SRIOV, host.QAT), size: size(host.CPU, host.Memory), bare: count(host.Bare)}
-	if image := w.request.OSImage; image != nil {
-		c.otherOS = count(!host.Bare && host.Image != image.URL)
-	}
+	c := cost{costSpecial: int64(count(host.SRIOV, host.QAT)), costSize: size(host.CPU, host.Memory), costBare: int64(count(host.Bare))}
 	if host.Trouble != "" {
-		c.troubled, c.foreign = 1, count(!w.me.Holds(*host))
+		c[costTrouble], c[costForeign] = 1, int64(count(!w.me.Holds(*host)))
+	}
+	if image := w.request.OSImage; image != nil {
+		c[costOtherOS] = int64(count(!host.Bare && host.Image != image.URL))
 	}
 	return c
 }
 
 // costOfNeeds is that of the cheapest host that could meet the needs.
 func costOfNeeds(n *contract.Needs) cost {
-	return cost{special: count(n.SRIOV, n.QAT), size: size(n.CPU, n.Memory)}
+	return cost{costSpecial: int64(count(n.SRIOV, n.QAT)), costSize: size(n.CPU, n.Memory)}
 }
 
-func (c cost) compare(d cost) int {
-	return cmp.Or(cmp.Compare(c.troubled, d.troubled), cmp.Compare(c.foreign, d.foreign), cmp.Compare(c.otherOS, d.otherOS),
-		cmp.Compare(c.special, d.special), cmp.Compare(c.size, d.size), cmp.Compare(c.bare, d.bare))
-}
+func (c cost) compare(d cost) int { return slices.Compare(c[:], d[:]) }
 
 func (c cost) plus(d cost) cost {
-	return cost{
-		troubled: c.troubled + d.troubled, foreign: c.foreign + d.foreign, otherOS: c.otherOS + d.otherOS,
-		special: c.special + d.special, size: c.size + d.size, bare: c.bare + d.bare,
+	for i := range c {
+		c[i] += d[i]
 	}
+	return c
 }
 
 func count(all ...bool) int {
