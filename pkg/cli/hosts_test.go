@@ -88,6 +88,14 @@ func TestHostsForAProvisioning(t *testing.T) {
 	golden(t, "testdata/hosts/nofit.txt", w.text())
 }
 
+// A host that is powered off fits, and another host is preferred to it.
+func TestHostsForPrefersHostsThatAreOn(t *testing.T) {
+	off := func(h *metal3.BareMetalHost) { h.Status.PoweredOn = false }
+	w := newTerminal(t, wanting("edge-1"), bareMetal(1, 8, off), bareMetal(2, 16), bareMetal(3, 32), bareMetal(4, 16))
+	w.expect(w.run(t.Context(), "hosts", "--for", "edge-1"), codeDone)
+	golden(t, "testdata/hosts/powered-off.txt", w.text())
+}
+
 // An uploaded image is the depot's, which a Provisioning need not name: the site's settings do.
 func TestHostsForAnUploadedImage(t *testing.T) {
 	p := wanting("edge-1")

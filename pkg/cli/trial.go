@@ -121,9 +121,10 @@ func kindsOf(request contract.Request) []kind {
 	return kinds
 }
 
-// fitOf asks for each kind of node whether the host alone would do.
+// fitOf asks for each kind of node whether the host alone would do. A host that a node is pinned to is for that node only.
 func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string) fit {
 	f := fit{Host: h.Name, becomes: becomes}
+	pinned := "" // the node that can have the host by its MAC address, so that no other can
 	request.Sets, request.Installed = nil, nil
 	h.Installed = false
 	for _, k := range kinds {
@@ -132,16 +133,30 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 		_, err := hosts.Assign(request, []hosts.Host{h})
 		if err == nil {
 			f.Fits = append(f.Fits, k.names...)
+			if k.slot.MAC != "" {
+				pinned = cmp.Or(pinned, k.names[0])
+			}
 			continue
 		}
-		for _, name := range k.names {
-			if f.Why == nil {
-				f.Why = map[string]string{}
-			}
-			f.Why[name] = obstacle(err, k.slot, h.Name)
+		f.lacks(obstacle(err, k.slot, h.Name), k.names)
+	}
+	for _, k := range kinds {
+		if pinned != "" && k.slot.MAC == "" && slices.Contains(f.Fits, k.names[0]) {
+			f.Fits = slices.DeleteFunc(f.Fits, func(name string) bool { return slices.Contains(k.names, name) })
+			f.lacks("pinned to "+pinned, k.names)
 		}
 	}
 	return f
+}
+
+// lacks notes why the host is not for these nodes.
+func (f *fit) lacks(why string, nodes []string) {
+	if f.Why == nil {
+		f.Why = map[string]string{}
+	}
+	for _, name := range nodes {
+		f.Why[name] = why
+	}
 }
 
 // obstacle is why a host is not the one, in words that complete "host-1 is ...".
