@@ -20,7 +20,7 @@ type Uneven struct {
 	Enough int
 }
 
-// Domain is a value of a topology key with the number of hosts that meet the needs and are free or ours.
+// Domain is a value of a topology key with the number of hosts that meet the needs, are free or ours, and are not pinned to another node.
 type Domain struct {
 	Name  string
 	Hosts int
