@@ -24,6 +24,8 @@ func IsV1(digest string) bool { return digest != "" && !strings.HasPrefix(digest
 // the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
 // installed, the image for hosts that are to come, with what is expected of them, and the label with the cluster's name.
 //
+// The kubespray release counts: a run of another release would upgrade the nodes that are there.
+//
 // The order of workers does not count either. That of control plane nodes does: kubespray numbers etcd's members by it, and makes the cluster on
 // the first of them.
 func Digest(r contract.Request) (string, error) {
@@ -74,8 +76,7 @@ func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 		Request   contract.Request
 		SSHSecret string
 		Timeout   time.Duration
-		Release   string `json:",omitempty"`
-	}{r, p.Spec.SSH.SecretName, p.Spec.Timeouts.InstallTimeout(), p.Spec.Kubespray.Release})
+	}{r, p.Spec.SSH.SecretName, p.Spec.Timeouts.InstallTimeout()})
 }
 
 // digest is that of the JSON text, in which Go sorts the keys of maps.

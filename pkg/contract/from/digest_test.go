@@ -82,3 +82,12 @@ func TestDigestOfLabelAndOrder(t *testing.T) {
 		}
 	}
 }
+
+// A failed run of a Provisioning that names no release keeps the digest of its inputs: an upgrade of BPA does not try it again.
+func TestInputsStayAsTheyWere(t *testing.T) {
+	p := written(t, bareSpec)
+	got, err := Inputs(p, requestOf(t, p))
+	if want := "sha256:69728257b40a44e536827a703436bf211f50c0ee3437d0f983339616480c6378"; err != nil || got != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}

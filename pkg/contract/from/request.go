@@ -56,6 +56,7 @@ func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Reque
 		Namespace:         p.Namespace,
 		UID:               string(p.UID),
 		Cluster:           p.ClusterName(),
+		Release:           p.Spec.Kubespray.Release,
 		KubernetesVersion: p.Spec.Kubernetes.Version,
 		NetworkPlugin:     p.Spec.Kubernetes.NetworkPlugin,
 		PodSubnet:         p.Spec.PodSubnet,

@@ -24,6 +24,8 @@ type Request struct {
 	// Lost are the names of nodes that are replaced since their hosts are lost: the cluster forgets them unless they are Ready there. It is no
 	// part of the digest.
 	Lost []string `json:"lost,omitempty"`
+	// Release is the kubespray release that the Provisioning picks, as in the names of the Tasks; empty: the Tasks without a release.
+	Release string `json:"release,omitempty"`
 	// OSImage is what hosts are given that have no operating system yet; nil: only hosts that have one count.
 	OSImage *OSImage `json:"osImage,omitempty"`
 	// OperatingSystem is what hosts run, ID-VERSION_ID of os-release: ubuntu-24.04. Empty: nobody said.

@@ -23,9 +23,9 @@ func write(t *testing.T, name, text string) string {
 }
 
 func TestRequest(t *testing.T) {
-	dir := write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","slots":[{"name":"m-1","cpu":8}]}`)
+	dir := write(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","release":"v2.31.0","slots":[{"name":"m-1","cpu":8}]}`)
 	got, err := Request(dir, "site", "edge-1")
-	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}
+	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Release: "v2.31.0", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, request (-want +got):\n%s", err, diff)
 	}
