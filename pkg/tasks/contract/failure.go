@@ -55,6 +55,8 @@ const (
 	ReasonPodLost Reason = "PodLost"
 	// ReasonPipelineMissing: Tekton did not get the Pipeline or one of its Tasks. Goes away when config/ is applied again.
 	ReasonPipelineMissing Reason = "PipelineMissing"
+	// ReasonReleaseMissing: there are no Tasks of the kubespray release that the Provisioning picks. A person must act.
+	ReasonReleaseMissing Reason = "ReleaseMissing"
 	// ReasonVersionSkew: the controller and the Tasks or the Pipeline are of builds that do not fit together, as in the middle of an upgrade. Goes away
 	// when config/ of one build is applied.
 	ReasonVersionSkew Reason = "VersionSkew"

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -90,6 +91,9 @@ func tektonReason(r Run, reason, message string) contract.Reason {
 	if tektonReasons[r.Reason] == contract.ReasonTimeout {
 		return contract.ReasonTimeout
 	}
+	if task, _ := missingTask(message); task != "" {
+		return contract.ReasonReleaseMissing
+	}
 	if known, ok := tektonReasons[reason]; ok {
 		return known
 	}
@@ -99,6 +103,18 @@ func tektonReason(r Run, reason, message string) contract.Reason {
 		}
 	}
 	return contract.ReasonRunFailed
+}
+
+// noTask is how the API server says, through Tekton's cluster resolver, that there is no Task of a kubespray release. Any other trouble with a Task,
+// such as an API server that does not answer, may go away by itself.
+var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + contract.TaskSeedRegistry + `|` + contract.TaskKubespray + `)-([^"]+))" not found`)
+
+// missingTask is the Task of a kubespray release that Tekton's message says is not there; empty if it says no such thing.
+func missingTask(message string) (task, release string) {
+	if found := noTask.FindStringSubmatch(message); found != nil {
+		return found[1], found[2]
+	}
+	return "", ""
 }
 
 // First and longest pause before an attempt; each pause is twice the one before.
@@ -195,6 +211,11 @@ func hint(namespace, name, run string, cause Cause) string {
 		return look + "; if it only needs longer, raise spec.timeouts.install"
 	case contract.ReasonCancelled:
 		return "to go on, " + annotate + ", or change the spec"
+	case contract.ReasonReleaseMissing:
+		task, release := missingTask(cause.Message)
+		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists those that there are. "+
+			"Correct spec.kubespray.release, or leave it out for the Tasks without a release; the controller then tries again by itself. "+
+			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
@@ -61,6 +62,46 @@ func TestPolicyRefusesAnOlderTask(t *testing.T) {
 		_, again := retryAt(Seen{Runs: []Run{r}, Limits: Limits{Attempts: 2}}, r, cause)
 		if cause.Reason != contract.ReasonVersionSkew || cause.Message != said.Message || !again {
 			t.Errorf("%q: %+v, tried again %t; want VersionSkew that is tried again", rule[1], cause, again)
+		}
+	}
+}
+
+// TestNoTasksOfTheRelease: a release that the site does not have will not come by itself, and the hint says where the mistake is. The texts are
+// Tekton's, of the run and of a task of it. A Task without a release in its name is one that config/ installs.
+func TestNoTasksOfTheRelease(t *testing.T) {
+	couldnt := func(task string) string {
+		return `Pipeline bpa-system/bpa-install can't be Run; it contains Tasks that don't exist: Couldn't retrieve Task "": error requesting remote resource: ` +
+			`error getting "cluster" "site/cluster-0a1b": tasks.tekton.dev "` + task + `" not found`
+	}
+	for name, test := range map[string]struct {
+		message string
+		want    contract.Reason
+	}{
+		"kubespray-v2.99.0":     {couldnt("kubespray-v2.99.0"), contract.ReasonReleaseMissing},
+		"seed-registry-v2.99.0": {couldnt("seed-registry-v2.99.0"), contract.ReasonReleaseMissing},
+		"kubespray":             {couldnt("kubespray"), contract.ReasonPipelineMissing},
+		"select-hosts":          {couldnt("select-hosts"), contract.ReasonPipelineMissing},
+		"no answer":             {`error getting "cluster" "site/cluster-0a1b": tasks "kubespray-v2.99.0": etcdserver: request timed out`, contract.ReasonPipelineMissing},
+	} {
+		for _, r := range []Run{
+			{Name: "edge-1-install-1", State: Failed, Attempt: 1, Reason: "CouldntGetTask", Message: test.message},
+			{Name: "edge-1-install-1", State: Failed, Attempt: 1, Reason: "Failed", Tasks: []Task{
+				{Name: contract.TaskSeedRegistry, State: Failed, Reason: "TaskRunResolutionFailed", Message: test.message}}},
+		} {
+			cause := Classify(r)
+			_, again := retryAt(Seen{Runs: []Run{r}, Limits: Limits{Attempts: 2}}, r, cause)
+			if missing := test.want == contract.ReasonReleaseMissing; cause.Reason != test.want || again == missing {
+				t.Errorf("%s: %s, tried again %t; want %s", name, cause.Reason, again, test.want)
+			}
+			if test.want != contract.ReasonReleaseMissing {
+				continue
+			}
+			text := hint("site", "edge-1", r.Name, cause)
+			for _, want := range []string{"no Task " + name + " in", "release v2.99.0", "spec.kubespray.release", "kubectl get tasks -n bpa-system", "kubectl annotate -n site provisioning edge-1"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s: hint without %q: %s", name, want, text)
+				}
+			}
 		}
 	}
 }
