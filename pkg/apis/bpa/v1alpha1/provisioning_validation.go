@@ -24,6 +24,10 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 		return nil
 	}
 	old, _ := apis.GetBaseline(ctx).(*Provisioning)
+	if old != nil { // it can be from a time when the webhook that fills in was missing
+		old = old.DeepCopy()
+		old.SetDefaults(ctx)
+	}
 	if old != nil && equality.Semantic.DeepEqual(old.Spec, p.Spec) && equality.Semantic.DeepEqual(old.Labels, p.Labels) {
 		return nil
 	}

@@ -250,3 +250,24 @@ func TestRatchetLooksAtTheValue(t *testing.T) {
 		t.Errorf("a CA was put in the place of another, and neither is one: %q", got)
 	}
 }
+
+// An object that was stored while the webhook that fills in was missing has no defaults, and the update has. What differs by that alone is as it was.
+func TestRatchetOfAnObjectWithoutDefaults(t *testing.T) {
+	for name, spec := range map[string]ProvisioningSpec{
+		"plain HTTP with a last slash":     {Depot: DepotSpec{URL: "http://10.0.0.1:5000/"}},
+		"overlap with the default pod net": {Kubernetes: KubernetesSpec{ServiceSubnet: "10.233.64.0/20"}},
+	} {
+		spec.Masters = []map[string]Master{{"m": {}}}
+		old := &Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: spec, Status: ProvisioningStatus{InstalledDigest: "v2:sha256:1"}}
+		before := old.DeepCopy()
+		p := old.DeepCopy()
+		p.SetDefaults(context.Background())
+		p.Annotations, p.Labels["team"] = map[string]string{"a": "b"}, "north"
+		if errs, warn := findings(apis.WithinUpdate(context.Background(), old), p); errs != "" || warn != "" {
+			t.Errorf("%s: a label is refused or warned of: %s%s", name, errs, warn)
+		}
+		if diff := cmp.Diff(before, old); diff != "" {
+			t.Errorf("%s: the stored object has changed (-want +got):\n%s", name, diff)
+		}
+	}
+}
