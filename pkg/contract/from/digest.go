@@ -28,6 +28,8 @@ func IsV1(digest string) bool { return digest != "" && !strings.HasPrefix(digest
 //
 // The order of workers does not count either. That of control plane nodes does: kubespray numbers etcd's members by it, and makes the cluster on
 // the first of them.
+//
+// The webhook's warning of a change that is not followed leaves out the same fields (clusterOf in package v1alpha1).
 func Digest(r contract.Request) (string, error) {
 	r.Cluster = ""
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })

@@ -58,24 +58,42 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	return errs
 }
 
-// warnOfChange says that a running cluster will not follow. Pausing is obeyed, standby nodes and the image are for hosts that come later, and the
-// order of workers makes no difference.
+// warnOfChange says that a running cluster will not follow.
 func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
-	if old == nil || old.Status.InstalledDigest == "" {
-		return nil
-	}
-	before, after := old.Spec.DeepCopy(), p.Spec.DeepCopy()
-	for _, spec := range []*ProvisioningSpec{before, after} {
-		spec.Paused, spec.OSImage = false, nil
-		for i := range spec.NodeSets {
-			spec.NodeSets[i].Count.Standby = 0
-		}
-		slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })
-	}
-	if equality.Semantic.DeepEqual(before, after) {
+	if old == nil || old.Status.InstalledDigest == "" || equality.Semantic.DeepEqual(clusterOf(old.Spec), clusterOf(p.Spec)) {
 		return nil
 	}
 	return warning("spec", "this version of BPA does not act on changes of an installed cluster; to install it anew, delete the Provisioning and apply it again")
+}
+
+// clusterOf is what in a spec makes the cluster. Another value of anything else makes no other cluster of it: pausing is obeyed, standby hosts and
+// the image are for hosts that come later, access by SSH, depot and limits are for later runs, and the order of workers makes no difference.
+// It leaves out what the digest of the controller's request does (from.Digest, whose test compares the two).
+func clusterOf(all ProvisioningSpec) *ProvisioningSpec {
+	spec := all.DeepCopy()
+	spec.Paused, spec.KUDPlugins = false, nil
+	spec.OSImage, spec.OperatingSystem = nil, ""
+	spec.SSH, spec.Depot, spec.Timeouts = SSHSpec{}, DepotSpec{}, TimeoutsSpec{}
+	slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })
+	spec.NodeSets = slices.DeleteFunc(spec.NodeSets, func(s NodeSet) bool { return s.Count.Active == 0 })
+	for i := range spec.NodeSets {
+		spec.NodeSets[i].Count.Standby = 0
+	}
+	slices.SortStableFunc(spec.NodeSets, compareSets)
+	return spec
+}
+
+// compareSets puts those with control plane nodes first, in their order, and then the others by name.
+func compareSets(a, b NodeSet) int {
+	switch controlPlane, other := a.Role.ControlPlane(), b.Role.ControlPlane(); {
+	case controlPlane && other:
+		return 0
+	case controlPlane:
+		return -1
+	case other:
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
