@@ -64,7 +64,7 @@ type KubespraySpec struct {
 	// Release picks one of several kubespray releases that the site has installed side by side, such as v2.31.0: the run then uses the
 	// Tasks kubespray-v2.31.0 and seed-registry-v2.31.0 of namespace bpa-system. Empty means the Tasks kubespray and seed-registry.
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Release string `json:"release,omitempty"`
 }
 
