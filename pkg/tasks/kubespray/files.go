@@ -42,7 +42,7 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	}{
 		{f.inventory, in.HostsINI, 0o600},
 		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
-		{f.key, append(bytes.TrimSpace(in.PrivateKey), '\n'), 0o400}, // ssh takes no key without an end of line
+		{f.key, keyForOpenSSH(in.PrivateKey), 0o400},
 		{f.knownHosts, []byte(pins.Only(uids...).String()), 0o600},
 		{f.extraVars, extra, 0o600},
 		{at("tmp/.keep"), nil, 0o600},
@@ -53,6 +53,11 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 		}
 	}
 	return f, nil
+}
+
+// keyForOpenSSH is a private key with the line ends that OpenSSH wants: those of Unix, and one after the last line.
+func keyForOpenSSH(key []byte) []byte {
+	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
 }
 
 // extra are the extra variables: of the inventory's only those that would count for nothing there.

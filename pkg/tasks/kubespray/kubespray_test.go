@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,6 +115,25 @@ func TestKeyEndsItsLine(t *testing.T) {
 	}
 	if key, err := os.ReadFile(f.key); err != nil || !bytes.Equal(key, append(in.PrivateKey, '\n')) {
 		t.Errorf("%v: the key ends in %q", err, key[max(0, len(key)-5):])
+	}
+}
+
+// TestKeyHasLineEndsOfUnix: OpenSSH takes no key with the line ends of Windows ("error in libcrypto"), and Go's parser does.
+func TestKeyHasLineEndsOfUnix(t *testing.T) {
+	in := newWorld(t, 0).in
+	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
+	in.PrivateKey = bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))
+	f, err := prepare(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := os.ReadFile(f.key); err != nil || !bytes.Equal(key, unix) {
+		t.Errorf("%v: the key has %d carriage returns", err, bytes.Count(key, []byte("\r")))
+	}
+	if keygen, err := exec.LookPath("ssh-keygen"); err == nil {
+		if said, err := exec.CommandContext(t.Context(), keygen, "-y", "-P", "", "-f", f.key).CombinedOutput(); err != nil {
+			t.Errorf("OpenSSH takes no such key: %v: %s", err, said)
+		}
 	}
 }
 
