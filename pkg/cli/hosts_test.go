@@ -105,16 +105,20 @@ func TestHostsForAnUploadedImage(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		config *corev1.ConfigMap
+		depot  string // of the Provisioning itself
 		code   int
 		says   string
 	}{
-		"the site has a depot":       {config(map[string]string{"depot-url": "https://10.60.0.1:5443"}), codeDone, "master-1"},
-		"the site has none":          {config(nil), codeFailed, "there is no depot that could have c1/edge-1/image.raw"},
-		"the settings are wrong":     {config(map[string]string{"depot-uri": "https://10.60.0.1:5443"}), codeFailed, "kubectl patch configmap config-bpa"},
-		"the settings are not there": {nil, codeFailed, "ConfigMap config-bpa"},
+		"the site has a depot":       {config(map[string]string{"depot-url": "https://10.60.0.1:5443"}), "", codeDone, "master-1"},
+		"the site has none":          {config(nil), "", codeFailed, "there is no depot that could have c1/edge-1/image.raw"},
+		"the settings are wrong":     {config(map[string]string{"depot-uri": "https://10.60.0.1:5443"}), "", codeFailed, "kubectl patch configmap config-bpa"},
+		"the settings are not there": {nil, "", codeFailed, "there is no depot that could have c1/edge-1/image.raw"},
+		"it names a depot itself":    {nil, "https://10.60.0.1:5443", codeDone, "master-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []client.Object{p.DeepCopy(), bareMetal(1, 8), bareMetal(2, 16)}
+			wanted := p.DeepCopy()
+			wanted.Spec.Depot.URL = test.depot
+			objects := []client.Object{wanted, bareMetal(1, 8), bareMetal(2, 16)}
 			if test.config != nil {
 				objects = append(objects, test.config)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -18,17 +19,29 @@ func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings
 	if p.Spec.OSImage == nil || p.Spec.OSImage.Upload == "" {
 		return settings.Depot{}, nil
 	}
-	var cm corev1.ConfigMap
-	if err := s.client.Get(ctx, client.ObjectKey{Namespace: settings.Namespace, Name: settings.Name}, &cm); err != nil {
-		return settings.Depot{}, fmt.Errorf("read the site's settings, ConfigMap %s in namespace %s, since spec.osImage.upload is in the site's depot: %w",
-			settings.Name, settings.Namespace, err)
-	}
-	parsed, err := settings.Parse(&cm)
+	parsed, err := s.settings(ctx)
 	if err != nil {
-		return settings.Depot{}, fmt.Errorf("the site's settings are wrong, so no run starts: %w", err)
+		return settings.Depot{}, err
 	}
 	if why := from.DepotProblem(p, parsed.Depot); why != "" {
 		return settings.Depot{}, errors.New(why)
 	}
 	return parsed.Depot, nil
+}
+
+// settings are the site's; without a ConfigMap the defaults, as for the controller.
+func (s *site) settings(ctx context.Context) (settings.Settings, error) {
+	var cm corev1.ConfigMap
+	switch err := s.client.Get(ctx, client.ObjectKey{Namespace: settings.Namespace, Name: settings.Name}, &cm); {
+	case apierrors.IsNotFound(err):
+		return settings.Default(), nil
+	case err != nil:
+		return settings.Settings{}, fmt.Errorf("read the site's settings, ConfigMap %s in namespace %s, since spec.osImage.upload is in the site's depot: %w",
+			settings.Name, settings.Namespace, err)
+	}
+	parsed, err := settings.Parse(&cm)
+	if err != nil {
+		return settings.Settings{}, fmt.Errorf("the site's settings are wrong, so no run starts: %w", err)
+	}
+	return parsed, nil
 }
