@@ -26,10 +26,19 @@ func judge(p *v1alpha1.Provisioning) verdict {
 		return underway
 	case p.Status.GetCondition(apis.ConditionReady).IsTrue():
 		return ready
-	case f != nil && f.NextAttempt == nil && !retryAsked(p):
+	case stalled(p) != nil, f != nil && f.NextAttempt == nil && !retryAsked(p):
 		return failed
 	}
 	return underway
+}
+
+// stalled is the condition of that name if nothing goes on before a person acts, for another reason than a failed run; else nil.
+func stalled(p *v1alpha1.Provisioning) *apis.Condition {
+	cond, f := p.Status.GetCondition(v1alpha1.ConditionStalled), p.Status.Failure
+	if !cond.IsTrue() || running(p) || (f != nil && f.NextAttempt == nil && f.Reason == cond.Reason) {
+		return nil
+	}
+	return cond
 }
 
 // retryAsked reports whether a person asked for another attempt and the
@@ -47,6 +56,9 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 		return []string{"It is being deleted; its hosts are released first."}
 	case v == ready:
 		return s.useIt(p)
+	case v == failed && stalled(p) != nil:
+		cond := stalled(p)
+		return []string{"Nothing goes on before a person acts: " + clean(cond.Reason), clean(cond.Message)} // which says what to do
 	case v == failed:
 		return s.afterFailure(p)
 	case p.Spec.Paused:

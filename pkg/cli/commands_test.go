@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // patience bounds every wait; nothing here takes nearly as long.
@@ -205,6 +206,46 @@ func TestWatchUntilFailed(t *testing.T) {
 	w.awaitWatch()
 	w.change(p, hasFailed)
 	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl annotate provisioning edge-1")
+}
+
+// What stands still until a person acts has failed for who waits for it, with or without a failed run.
+func TestWatchUntilStalled(t *testing.T) {
+	for reason, message := range map[string]string{
+		"SpecChanged":   "the spec was edited. What to do: put it back",
+		"BadSettings":   "ConfigMap bpa-system/config-bpa: fix it",
+		"DepotRefused":  "the address is plain HTTP: write its https address",
+		"SSHKeyInvalid": "Secret ssh-key, key ssh-privatekey is empty",
+		"HostsLost":     "the control plane lost host-1",
+	} {
+		for name, before := range map[string]func(*v1alpha1.Provisioning){
+			"first": func(*v1alpha1.Provisioning) {},
+			"after a run that is tried again": func(p *v1alpha1.Provisioning) {
+				p.Status.Failure = &v1alpha1.FailureStatus{Reason: "HostUnreachable", Message: "no route", NextAttempt: &metav1.Time{Time: created}}
+			},
+			"after a retry": func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "1"} },
+		} {
+			t.Run(reason+" "+name, func(t *testing.T) {
+				p := provisioning("edge-1")
+				before(p)
+				p.Status.ObservedGeneration = p.Generation
+				p.Status.MarkClusterInstalled(corev1.ConditionFalse, reason, message)
+				p.Status.MarkStalled(reason, message)
+				w := newTerminal(t, p)
+				w.expect(w.run(t.Context(), "watch", "edge-1", "--timeout=20s"), codeFailed, "edge-1 stands still", reason, message)
+				w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, "NEXT\n  Nothing goes on before a person acts: "+reason+"\n  "+message)
+			})
+		}
+	}
+}
+
+// While a run works, its end decides.
+func TestStalledWithARunIsUnderway(t *testing.T) {
+	p := provisioning("edge-1")
+	installs("download")(p)
+	p.Status.MarkStalled("InvalidSpec", "spec.ssh is wrong")
+	if got := judge(p); got != underway {
+		t.Errorf("verdict %d, want underway", got)
+	}
 }
 
 func TestWatchOfOneThatIsReadyAlreadyEnds(t *testing.T) {

@@ -19,6 +19,9 @@ func newWatch(s *session) *cobra.Command {
 		Short: "Follow a Provisioning until its cluster is ready or has failed for good",
 		Long: `Follow a Provisioning until its cluster is ready or has failed for good.
 
+It has failed as well if nothing goes on before a person acts, as after a change
+of the spec of an installed cluster (condition Stalled).
+
 One line for each change: time of the run, percent, task and step, nodes that
 are ready. On a terminal the last line is a progress bar. Without NAME the only
 Provisioning of the namespace is followed.
@@ -120,7 +123,10 @@ func stopped(ctx context.Context, err error, p *v1alpha1.Provisioning, timeout t
 // conclude tells the end: to stdout if it is good, as the error if not.
 func (s *session) conclude(site *site, p *v1alpha1.Provisioning) error {
 	advice := strings.Join(site.advice(p), "\n")
-	if judge(p) == failed {
+	switch {
+	case judge(p) == failed && stalled(p) != nil:
+		return fmt.Errorf("%s stands still\n%s", p.Name, advice)
+	case judge(p) == failed:
 		return fmt.Errorf("%s failed for good\n%s\n%s", p.Name, failureTable(p.Status.Failure), advice)
 	}
 	_, _ = fmt.Fprintf(s.Out, "%s is ready: %s\n%s\n", p.Name, s.summary(p), advice)
