@@ -1,10 +1,8 @@
 package settings
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +42,8 @@ func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5} }
 // setting is one key of the ConfigMap.
 type setting struct {
 	allowed string
-	// example is a good value for the command that fixes a bad one; empty: the value has many lines and wants an editor.
+	// example is a good value for the command that fixes a bad one, or a text in angle brackets for what only the site knows; empty: the value has
+	// many lines and wants an editor.
 	example string
 	// set takes a value over; false: it cannot be read.
 	set func(s *Settings, value string) bool
@@ -58,7 +57,7 @@ const (
 var known = map[string]setting{
 	"depot-url": {
 		`the https address of the depot as the nodes reach it, without credentials; an http address only with depot-insecure "true"; empty for the Internet`,
-		"https://10.60.0.1:5443", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
+		"<https address of your depot>", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-insecure": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Insecure) }},
 	"depot-ca": {
@@ -67,7 +66,7 @@ var known = map[string]setting{
 	},
 	"depot-image-url": {
 		"the http or https address at which Metal3 fetches OS images from the same depot, without credentials; or empty",
-		"http://10.60.0.1:5000", func(s *Settings, v string) bool { s.Depot.ImageURL = strings.TrimRight(v, "/"); return true },
+		"<address of your depot for Metal3>", func(s *Settings, v string) bool { s.Depot.ImageURL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-connected": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Connected) }},
 	"max-attempts": {aCount, "5", func(s *Settings, v string) bool {
@@ -91,42 +90,31 @@ func readBool(text string, into *bool) bool {
 // depotKeys are the keys by the fields of spec.depot that have the same rules.
 var depotKeys = map[string]string{"url": "depot-url", "imageURL": "depot-image-url", "caBundle": "depot-ca"}
 
-// Parse reads the ConfigMap. Its error lists everything that is wrong, by key; the settings that come with it must not be used.
+// Parse reads the ConfigMap. Its error lists everything that is wrong, by key, and ends with one command that fixes all of it; the settings that come
+// with it must not be used.
 func Parse(cm *corev1.ConfigMap) (Settings, error) {
-	s, wrong := Default(), map[string]string{}
+	s, wrong := Default(), faults{}
 	for key, value := range cm.Data {
 		if k, ok := known[key]; !ok {
-			wrong[key] = unknown(cm, key)
+			wrong.unknown(key, false)
 		} else if !k.set(&s, value) {
-			wrong[key] = malformed(cm, key, fmt.Sprintf("the value is %q", value))
+			wrong.malformed(key, fmt.Sprintf("the value is %q", value), k.example)
 		}
 	}
 	for key := range cm.BinaryData {
-		wrong[key] = unknown(cm, key)
+		wrong.unknown(key, true)
 	}
 	depot := v1alpha1.DepotSpec{URL: s.Depot.URL, ImageURL: s.Depot.ImageURL, CABundle: s.Depot.CA, Insecure: s.Depot.Insecure}
 	for _, err := range depot.Validate().WrappedErrors() {
-		if key := depotKeys[strings.Join(err.Paths, "")]; key != "" && wrong[key] == "" {
-			wrong[key] = malformed(cm, key, err.Message)
+		key := depotKeys[strings.Join(err.Paths, "")]
+		if _, found := wrong[key]; key == "" || found {
+			continue
 		}
+		fix := known[key].example
+		if key == "depot-url" {
+			fix = cmp.Or(withTLS(s.Depot.URL), fix)
+		}
+		wrong.malformed(key, err.Message, fix)
 	}
-	var all []error
-	for _, key := range slices.Sorted(maps.Keys(wrong)) {
-		all = append(all, errors.New(wrong[key]))
-	}
-	return s, errors.Join(all...)
-}
-
-func unknown(cm *corev1.ConfigMap, key string) string {
-	return fmt.Sprintf("ConfigMap %s/%s: there is no setting %s (there are %s). Remove it: `kubectl patch configmap %s -n %s --type json -p '%s'`",
-		cm.Namespace, cm.Name, key, strings.Join(slices.Sorted(maps.Keys(known)), ", "), cm.Name, cm.Namespace,
-		fmt.Sprintf(`[{"op":"remove","path":"/data/%s"}]`, key))
-}
-
-func malformed(cm *corev1.ConfigMap, key, what string) string {
-	fix := fmt.Sprintf("kubectl edit configmap %s -n %s", cm.Name, cm.Namespace)
-	if example := known[key].example; example != "" {
-		fix = fmt.Sprintf(`kubectl patch configmap %s -n %s --type merge -p '{"data":{"%s":"%s"}}'`, cm.Name, cm.Namespace, key, example)
-	}
-	return fmt.Sprintf("ConfigMap %s/%s: setting %s: %s. Allowed is %s. Fix it, for example with `%s`", cm.Namespace, cm.Name, key, what, known[key].allowed, fix)
+	return s, wrong.err(cm)
 }

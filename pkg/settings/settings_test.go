@@ -1,13 +1,16 @@
 package settings
 
 import (
+	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
 )
 
@@ -53,7 +56,7 @@ func TestParseRefuses(t *testing.T) {
 		"a word for a bool": {map[string]string{"depot-connected": "no thanks"}, []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
 			`'{"data":{"depot-connected":"false"}}'`}},
 		"an unknown key": {map[string]string{"depot-uri": "https://d"}, []string{"depot-uri", "depot-url, ",
-			`kubectl patch configmap config-bpa -n bpa-system --type json -p '[{"op":"remove","path":"/data/depot-uri"}]'`}},
+			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"depot-uri":null}}'`}},
 		"plain HTTP":            {map[string]string{"depot-url": "http://d:5000"}, []string{"depot-url", `"http://d:5000"`, "plain HTTP", `depot-insecure "true"`}},
 		"credentials":           {map[string]string{"depot-image-url": "http://u:p@d"}, []string{"depot-image-url", "credentials"}},
 		"a CA that is none":     {map[string]string{"depot-url": "https://d", "depot-ca": "PEM"}, []string{"depot-ca", "/ca.crt", "kubectl edit configmap config-bpa -n bpa-system"}},
@@ -98,4 +101,88 @@ func TestInstalledSettings(t *testing.T) {
 			t.Errorf("config/config-bpa.yaml does not have %s", key)
 		}
 	}
+}
+
+// The command that an error ends with fixes all of it at once: the webhook refuses a change that leaves a bad key. It never has an address that
+// is not the site's own.
+func TestTheCommandFixesAll(t *testing.T) {
+	const (
+		patch = "kubectl patch configmap config-bpa -n bpa-system --type merge -p '"
+		edit  = "kubectl edit configmap config-bpa -n bpa-system"
+	)
+	for name, test := range map[string]struct {
+		data   map[string]string
+		binary map[string][]byte
+		want   string // the patch; empty: an editor
+	}{
+		"one":               {data: map[string]string{"max-attempts": "0"}, want: `{"data":{"max-attempts":"5"}}`},
+		"unknown and plain": {data: map[string]string{"depot-url": "http://10.1.1.1:5000", "depot-ca-file": "x"}, want: `{"data":{"depot-ca-file":null,"depot-url":"https://10.1.1.1:5000"}}`},
+		"all kinds": {
+			data: map[string]string{"depot-url": "http://d", "depot-insecure": "no", "run-history": "", "depot-connected": "maybe", "x": "y"},
+			want: `{"data":{"depot-connected":"false","depot-insecure":"false","depot-url":"https://d","run-history":"5","x":null}}`,
+		},
+		"binary": {
+			data: map[string]string{"x": "y"}, binary: map[string][]byte{"z": {0}}, want: `{"data":{"x":null},"binaryData":{"z":null}}`,
+		},
+		"no address that could be meant": {
+			data: map[string]string{"depot-url": "ftp://10.1.1.1", "depot-image-url": "true"},
+			want: `{"data":{"depot-image-url":"<address of your depot for Metal3>","depot-url":"<https address of your depot>"}}`,
+		},
+		"credentials":                {data: map[string]string{"depot-url": "http://u:p@d"}, want: `{"data":{"depot-url":"<https address of your depot>"}}`},
+		"a certificate among others": {data: map[string]string{"depot-url": "https://d", "depot-ca": "PEM", "run-history": "0"}},
+	} {
+		cm := configMap(test.data)
+		cm.BinaryData = test.binary
+		_, err := Parse(cm)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		if n := strings.Count(err.Error(), "kubectl"); n != 1 {
+			t.Errorf("%s: %d commands in\n%s", name, n, err)
+		}
+		for _, foreign := range []string{"10.60.0.1", "u:p@"} {
+			if strings.Contains(err.Error(), foreign) {
+				t.Errorf("%s: %s is in\n%s", name, foreign, err)
+			}
+		}
+		if test.want == "" {
+			if !strings.Contains(err.Error(), "`"+edit+"`") {
+				t.Errorf("%s: no editor in\n%s", name, err)
+			}
+			continue
+		}
+		_, after, _ := strings.Cut(err.Error(), "`"+patch)
+		got, _, found := strings.Cut(after, "'`")
+		if !found || got != test.want {
+			t.Errorf("%s: patch %s, want %s; the error is\n%s", name, got, test.want, err)
+			continue
+		}
+		if strings.Contains(got, "<") {
+			if _, err := Parse(patched(t, cm, got)); err == nil {
+				t.Errorf("%s: the placeholder is accepted as it is", name)
+			}
+			got = regexp.MustCompile("<[^>]*>").ReplaceAllString(got, "https://depot.example:5443")
+		}
+		if _, err := Parse(patched(t, cm, got)); err != nil {
+			t.Errorf("%s: after the command: %v", name, err)
+		}
+	}
+}
+
+func patched(t *testing.T, cm *corev1.ConfigMap, patch string) *corev1.ConfigMap {
+	t.Helper()
+	before, err := json.Marshal(cm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, []byte(patch), corev1.ConfigMap{}) // of maps of texts it makes the same
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made corev1.ConfigMap
+	if err := json.Unmarshal(after, &made); err != nil {
+		t.Fatal(err)
+	}
+	return &made
 }

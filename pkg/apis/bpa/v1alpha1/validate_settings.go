@@ -71,8 +71,8 @@ func IsPlainHTTP(address string) bool {
 
 // validateInsecure wants https, or a word that nobody writes by accident. imageURL may be plain HTTP: Metal3 compares the image with a digest.
 func (d *DepotSpec) validateInsecure() *apis.FieldError {
-	if d.Insecure || !IsPlainHTTP(d.URL) {
-		return nil
+	if d.Insecure || !IsPlainHTTP(d.URL) || validateDepotURL("url", d.URL) != nil {
+		return nil // what is refused already is not quoted: it may hold a password
 	}
 	return problem("url", "write the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true",
 		"%q is plain HTTP: whoever is on the network between chooses what is installed on the nodes", d.URL)
