@@ -78,7 +78,7 @@ func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 		Request   contract.Request
 		SSHSecret string
 		Timeout   time.Duration
-	}{r, p.Spec.SSH.SecretName, p.Spec.Timeouts.InstallTimeout()})
+	}{r, p.Spec.SSH.Secret(), p.Spec.Timeouts.InstallTimeout()})
 }
 
 // digest is that of the JSON text, in which Go sorts the keys of maps.

@@ -91,3 +91,15 @@ func TestInputsStayAsTheyWere(t *testing.T) {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
 }
+
+// The Secret that is named by default is the same Secret, whether the default was filled in or not.
+func TestInputsOfTheDefaultSecret(t *testing.T) {
+	p := written(t, bareSpec)
+	request := requestOf(t, p)
+	want, err1 := Inputs(p, request)
+	p.Spec.SSH.SecretName = ""
+	got, err2 := Inputs(p, request)
+	if err1 != nil || err2 != nil || got != want {
+		t.Errorf("%s, want %s (%v, %v)", got, want, err1, err2)
+	}
+}

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -87,3 +88,6 @@ func (t TimeoutsSpec) InstallTimeout() time.Duration {
 	}
 	return DefaultInstallTimeout
 }
+
+// Secret is the name of the Secret with the key to the hosts: spec.ssh.secretName, or the default where it was not filled in.
+func (s SSHSpec) Secret() string { return cmp.Or(s.SecretName, DefaultSSHSecret) }

@@ -123,7 +123,7 @@ func makeWorkspaces(p *v1alpha1.Provisioning) []tekton.WorkspaceBinding {
 	return []tekton.WorkspaceBinding{
 		configMap(contract.WorkspaceRequest, contract.RequestName(p.Name)),
 		configMap(contract.WorkspaceInventory, contract.InventoryName(p.Name)),
-		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: p.Spec.SSH.SecretName}},
+		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: p.Spec.SSH.Secret()}},
 	}
 }
 

@@ -238,3 +238,13 @@ func signed(t *testing.T, request []byte) string {
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
+
+// What was stored without the webhook has no defaults in it: the run is given the Secret that the controller looked at.
+func TestRunOfAProvisioningWithoutDefaults(t *testing.T) {
+	run := MakePipelineRun(&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}, Run{Number: 1})
+	for _, w := range run.Spec.Workspaces {
+		if w.Name == contract.WorkspaceSSH && w.Secret.SecretName != v1alpha1.DefaultSSHSecret {
+			t.Errorf("the key is in Secret %q, want %s", w.Secret.SecretName, v1alpha1.DefaultSSHSecret)
+		}
+	}
+}
