@@ -42,6 +42,9 @@ type body struct {
 	// over says that the deadline stays as it is: the body has ended, or a handler
 	// has ended it.
 	over bool
+	// begun says that no Read writes anymore: the body was read before, or the
+	// handler has answered.
+	begun bool
 }
 
 // grant sets the deadline for what is read next, by the handler or the server.
@@ -85,7 +88,29 @@ func (b *body) end(deadline time.Time) error {
 	return b.rc.SetReadDeadline(deadline)
 }
 
+// begin grants time for the "100 Continue" that the server may write within the
+// first Read. The handler may have worked for long before that.
+func (b *body) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.begun {
+		b.begun = true
+		_ = b.rc.SetWriteDeadline(time.Now().Add(b.allowance.limits.First))
+	}
+}
+
+// answered says that the server writes no "100 Continue" from now on.
+func (b *body) answered() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = true
+}
+
 func (b *body) Read(p []byte) (int, error) {
+	b.begin()
 	b.grant()
 	began := time.Now()
 	n, err := b.ReadCloser.Read(p)
@@ -151,6 +176,7 @@ func (w *writer) WriteHeader(code int) {
 func (w *writer) answer() {
 	if !w.headers {
 		w.headers = true
+		w.body.answered()
 		w.body.grant()
 	}
 }

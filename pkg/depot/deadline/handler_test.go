@@ -171,6 +171,32 @@ func TestExpectedBodyIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// net/http writes "100 Continue" within the first read of the body, which may come late: a handler waits for a lock before.
+func TestALateReadOfAnExpectedBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	errs := make(chan error, 1)
+	_, connect := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(2 * brief.First)
+		_, err := io.Copy(io.Discard, r.Body)
+		errs <- errors.Join(err, r.Context().Err())
+		_, _ = io.WriteString(w, "done")
+	})
+	c := connect()
+	say(t, c, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n")
+	answers := bufio.NewReader(c)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
+		t.Fatalf("answer = %q, %v, want 100 Continue", line, err)
+	}
+	say(t, c, "body")
+	got, err := io.ReadAll(answers)
+	if !strings.Contains(string(got), " 200 ") || !strings.HasSuffix(string(got), "done") {
+		t.Errorf("answer = %q, %v", got, err)
+	}
+	if err := <-errs; err != nil {
+		t.Errorf("the handler's read: %v", err)
+	}
+}
+
 func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	t.Parallel()
 	errs, end := make(chan error, 1), make(chan struct{})
