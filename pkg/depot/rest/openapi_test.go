@@ -53,6 +53,8 @@ type contract struct {
 	dir     string
 	seen    map[string]bool
 	uploads *uploads.Service
+	// arrivals are of all requests.
+	arrivals *arrivals
 }
 
 func newContract(t *testing.T) *contract {
@@ -62,14 +64,14 @@ func newContract(t *testing.T) *contract {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}}
+	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}, arrivals: newArrivals()}
 	gate := limits.NewGate(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	c.uploads = uploads.New(s, gate, full{}, log)
 	handler, err := rest.New(c.uploads, status.New(s), gate, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.server = httptest.NewServer(handler)
+	c.server = httptest.NewServer(c.arrivals.count(handler))
 	t.Cleanup(c.server.Close)
 	return c
 }
@@ -332,7 +334,8 @@ func (c *contract) contended() {
 	tus := []string{"Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream"}
 	upload := c.tusCreate("contended", "", "4")
 	first := c.begin("PATCH", upload, "ab", 4, tus...)
-	c.stands(upload, "2")
+	c.arrived(upload, len("ab"))
+	c.stands(upload, "0")
 	c.busy("DELETE", upload, "", tus...)
 	c.busy("PUT", kind+"/contended", record("contended", 4), inJSON...)
 	c.busy("DELETE", kind+"/contended", "")

@@ -13,9 +13,10 @@ import (
 // Claim says how a request takes an artifact's lock. The zero value waits for
 // short work to end, and nobody may end what its holder does.
 type Claim struct {
-	// Resume says that the request goes on with a transfer at Offset. It ends a
-	// transfer that stands exactly there: a client that lost its connection must
-	// not wait until the dead one is noticed. One that still moves goes on.
+	// Resume says that the request goes on with a transfer at Offset. If that is
+	// the offset that a running transfer reports, and the transfer receives nothing
+	// for transferPatience, the request ends it: a client that lost its connection
+	// must not wait until the server notices that. A transfer that moves goes on.
 	Resume bool
 	Offset int64
 	// Interrupt ends this holder's own transfer, for a request that resumes it.
@@ -23,8 +24,8 @@ type Claim struct {
 	Interrupt func()
 }
 
-// transferPatience is how long a request that does not resume a transfer waits
-// for its end. A client that hangs up and comes back at once is not refused.
+// transferPatience is how long a request waits for the end of a transfer. A
+// client that hangs up and comes back at once is not refused.
 const transferPatience = time.Second
 
 // locks are one to an artifact.
@@ -37,9 +38,8 @@ type locks struct {
 type holder struct {
 	released  chan struct{}
 	interrupt func()
-	// transfer is the offset that a running transfer has reached, -1 if it is no
-	// upload that could be resumed; nil while none is running.
-	transfer *atomic.Int64
+	// transfer is nil while none is running.
+	transfer *transfer
 }
 
 func newLocks() *locks { return &locks{held: map[string]*holder{}} }
@@ -64,44 +64,54 @@ func (s *Service) busy(ref artifact.Ref) bool {
 
 func (l *locks) acquire(ctx context.Context, key string, claim Claim) (release func(), err error) {
 	for {
-		mine, other, end := l.try(key, claim)
+		mine, other := l.try(key, claim)
 		if mine != nil {
 			return sync.OnceFunc(func() { l.release(key, mine) }), nil
 		}
-		wait, cancel := ctx, context.CancelFunc(func() {})
-		switch {
-		case end != nil:
-			end()
-		case other.transfer != nil:
-			wait, cancel = context.WithTimeout(ctx, transferPatience)
-		}
-		select {
-		case <-wait.Done():
-			err = ErrLocked
-		case <-other.released:
-		}
-		cancel()
-		if err != nil {
+		if err := other.wait(ctx, claim); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// try returns the caller's hold, or else a copy of the other one; end is set if
-// the caller may end that.
-func (l *locks) try(key string, claim Claim) (mine *holder, other holder, end func()) {
+// try returns the caller's hold, or else a copy of the other one.
+func (l *locks) try(key string, claim Claim) (mine *holder, other holder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, taken := l.held[key]
-	if !taken {
-		mine = &holder{released: make(chan struct{}), interrupt: claim.Interrupt}
-		l.held[key] = mine
-		return mine, holder{}, nil
+	if h, taken := l.held[key]; taken {
+		return nil, *h
 	}
-	if claim.Resume && h.transfer != nil && h.transfer.Load() == claim.Offset {
-		end = h.interrupt
+	mine = &holder{released: make(chan struct{}), interrupt: claim.Interrupt}
+	l.held[key] = mine
+	return mine, holder{}
+}
+
+// wait returns when the lock is released, or ErrLocked. It ends a transfer that
+// the claim resumes and that has stopped.
+func (h holder) wait(ctx context.Context, claim Claim) error {
+	if h.transfer == nil {
+		return h.ended(ctx)
 	}
-	return nil, *h, end
+	before := h.transfer.received.Load()
+	brief, cancel := context.WithTimeout(ctx, transferPatience)
+	defer cancel()
+	err := h.ended(brief)
+	stopped := h.transfer.received.Load() == before
+	resumed := claim.Resume && h.interrupt != nil && h.transfer.durable.Load() == claim.Offset
+	if err == nil || ctx.Err() != nil || !stopped || !resumed {
+		return err
+	}
+	h.interrupt()
+	return h.ended(ctx)
+}
+
+func (h holder) ended(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ErrLocked
+	case <-h.released:
+		return nil
+	}
 }
 
 func (l *locks) release(key string, mine *holder) {
@@ -111,46 +121,49 @@ func (l *locks) release(key string, mine *holder) {
 	close(mine.released)
 }
 
-// transfer notes that the holder of a lock receives body from offset on, until
-// ended is called, and counts what arrives.
-func (l *locks) transfer(key string, offset int64, body io.Reader) (counted io.Reader, ended func()) {
+// transfer is a body on its way to the disk.
+type transfer struct {
+	body io.Reader
+	// durable is the offset that survives a crash, -1 if nobody can go on with the
+	// transfer. Clients may drop what is before it, so no other is reported.
+	durable atomic.Int64
+	// received counts bytes that may be in memory only.
+	received atomic.Int64
+}
+
+func (t *transfer) Read(p []byte) (int, error) {
+	n, err := t.body.Read(p)
+	t.received.Add(int64(n))
+	return n, err
+}
+
+// transfer notes that the holder of a lock receives body from a durable offset
+// on, until ended is called.
+func (l *locks) transfer(key string, offset int64, body io.Reader) (t *transfer, ended func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t = &transfer{body: body}
+	t.durable.Store(offset)
 	h, held := l.held[key]
 	if !held { // nobody could be in the way
-		return body, func() {}
+		return t, func() {}
 	}
-	at := &atomic.Int64{}
-	at.Store(offset)
-	h.transfer = at
-	return &countedBody{body, at}, func() {
+	h.transfer = t
+	return t, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		h.transfer = nil
 	}
 }
 
-// received is the offset that a running upload has reached. What the store says
-// meanwhile leaves out what is on its way to the disk.
-func (l *locks) received(key string) (offset int64, running bool) {
+// running is the durable offset of an upload that receives bytes. The store
+// cannot tell it meanwhile: a file's size includes what is not on the disk yet.
+func (l *locks) running(key string) (durable int64, running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.held[key]
-	if !held || h.transfer == nil || h.transfer.Load() < 0 {
+	if !held || h.transfer == nil || h.transfer.durable.Load() < 0 {
 		return 0, false
 	}
-	return h.transfer.Load(), true
-}
-
-type countedBody struct {
-	io.Reader
-	at *atomic.Int64
-}
-
-func (c *countedBody) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if c.at.Load() >= 0 {
-		c.at.Add(int64(n))
-	}
-	return n, err
+	return h.transfer.durable.Load(), true
 }

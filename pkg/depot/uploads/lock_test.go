@@ -3,8 +3,10 @@ package uploads
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
@@ -29,7 +31,7 @@ func TestLockWaitsForShortWork(t *testing.T) {
 	second() // once more does no harm
 }
 
-// A transfer ends for nobody but a request that goes on exactly where it stands.
+// A transfer ends only for a request that goes on at the offset that it reports.
 func TestATransferEndsForItsResumptionAlone(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -38,11 +40,13 @@ func TestATransferEndsForItsResumptionAlone(t *testing.T) {
 		want      error
 	}{
 		{"another upload", true, Claim{}, ErrLocked},
-		{"another offset", true, Claim{Resume: true, Offset: 7}, ErrLocked},
-		{"all or nothing", false, Claim{Resume: true, Offset: 5}, ErrLocked},
-		{"resumed", true, Claim{Resume: true, Offset: 5}, nil},
+		{"another offset", true, Claim{Resume: true, Offset: 3}, ErrLocked},
+		{"what is in memory", true, Claim{Resume: true, Offset: 5}, ErrLocked},
+		{"all or nothing", false, Claim{Resume: true, Offset: 2}, ErrLocked},
+		{"resumed", true, Claim{Resume: true, Offset: 2}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			l := newLocks()
 			var release func()
 			held := Claim{}
@@ -58,12 +62,74 @@ func TestATransferEndsForItsResumptionAlone(t *testing.T) {
 			if _, err := body.Read(make([]byte, 10)); err != nil {
 				t.Fatal(err)
 			}
-			if at, running := l.received("a"); at != 5 || !running {
-				t.Errorf("received = %d, %t", at, running)
+			if at, running := l.running("a"); at != 2 || !running {
+				t.Errorf("running = %d, %t, want the durable offset 2", at, running)
 			}
 			if _, err := l.acquire(t.Context(), "a", c.claim); !errors.Is(err, c.want) {
 				t.Errorf("acquire = %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// endless yields a byte at a time, always.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p[:1]), nil }
+
+func TestATransferThatMovesIsNotEnded(t *testing.T) {
+	l := newLocks()
+	if _, err := l.acquire(t.Context(), "a", Claim{Interrupt: func() { t.Error("the transfer was ended") }}); err != nil {
+		t.Fatal(err)
+	}
+	body, _ := l.transfer("a", 0, endless{})
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(transferPatience / 50)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_, _ = body.Read(make([]byte, 1))
+			}
+		}
+	}()
+	if _, err := l.acquire(t.Context(), "a", Claim{Resume: true}); !errors.Is(err, ErrLocked) {
+		t.Errorf("acquire = %v, want %v", err, ErrLocked)
+	}
+}
+
+// A client drops what is before the offset that is reported, so that must survive a crash.
+func TestARunningTransferReportsWhatIsDurable(t *testing.T) {
+	s := newService(t, limits.Limits{})
+	s.segment = 5
+	p := begun(t, s, "")
+	unlock, err := s.Lock(t.Context(), image, Claim{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	body, send := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Append(t.Context(), p, 0, body)
+		done <- err
+	}()
+	if _, err := io.WriteString(send, content[:7]); err != nil { // returns when all of it was read
+		t.Fatal(err)
+	}
+	open, err := s.Open(t.Context(), image)
+	if err != nil || *open.Record.ImageOffset != 5 {
+		t.Errorf("offset = %d, %v, want 5, where a segment has ended", *open.Record.ImageOffset, err)
+	}
+	if _, err := io.WriteString(send, content[7:]); err != nil {
+		t.Fatal(err)
+	}
+	_ = send.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

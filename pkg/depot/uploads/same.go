@@ -33,9 +33,9 @@ func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader,
 	if rec.ImageLength != held.ImageLength || rec.SHA256 != "" && rec.SHA256 != held.SHA256 {
 		return rec, exists
 	}
-	body, ended := s.locks.transfer(key(rec.Ref()), -1, body)
+	t, ended := s.locks.transfer(key(rec.Ref()), -1, body)
 	defer ended()
-	held, err = s.compare(ctx, stored, body)
+	held, err = s.compare(ctx, stored, t)
 	var other *DigestError
 	if errors.As(err, &other) && rec.SHA256 == "" {
 		return rec, exists

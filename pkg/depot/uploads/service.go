@@ -125,7 +125,7 @@ func (s *Service) Open(ctx context.Context, ref artifact.Ref) (Pending, error) {
 }
 
 func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
-	if at, running := s.locks.received(key(p.Record.Ref())); running {
+	if at, running := s.locks.running(key(p.Record.Ref())); running {
 		return at, nil
 	}
 	if p.Digest != "" {
@@ -145,13 +145,14 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		return have, ErrComplete
 	}
 	ref := p.Record.Ref()
-	body, ended := s.locks.transfer(key(ref), have, body)
+	t, ended := s.locks.transfer(key(ref), have, body)
 	defer ended()
 	for have < p.Record.ImageLength {
 		part := min(s.segment, p.Record.ImageLength-have)
-		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(body, part))
+		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(t, part))
 		got := now - have
 		have = now
+		t.durable.Store(have)
 		if err != nil {
 			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
 			if have > offset { // a bad line is no reason to give an upload up

@@ -68,7 +68,7 @@ func (l *tusLock) Lock(ctx context.Context, interrupt func()) error {
 	if err != nil {
 		return err
 	}
-	if _, running := l.store.locks.received(l.key); running && r.ReadOnly {
+	if _, running := l.store.locks.running(l.key); running && r.ReadOnly {
 		r.unlocked, l.unlock = true, func() {}
 		return nil
 	}
