@@ -41,6 +41,8 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.As(err, &digest), errors.As(err, &refused), errors.Is(err, uploads.ErrComplete):
 		return http.StatusUnprocessableEntity
+	case errors.Is(err, uploads.ErrFinishing):
+		return http.StatusLocked
 	case errors.As(err, &offset), errors.Is(err, uploads.ErrExists), errors.Is(err, uploads.ErrInterrupted), errors.Is(err, uploads.ErrLocked):
 		return http.StatusConflict
 	case errors.Is(err, uploads.ErrRecovering):

@@ -347,7 +347,9 @@ func (c *contract) contended() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.busy("HEAD", upload, "")
+	if c.do(423, "HEAD", upload, "").Header.Get("Retry-After") == "" {
+		c.t.Error("HEAD of an upload that is being finished: no Retry-After")
+	}
 	unlock()
 	c.do(200, "HEAD", upload, "")
 	c.do(204, "DELETE", kind+"/contended", "")

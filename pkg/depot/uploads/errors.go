@@ -14,6 +14,10 @@ var (
 	ErrInterrupted = errors.New("another request continues this upload: ask for its offset and go on from there")
 	// ErrLocked keeps a request from what another one is working on.
 	ErrLocked = errors.New("another request is sending this artifact or works on it, and goes on: try again when it has ended")
+	// ErrFinishing keeps a HEAD of tus from an upload that another request works
+	// on. Its status must be 423: tus clients take any other 4xx for the end of the
+	// upload, and begin a new one.
+	ErrFinishing = fmt.Errorf("the upload cannot be looked at: %w", ErrLocked)
 	// ErrRecovering keeps everybody off an upload that an earlier process left.
 	ErrRecovering = errors.New("the depot was restarted and is finishing this upload: try again in some seconds")
 	// ErrBody marks what went wrong with reading from the client.

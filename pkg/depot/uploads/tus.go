@@ -80,6 +80,9 @@ func (l *tusLock) Lock(ctx context.Context, interrupt func()) error {
 	claim := r.Claim
 	claim.Interrupt = interrupt
 	l.unlock, err = l.store.locks.acquire(ctx, l.key, claim)
+	if err != nil && r.ReadOnly {
+		err = ErrFinishing
+	}
 	return l.store.Errors(err)
 }
 
@@ -164,7 +167,7 @@ func (t TusStore) resumed(ctx context.Context, p Pending, unlocked bool) (handle
 		return &tusUpload{t, p}, nil
 	}
 	if unlocked {
-		return nil, t.Errors(ErrLocked)
+		return nil, t.Errors(ErrFinishing)
 	}
 	rec, err := t.Finish(ctx, p)
 	if err != nil {
