@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -198,14 +199,29 @@ func (w *writer) Write(p []byte) (total int, err error) {
 	}
 }
 
-// ReadFrom keeps the kernel's file-to-socket copy, a chunk at a time. The net
-// package recognises a file behind one LimitedReader and no more, hence the
-// unwrapping.
-func (w *writer) ReadFrom(src io.Reader) (total int64, err error) {
-	left := int64(-1)
+// ReadFrom keeps the kernel's file-to-socket copy, a chunk at a time. Any other
+// source may be a storage that takes long to answer, so only the writes of what
+// it yields are timed.
+func (w *writer) ReadFrom(src io.Reader) (int64, error) {
+	file, left := src, int64(-1)
 	if limited, ok := src.(*io.LimitedReader); ok {
-		src, left = limited.R, limited.N
+		file, left = limited.R, limited.N
 	}
+	// os.File hands itself over behind a type of package os, so its methods tell.
+	if _, ok := file.(syscall.Conn); ok {
+		return w.sendFile(file, left)
+	}
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // there is nothing else in it
+	defer buffers.Put(buffer)
+	return io.CopyBuffer(struct{ io.Writer }{w}, src, *buffer)
+}
+
+// buffers are as large as those of io.Copy.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// sendFile sends left bytes, or all if left is negative. The net package
+// recognises a file behind one LimitedReader and no more.
+func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	for left != 0 {
 		part := int64(chunk)
 		if left > 0 {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -306,6 +307,35 @@ func TestASlowDownloadThatKeepsTheRateEndsWell(t *testing.T) {
 	}
 }
 
+// late is a storage that takes long before its first byte.
+type late struct {
+	io.Reader
+	wait time.Duration
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	<-time.After(l.wait)
+	l.wait = 0
+	return l.Reader.Read(p)
+}
+
+func TestTheStoragesTimeIsNotThePeers(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	server, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		_, _ = io.CopyN(w, &late{bytes.NewReader(make([]byte, size)), 2 * (brief.First + brief.Pause)}, size)
+	})
+	resp, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.Copy(io.Discard, resp.Body); err != nil || got != size {
+		t.Errorf("download ended with %d of %d bytes: %v", got, size, err)
+	}
+}
+
 // fromFile notes whether the kernel could copy.
 type fromFile struct {
 	*httptest.ResponseRecorder
@@ -314,7 +344,7 @@ type fromFile struct {
 
 func (f *fromFile) ReadFrom(r io.Reader) (int64, error) {
 	if limited, ok := r.(*io.LimitedReader); ok {
-		if _, ok := limited.R.(*os.File); ok {
+		if _, ok := limited.R.(syscall.Conn); ok {
 			f.files++
 			return io.Copy(io.Discard, r)
 		}
@@ -324,11 +354,17 @@ func (f *fromFile) ReadFrom(r io.Reader) (int64, error) {
 }
 
 func TestFilesAreStillSentByTheKernel(t *testing.T) {
-	f, w := file(t), &fromFile{ResponseRecorder: httptest.NewRecorder()}
-	deadline.Handler(brief, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.CopyN(w, f, 1<<20)
-	})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.files == 0 || w.others > 0 {
-		t.Errorf("%d copies from the file and %d from others", w.files, w.others)
+	f := file(t)
+	for name, send := range map[string]func(w io.Writer){
+		"a part": func(w io.Writer) { _, _ = io.CopyN(w, f, 1<<20) },
+		"all":    func(w io.Writer) { _, _ = io.Copy(w, f) }, // hands ReadFrom a type of package os
+	} {
+		w := &fromFile{ResponseRecorder: httptest.NewRecorder()}
+		deadline.Handler(brief, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			send(w)
+		})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.files == 0 || w.others > 0 {
+			t.Errorf("%s: %d copies from the file and %d from others", name, w.files, w.others)
+		}
 	}
 }
