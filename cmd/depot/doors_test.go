@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -279,6 +280,31 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 		}
 	}
 	getFrom(t, "127.0.0.1", plain, "/readyz", 5*time.Second)
+}
+
+// TestTwoAddressesKeepNobodyOutForLong: idle connections of two clients take all places, and silent requests wait for these.
+func TestTwoAddressesKeepNobodyOutForLong(t *testing.T) {
+	const places, each = 8, 4
+	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), fmt.Sprint("--max-connections-per-address=", each))
+	plain := depot.doors["plain"]
+	for _, attacker := range []string{"127.0.0.2", "127.0.0.3"} {
+		for range each {
+			c := dialFrom(t, attacker, plain)
+			if _, err := fmt.Fprint(c, "GET /readyz HTTP/1.1\r\nHost: depot\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
+				t.Fatalf("answer = %q, %v", line, err)
+			}
+		}
+		for range each {
+			c := dialFrom(t, attacker, plain)
+			if _, err := fmt.Fprint(c, "POST /files/a HTTP/1.1\r\nHost: depot\r\nContent-Length: 1\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	getFrom(t, "127.0.0.1", plain, "/readyz", 45*time.Second)
 }
 
 // TestProbesAreAnsweredWhenEveryPlaceIsTaken, and nothing else is answered there.

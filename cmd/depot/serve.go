@@ -14,7 +14,8 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
+	// idleTimeout is short: an idle connection keeps others from its place, and clients open the next one at once.
+	idleTimeout = 15 * time.Second
 	// largestHeader is enough for a long token and the metadata of an upload.
 	largestHeader = 64 << 10
 	// drainTimeout is how long running transfers get to finish at a stop.
