@@ -222,6 +222,49 @@ func TestAnArchiveReplacesDamagedImages(t *testing.T) {
 	}
 }
 
+// An archive that is sent again, or that replaces its damaged self, brings no tag back that was moved since.
+func TestAnArchiveSentAgainMovesNoTag(t *testing.T) {
+	dir := t.TempDir()
+	server := serve(t, dir)
+	var archive bytes.Buffer
+	tags := map[name.Tag]v1.Image{}
+	for _, tag := range []string{"registry.example/app:v1", "registry.example/app:v2"} {
+		named, err := name.NewTag(tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags[named] = randomImage(t)
+	}
+	if err := tarball.MultiWrite(tags, &archive); err != nil {
+		t.Fatal(err)
+	}
+	const at = "/v1/baremetalcluster/alpha/beta/container_images/app.tar/content"
+	call(t, "PUT", server.URL+at, bytes.NewReader(archive.Bytes())).want(t, 201)
+	pushed := randomImage(t)
+	if err := remote.Write(reference(t, server, "app:v1"), pushed); err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []bool{false, true} {
+		if err := os.RemoveAll(filepath.Join(dir, "registry/docker/registry/v2/repositories/app/_manifests/tags/v2")); err != nil {
+			t.Fatal(err)
+		}
+		if damaged {
+			flip(t, dir, sha(archive.String()))
+		}
+		call(t, "PUT", server.URL+at, bytes.NewReader(archive.Bytes())).want(t, 200)
+		now, err := remote.Image(reference(t, server, "app:v1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digestOf(t, now) != digestOf(t, pushed) {
+			t.Errorf("damaged %t: app:v1 is no longer the image that was pushed after the archive", damaged)
+		}
+		if _, err := remote.Image(reference(t, server, "app:v2")); err != nil {
+			t.Errorf("damaged %t: a tag that was lost did not come back: %v", damaged, err)
+		}
+	}
+}
+
 // partsOf are the digests of an image's manifest, config and layers.
 func partsOf(t *testing.T, ref name.Reference) []v1.Hash {
 	t.Helper()

@@ -23,6 +23,10 @@ func (failing) Import(context.Context, string, int64, func() (io.ReadSeekCloser,
 	return nil, errors.New("no room")
 }
 
+func (f failing) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return f.Import(ctx, name, size, open)
+}
+
 // hanging works on an archive until it is told to go on, or ctx ends.
 type hanging struct{ begun, on chan struct{} }
 
@@ -34,6 +38,10 @@ func (h hanging) Import(ctx context.Context, _ string, _ int64, _ func() (io.Rea
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (h hanging) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return h.Import(ctx, name, size, open)
 }
 
 func opened(t *testing.T, dir string, opts ...Option) *Depot {

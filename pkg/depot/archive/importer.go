@@ -27,6 +27,16 @@ type Importer struct {
 // references of its images, without a registry. What is wrong with the archive
 // is a Refusal, and leaves no image behind.
 func (i *Importer) Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return i.load(ctx, name, size, open, i.tag)
+}
+
+// Restore is Import of an archive that was imported before. A tag that exists
+// stays: it may have been moved to a newer image since.
+func (i *Importer) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return i.load(ctx, name, size, open, i.tagAbsent)
+}
+
+func (i *Importer) load(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error), tag tagger) ([]string, error) {
 	r := &reader{open: open, packed: size, most: i.Gate.Limits().MaxUpload}
 	p, err := r.plan(name)
 	if err != nil {
@@ -43,7 +53,7 @@ func (i *Importer) Import(ctx context.Context, name string, size int64, open fun
 	if err := i.addBlobs(ctx, r, key, p.blobs); err != nil {
 		return nil, err
 	}
-	return i.publish(ctx, p.images)
+	return i.publish(ctx, p.images, tag)
 }
 
 // drop takes off the list what the store has already. That is read, since a
@@ -97,9 +107,12 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 	})
 }
 
+// tagger points a reference to a manifest that is stored.
+type tagger func(context.Context, ref, manifest) error
+
 // publish makes the manifests pullable by digest, and when all of them are,
-// moves the tags.
-func (i *Importer) publish(ctx context.Context, images []image) ([]string, error) {
+// sets the tags.
+func (i *Importer) publish(ctx context.Context, images []image, tag tagger) ([]string, error) {
 	var u undo
 	for _, img := range images {
 		for _, r := range img.refs {
@@ -111,7 +124,7 @@ func (i *Importer) publish(ctx context.Context, images []image) ([]string, error
 	var names []string
 	for _, img := range images {
 		for _, r := range img.refs {
-			if err := i.tag(ctx, r, img.manifests[len(img.manifests)-1]); err != nil {
+			if err := tag(ctx, r, img.manifests[len(img.manifests)-1]); err != nil {
 				return nil, err
 			}
 			names = append(names, r.String())
@@ -165,6 +178,22 @@ func (i *Importer) putManifest(ctx context.Context, manifests distribution.Manif
 		return refuse("manifest %s: %v", m.digest, err)
 	}
 	return err
+}
+
+func (i *Importer) tagAbsent(ctx context.Context, r ref, m manifest) error {
+	repo, err := i.Store.Repository(ctx, r.repository)
+	if err != nil {
+		return err
+	}
+	_, err = repo.Tags(ctx).Get(ctx, r.tag)
+	var unknown distribution.ErrTagUnknown
+	if errors.As(err, &unknown) {
+		return i.tag(ctx, r, m)
+	}
+	if err != nil {
+		return fmt.Errorf("read tag %s: %w", r, err)
+	}
+	return nil
 }
 
 func (i *Importer) tag(ctx context.Context, r ref, m manifest) error {

@@ -39,6 +39,10 @@ func (i *importer) Import(_ context.Context, _ string, _ int64, open func() (io.
 	return []string{"app:v1"}, err
 }
 
+func (i *importer) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
+	return i.Import(ctx, name, size, open)
+}
+
 // An archive that is all there and not yet published is read by its link in
 // the staging area, where the store is not a directory.
 func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {

@@ -64,7 +64,11 @@ func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
 
 func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, error) {
 	rec := p.Record
-	images, err := s.importImages(ctx, rec, artifact.Staging, p.Digest)
+	again, err := s.published(ctx, rec.Ref())
+	if err != nil {
+		return rec, err
+	}
+	images, err := s.importImages(ctx, rec, artifact.Staging, p.Digest, again)
 	if err != nil {
 		return rec, err
 	}
@@ -73,6 +77,20 @@ func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, erro
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Updated = &now
 	return rec, s.save(ctx, rec, p.Digest, p.ID)
+}
+
+// published says whether an artifact is visible before its upload ends: the
+// upload repairs it, or a crash came after it was published.
+func (s *Service) published(ctx context.Context, ref artifact.Ref) (bool, error) {
+	_, err := s.Stored(ctx, ref)
+	var damaged *store.DamagedError
+	switch {
+	case err == nil, errors.As(err, &damaged):
+		return true, nil
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	}
+	return false, err
 }
 
 func (s *Service) save(ctx context.Context, rec artifact.Record, d digest.Digest, upload string) error {

@@ -48,21 +48,26 @@ func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reade
 	return s.Finish(ctx, p)
 }
 
-// restoreImages imports the images of an archive again. They have blobs of
-// their own, which may be damaged or deleted while the archive is intact.
+// restoreImages restores the images of an archive. They have blobs of their
+// own, which may be damaged or deleted while the archive is intact.
 func (s *Service) restoreImages(ctx context.Context, a Stored) error {
 	ctx = context.WithoutCancel(ctx) // the bytes are here; who sent them may go
-	_, err := s.importImages(ctx, a.Record, a.Record.Ref().Repository(), a.Digest)
+	_, err := s.importImages(ctx, a.Record, a.Record.Ref().Repository(), a.Digest, true)
 	return err
 }
 
 // importImages makes the images of an archive pullable. Anything else has none.
-func (s *Service) importImages(ctx context.Context, rec artifact.Record, repository string, d digest.Digest) ([]string, error) {
+// Again says that they were before.
+func (s *Service) importImages(ctx context.Context, rec artifact.Record, repository string, d digest.Digest, again bool) ([]string, error) {
 	ref := rec.Ref()
 	if ref.Kind != artifact.ContainerImages || s.importer == nil {
 		return nil, nil
 	}
-	images, err := s.importer.Import(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
+	load := s.importer.Import
+	if again {
+		load = s.importer.Restore
+	}
+	images, err := load(ctx, ref.Name, rec.ImageLength, func() (io.ReadSeekCloser, error) {
 		f, err := s.store.Open(ctx, repository, d)
 		if err != nil {
 			return nil, err

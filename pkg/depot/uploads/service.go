@@ -17,6 +17,9 @@ import (
 // references; an archive that it does not take is an error with Refused().
 type Importer interface {
 	Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
+	// Restore brings back what is missing or damaged of an archive that was
+	// imported before, and moves no tag.
+	Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
 }
 
 // Service keeps artifacts. Make it with New and call Inherit before use, and
