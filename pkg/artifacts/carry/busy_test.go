@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
 	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
 // taken answers the first uploads of a file as a depot does to which another client sends the same, without reading them.
@@ -68,6 +70,31 @@ func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 				t.Error("the file did not arrive whole")
 			}
 		})
+	}
+}
+
+// A depot cuts off a body that does not begin soon, and a source may take longer than that before it sends.
+func TestASourceThatBeginsLateIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	limits := deadline.Limits{First: 500 * time.Millisecond, Pause: 2 * time.Second, Rate: 1 << 20}
+	content := bytes.Repeat([]byte("x"), 2<<20)
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		_, _ = w.Write(content[:100])
+		_ = http.NewResponseController(w).Flush()
+		<-time.After(3 * limits.First)
+		_, _ = w.Write(content[100:])
+	}))
+	t.Cleanup(source.Close)
+	depot := &taken{}
+	server := httptest.NewServer(deadline.Handler(limits, depot))
+	t.Cleanup(server.Close)
+	list := artifacts.List{Files: []artifacts.File{{Path: "dl.example/late", URL: source.URL, Size: int64(len(content)), SHA256: depottest.Sum(content)}}}
+	if _, err := ToDepot(t.Context(), list, upstream(t), connect(t, &depottest.Depot{URL: server.URL}), Options{}); err != nil {
+		t.Error(err)
+	}
+	if got := depot.got.Load(); got == nil || !bytes.Equal(*got, content) {
+		t.Error("the file did not arrive whole")
 	}
 }
 

@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -244,11 +245,26 @@ func (c *carrier) send(ctx context.Context, f artifacts.File) (int64, error) {
 			return 0, err
 		}
 	}
+	if content, err = begun(content); err != nil {
+		return 0, err
+	}
 	counted := &counter{in: content, meter: c.meter, key: "file " + f.Path}
 	if err := c.to.PutFile(ctx, f.Path, want.Size, f.SHA256, counted); err != nil {
 		return 0, err
 	}
 	return counted.n.Load(), nil
+}
+
+// ahead is read of a file before the depot is asked to take it. A depot cuts off a body that does not begin within 10 s; these bytes earn a pause as
+// long as a source may take (stallLimit).
+const ahead = 1 << 20
+
+func begun(content io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(content, ahead)
+	if _, err := buffered.Peek(ahead); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return buffered, nil
 }
 
 // maxHeld bounds a file that comes without its size: the depot wants to know it before it takes bytes.
