@@ -45,7 +45,21 @@ func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reade
 	if err != nil {
 		return rec, errors.Join(err, s.Abort(ctx, p))
 	}
-	return s.Finish(ctx, p)
+	done, err := s.Finish(ctx, p)
+	if err != nil {
+		return done, errors.Join(err, s.giveUp(ctx, ref))
+	}
+	return done, nil
+}
+
+// giveUp drops what a repair that failed has left: its name is taken, so nobody
+// could go on with it. How far the repair came is in its note.
+func (s *Service) giveUp(ctx context.Context, ref artifact.Ref) error {
+	p, open, err := s.pending(ctx, ref)
+	if err != nil || !open {
+		return err
+	}
+	return s.Abort(ctx, p)
 }
 
 // restoreImages restores the images of an archive. They have blobs of their
