@@ -17,12 +17,8 @@ func (r *Reconciler) translateDigests(p *v1alpha1.Provisioning, seen *plan.Seen)
 	if !old {
 		return nil
 	}
-	var last contract.Request
-	if err := r.readJSON(p, contract.RequestName(p.Name), contract.KeyRequest, &last); err != nil {
-		return err
-	}
 	today := map[string]string{}
-	for _, request := range []contract.Request{last, seen.Request} {
+	for _, request := range []contract.Request{seen.Started, seen.Request} {
 		v1, err := from.DigestV1(request)
 		if err != nil {
 			return err

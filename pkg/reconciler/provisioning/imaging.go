@@ -34,7 +34,7 @@ func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, s
 	}
 	// An earlier Provisioning of this name may have left hosts on which its cluster runs.
 	claimed := slices.DeleteFunc(held, func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
-	due := imaging.Due(seen.Slots, seen.Sets, claimed)
+	due := imaging.Due(slotNames(seen.Started), seen.Started.Sets, claimed)
 	if len(due) == 0 {
 		return nil
 	}

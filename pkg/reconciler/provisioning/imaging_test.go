@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -10,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/settings"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -57,7 +61,7 @@ func TestImages(t *testing.T) {
 			if row.run != nil {
 				row.run(pr)
 			}
-			world := []runtime.Object{row.edge, pr, child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum})}
+			world := []runtime.Object{row.edge, pr, requestOf(t, row.edge, settings.Depot{}), child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum})}
 			if row.selects != "" {
 				world = append(world, child(pr, contract.TaskSelectHosts, row.selects, nil))
 			}
@@ -67,6 +71,63 @@ func TestImages(t *testing.T) {
 			}
 			if diff := cmp.Diff(row.want, row.hosts.imaged); diff != "" {
 				t.Errorf("images (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// requestOf is the request's ConfigMap of a run of p, with the digest of this build.
+func requestOf(t *testing.T, p *v1alpha1.Provisioning, site settings.Depot) *corev1.ConfigMap {
+	t.Helper()
+	request, err1 := from.Provisioning(p, site)
+	digest, err2 := from.Digest(request)
+	cm, err3 := resources.MakeRequestConfigMap(p, request, digest)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	return cm
+}
+
+// TestImagesOfTheRun: what claimed hosts are given, and which claim is complete, is what the run that claims them was asked for. An edit of the
+// spec or of the site's settings while it works changes nothing in that, and an image without an address is never written.
+func TestImagesOfTheRun(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	good := Settings{Settings: settings.Default()}
+	good.Depot.URL = "https://site:5000"
+	upload := func(p *v1alpha1.Provisioning) { p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"} }
+	for _, row := range []struct {
+		name     string
+		edit     func(*v1alpha1.Provisioning)
+		started  Settings // when the run was started
+		settings Settings // now
+		want     []string
+	}{
+		{"nothing was edited", func(*v1alpha1.Provisioning) {}, good, good, []string{"host-1=master-1 " + sum}},
+		{"osImage was removed", func(p *v1alpha1.Provisioning) { p.Spec.OSImage = nil }, good, good, []string{"host-1=master-1 " + sum}},
+		{"a worker was added", func(p *v1alpha1.Provisioning) { p.Spec.Workers = []map[string]v1alpha1.Worker{{"w-9": {}}} }, good, good,
+			[]string{"host-1=master-1 " + sum}},
+		{"depot-url was emptied", func(*v1alpha1.Provisioning) {}, good, Settings{Settings: settings.Default()}, []string{"host-1=master-1 " + sum}},
+		{"the settings are malformed after a restart", func(*v1alpha1.Provisioning) {}, good, unread().next(siteConfig(map[string]string{"x": "y"})),
+			[]string{"host-1=master-1 " + sum}},
+		{"the run has an image without an address", func(*v1alpha1.Provisioning) {}, Settings{Settings: settings.Default()}, good, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			site, before := held(), edge(upload)
+			site.all[0].Bare, site.all[0].Node = true, "master-1"
+			pr := run(before, 1)
+			after := edge(upload, row.edit)
+			after.Generation, after.Status.InstalledDigest = 2, "x" // a run that replaces a host is not stopped by an edit
+			w := newWorld(t, site, []runtime.Object{
+				after, pr, requestOf(t, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
+				child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum}),
+			}, nil)
+			w.settings = row.settings
+			err := w.visit(t, at)
+			if diff := cmp.Diff(row.want, site.imaged); diff != "" {
+				t.Errorf("images (-want +got):\n%s", diff)
+			}
+			if (err != nil) != (row.want == nil) {
+				t.Errorf("error %v", err)
 			}
 		})
 	}

@@ -41,6 +41,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err != nil {
 		return seen, err
 	}
+	if err := r.readJSON(p, contract.RequestName(p.Name), contract.KeyRequest, &seen.Started); err != nil {
+		return seen, err
+	}
 	if err := r.translateDigests(p, &seen); err != nil {
 		return seen, err
 	}
@@ -69,10 +72,7 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 		return err
 	}
 	seen.Request = request
-	for _, s := range request.Slots {
-		seen.Slots = append(seen.Slots, s.Name)
-	}
-	seen.Sets, seen.OSImage = request.Sets, request.OSImage
+	seen.Slots, seen.Sets = slotNames(request), request.Sets
 	if !hasControlPlane(request) {
 		return errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
 	}
@@ -110,6 +110,13 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 		seen.Changes = resources.Changes(was, p)
 	}
 	return nil
+}
+
+func slotNames(r contract.Request) (names []string) {
+	for _, s := range r.Slots {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 func hasControlPlane(r contract.Request) bool {

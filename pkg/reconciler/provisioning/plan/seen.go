@@ -27,8 +27,8 @@ type Seen struct {
 	// holds the patch that puts the spec back.
 	Changes    []string
 	Revertible bool
-	// OSImage is what hosts without an operating system are to be given; nil: nothing.
-	OSImage *contract.OSImage
+	// Started is the request that the newest run was started with, which no edit changes while that run works; zero: it is not known.
+	Started contract.Request
 	// Invalid says why the spec cannot be read, which the webhook should have prevented.
 	Invalid string
 	// Settings says why the site's settings cannot be used, Depot why the depot cannot, and what to do; empty: they can.
