@@ -91,7 +91,7 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	switch {
 	case seen.Ours:
 		seen.Claimed = h.Holder.UID == string(p.UID)
-		seen.Imaging = h.Bare
+		seen.Bare, seen.Imaged = h.Bare, h.Imaged
 	case h.Holder != nil:
 		seen.Holder = h.Holder.String()
 	}

@@ -71,12 +71,12 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	held := holding(s)
 	complete := s.haveActive() == s.wantActive() && s.want() > 0
-	imaging, of := s.imaging()
+	imaging := s.imaging()
 	switch {
 	case s.Invalid != "":
 		return corev1.ConditionFalse, ReasonInvalidSpec, s.Invalid
-	case imaging > 0:
-		return corev1.ConditionUnknown, reasonImaging, fmt.Sprintf("provisioning %d of %s with the OS image", imaging, plural(of, "host"))
+	case imaging != "":
+		return corev1.ConditionUnknown, reasonImaging, imaging
 	case complete && (s.have() == s.want() || s.installedDigest() != ""):
 		return corev1.ConditionTrue, reasonClaimed, held
 	case s.Installed():

@@ -93,7 +93,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 
 // randomHost is mostly one that is held and well.
 func randomHost(r *rand.Rand) Host {
-	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Imaging: r.IntN(9) == 0}
+	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Bare: r.IntN(9) == 0, Imaged: r.IntN(3) == 0}
 	switch r.IntN(9) {
 	case 0:
 		h.Lost, h.Trouble = true, "in quarantine"

@@ -21,8 +21,8 @@ type Host struct {
 	Lost bool
 	// Trouble is what its holder should know of, in words that complete "host-1 is ..."; empty: it is well.
 	Trouble string
-	// Imaging: Metal3 is giving it its operating system.
-	Imaging bool
+	// Bare: it has no operating system yet. Imaged: Metal3 was asked to give it one.
+	Bare, Imaged bool
 	// Live: the API server was asked itself, not a cache.
 	Live bool
 }
@@ -224,20 +224,28 @@ func (s Seen) InstalledHosts() []string {
 	return names
 }
 
-// imaging is how many of the held hosts are being given their operating system, while a run works.
-func (s Seen) imaging() (n, of int) {
+// imaging says how many of the held hosts are to get their operating system, and how many of those are being given it; empty if none is, or no run
+// works.
+func (s Seen) imaging() string {
+	bare, asked, of := 0, 0, 0
 	for _, h := range s.Site {
-		if h.Ours {
-			of++
-			if h.Imaging {
-				n++
-			}
+		switch {
+		case !h.Ours:
+			continue
+		case h.Bare && h.Imaged:
+			asked++
+		case h.Bare:
+			bare++
 		}
+		of++
 	}
-	if len(s.ActiveRuns()) == 0 {
-		return 0, of
+	switch {
+	case bare+asked == 0 || len(s.ActiveRuns()) == 0:
+		return ""
+	case asked == 0:
+		return fmt.Sprintf("%d of %s wait for the controller to ask for the OS image, which it does once each node has a host", bare, plural(of, "host"))
 	}
-	return n, of
+	return fmt.Sprintf("provisioning %d of %s with the OS image", asked, plural(of, "host"))
 }
 
 func plural(n int, noun string) string {

@@ -233,10 +233,14 @@ func (w *world) host(t *testing.T, name, what, text string) {
 		h.Trouble = text
 	case "well":
 		h.Lost, h.Trouble = false, ""
+	case "bare":
+		h.Ours, h.Claimed, h.Bare = true, true, true
 	case "imaging":
-		h.Ours, h.Claimed, h.Imaging = true, true, true
-	case "imaged", "held":
-		h.Ours, h.Claimed, h.Imaging = true, true, false
+		h.Ours, h.Claimed, h.Bare, h.Imaged = true, true, true, true
+	case "imaged":
+		h.Ours, h.Claimed, h.Bare, h.Imaged = true, true, false, true
+	case "held":
+		h.Ours, h.Claimed, h.Bare = true, true, false
 	case "earlier": // held by an earlier Provisioning of this name
 		h.Ours, h.Claimed = true, false
 	default:
