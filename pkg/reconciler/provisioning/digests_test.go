@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
@@ -32,25 +31,15 @@ func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1
 func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
 func asInstalled(*v1alpha1.Provisioning)    {}
 
-// installedBy is a cluster that an earlier version of BPA has installed: its run, with the digest of then, and perhaps the request of the run.
-func installedBy(t *testing.T, digest string, request bool) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
+// installedBy is a cluster that an earlier version of BPA has installed: its run, with the digest of then, and the request of the run.
+func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
 	t.Helper()
 	p := edge(withTwoWorkers)
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
-	objects = append(objects, pr)
-	if request {
-		r, err := from.Provisioning(p, settings.Depot{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cm, err := resources.MakeRequestConfigMap(p, r, digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		delete(cm.Data, resources.KeyRevert) // an earlier version did not write these
-		delete(cm.Data, resources.KeyDigest)
-		objects = append(objects, cm)
-	}
+	cm := requestOf(t, p, settings.Depot{})
+	delete(cm.Data, resources.KeyRevert) // an earlier version did not write these
+	delete(cm.Data, resources.KeyDigest)
+	objects = append(objects, pr, cm)
 	return func(p *v1alpha1.Provisioning) { withTwoWorkers(p); p.Status.InstalledDigest = digest }, objects
 }
 
@@ -65,33 +54,32 @@ func TestUpgradeWithoutTheRun(t *testing.T) {
 		"no run":       nil,
 		"a failed run": {run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })},
 	} {
-		installed, objects := installedBy(t, earlier, true)
+		installed, objects := installedBy(t, earlier)
 		w := newWorld(t, fitting(), append(runs, edge(installed, relabelled), objects[1]), nil)
 		w.settle(t)
-		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || from.IsV1(got.InstalledDigest) {
-			t.Errorf("%s: the spec looks changed: %+v", name, got)
+		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || got.InstalledDigest != earlier {
+			t.Errorf("%s: the spec looks changed, or the digest of another build was replaced: %+v", name, got)
 		}
 	}
 }
 
-// An upgrade of BPA is no change of the spec, whether the label was changed before it or after it, and whether the last run's request is there.
+// An upgrade of BPA is no change of the spec, whether the label was changed before it or after it.
 func TestUpgradeIsNoChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after func(*v1alpha1.Provisioning)
-		request       bool
 		want          string
 	}{
-		"nothing changes":                       {asInstalled, asInstalled, false, plan.ReasonInstalled},
-		"a label after the upgrade":             {asInstalled, relabelled, false, plan.ReasonInstalled},
-		"another order after the upgrade":       {asInstalled, reordered, false, plan.ReasonInstalled},
-		"a label before the upgrade":            {relabelled, asInstalled, true, plan.ReasonInstalled},
-		"another order before the upgrade":      {reordered, relabelled, true, plan.ReasonInstalled},
-		"a worker less":                         {asInstalled, fewerWorkers, false, plan.ReasonSpecChanged},
-		"a worker less before the upgrade":      {fewerWorkers, asInstalled, true, plan.ReasonSpecChanged},
-		"another first master, that makes etcd": {asInstalled, otherMasters, true, plan.ReasonSpecChanged},
+		"nothing changes":                       {asInstalled, asInstalled, plan.ReasonInstalled},
+		"a label after the upgrade":             {asInstalled, relabelled, plan.ReasonInstalled},
+		"another order after the upgrade":       {asInstalled, reordered, plan.ReasonInstalled},
+		"a label before the upgrade":            {relabelled, asInstalled, plan.ReasonInstalled},
+		"another order before the upgrade":      {reordered, relabelled, plan.ReasonInstalled},
+		"a worker less":                         {asInstalled, fewerWorkers, plan.ReasonSpecChanged},
+		"a worker less before the upgrade":      {fewerWorkers, asInstalled, plan.ReasonSpecChanged},
+		"another first master, that makes etcd": {asInstalled, otherMasters, plan.ReasonSpecChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			installed, objects := installedBy(t, earlier, test.request)
+			installed, objects := installedBy(t, earlier)
 			w := newWorld(t, fitting(), append([]runtime.Object{edge(installed, test.before)}, objects...), nil)
 			w.settle(t)
 			p := w.stored(t)
@@ -104,8 +92,43 @@ func TestUpgradeIsNoChange(t *testing.T) {
 			if got := reasonOf(t, w); got != test.want {
 				t.Errorf("ClusterInstalled says %s, want %s: %+v", got, test.want, w.stored(t).Status)
 			}
-			if got := w.stored(t).Status.InstalledDigest; test.want == plan.ReasonInstalled && from.IsV1(got) {
-				t.Errorf("the digest is still %s", got)
+		})
+	}
+}
+
+// TestTwoUpgrades: a second build of BPA that computes other digests than the two before it does not take its own cluster for another one, and leaves
+// the digest as it was stored, so that a third build knows it too.
+func TestTwoUpgrades(t *testing.T) {
+	const stored = "v2:computed-by-the-first-build"
+	started := func(status corev1.ConditionStatus, digest string) *tekton.PipelineRun {
+		return run(edge(), 2, ended(status, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
+	}
+	for name, test := range map[string]struct {
+		status string
+		run    *tekton.PipelineRun
+		want   string
+	}{
+		"no run":       {stored, nil, plan.ReasonInstalled},
+		"a failed run": {stored, started(corev1.ConditionFalse, stored), "RunFailed"},
+		"the run":      {stored, started(corev1.ConditionTrue, stored), plan.ReasonInstalled},
+		"a status that the second build has replaced": {"v2:computed-by-the-second-build", nil, plan.ReasonInstalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := edge()
+			p.Status.InstalledDigest = test.status
+			cm := requestOf(t, p, settings.Depot{})
+			cm.Data[resources.KeyDigest] = stored
+			objects := []runtime.Object{p, cm}
+			if test.run != nil {
+				objects = append(objects, test.run)
+			}
+			w := newWorld(t, held(), objects, nil)
+			w.settle(t)
+			if got := w.stored(t).Status.InstalledDigest; got != test.status {
+				t.Errorf("this build stores the digest %s, which neither the run nor ConfigMap %s has: want %s", got, cm.Name, test.status)
+			}
+			if got := reasonOf(t, w); got != test.want {
+				t.Errorf("ClusterInstalled says %s, want %s", got, test.want)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -39,12 +41,6 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		err = r.observeRuns(p, &seen)
 	}
 	if err != nil {
-		return seen, err
-	}
-	if err := r.readJSON(p, contract.RequestName(p.Name), contract.KeyRequest, &seen.Started); err != nil {
-		return seen, err
-	}
-	if err := r.translateDigests(p, &seen); err != nil {
 		return seen, err
 	}
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
@@ -83,13 +79,36 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 	return err
 }
 
-// observeStarted compares the spec with the one that the newest run was started from. A newer build of BPA may compute other digests than the build
-// that started the run: the specs decide whether they describe the same cluster.
+// observeStarted reads what the newest run was started from, and compares the spec with it. A newer build of BPA may compute another digest than the
+// build that started the run: what was stored stays as it is, and only this visit replaces it by the digest of this build for the same cluster.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
 	cm, err := r.configMap(p, contract.RequestName(p.Name))
-	if err != nil || seen.Unedited() {
+	if err != nil || cm == nil {
 		return err
 	}
+	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
+		return err
+	}
+	request := seen.Started // all that the first builds of BPA wrote down
+	was := startedFrom(ctx, p, cm)
+	if was != nil {
+		if request, err = from.Provisioning(was, settings.Depot); err != nil {
+			return nil // a newer build of BPA wrote it, or a person
+		}
+	}
+	if request.Provisioning == "" {
+		return nil // a person emptied it
+	}
+	digest, err := from.Digest(request)
+	if err != nil || !seen.Recompute(cm.Data[resources.KeyDigest], digest) || was == nil {
+		return err
+	}
+	seen.Revertible, seen.Changes = true, resources.Changes(was, p)
+	return nil
+}
+
+// startedFrom is the Provisioning as it was when the newest run was started; nil: it is not known.
+func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.ConfigMap) *v1alpha1.Provisioning {
 	started := resources.ReadStarted(cm)
 	if started == nil {
 		return nil
@@ -97,19 +116,7 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	was := p.DeepCopy()
 	was.Spec = started.Spec
 	was.SetDefaults(ctx)
-	request, err := from.Provisioning(was, settings.Depot)
-	if err != nil {
-		return nil // a newer build of BPA wrote it, or a person
-	}
-	digest, err := from.Digest(request)
-	if err != nil {
-		return err
-	}
-	seen.Revertible = seen.Recompute(started.Digest, digest)
-	if seen.Revertible {
-		seen.Changes = resources.Changes(was, p)
-	}
-	return nil
+	return was
 }
 
 func slotNames(r contract.Request) (names []string) {

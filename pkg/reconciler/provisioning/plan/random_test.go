@@ -249,7 +249,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 	for range 5_000 {
 		first := randomWorld(r, now)
 		s, p := first, &v1alpha1.Provisioning{}
-		p.Name = s.Name
+		p.Name, p.Status.InstalledDigest = s.Name, s.InstalledDigest
 		const most = 6
 		steps := 0
 		for ; steps < most; steps++ {

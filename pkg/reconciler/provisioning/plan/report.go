@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,9 +54,8 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled remembers what cannot be seen any more once the run is deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
-	status.InstalledDigest = s.InstalledDigest // an earlier version of BPA may have written the same in another form
 	if r := s.Newest(); r != nil && r.State == Succeeded {
-		status.InstalledDigest = r.Digest
+		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // never replaced by that of a later build of BPA
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
 		}

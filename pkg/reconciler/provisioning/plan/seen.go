@@ -116,6 +116,7 @@ type Run struct {
 	Operation string
 
 	Digest, Inputs, Retry string   // what it was started for
+	Carried               string   // Digest as the run carries it, if another build of BPA computed it; empty: the same
 	Replaces              []string // the losses that it was started for, each a Loss.Key
 	SSHKey                SSHKey   // what it was started with; empty: a build of BPA started it that did not write it down
 
@@ -182,18 +183,21 @@ func (s Seen) Unedited() bool {
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
 }
 
-// Recompute puts the digest that this build computes for a spec in the place of the one that another build computed for the same spec. It reports
-// whether the newest run or the cluster that is there has it.
-func (s *Seen) Recompute(old, digest string) (found bool) {
-	for i := range s.Runs {
-		if s.Runs[i].Digest == old {
-			s.Runs[i].Digest, found = digest, found || i == len(s.Runs)-1
-		}
+// Recompute replaces the digests of the newest run and of the cluster that is there by the one that this build computes for what the newest run was
+// started from. carried is the digest that this run carries; empty: it was not written down. Whatever digests other builds computed of a cluster that
+// is there, they are of the same one: no run starts for another. It reports whether it replaced any.
+func (s *Seen) Recompute(carried, digest string) bool {
+	newest := s.Newest()
+	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {
+		return false
 	}
-	if s.InstalledDigest == old {
-		s.InstalledDigest, found = digest, true
+	if newest != nil {
+		newest.Carried, newest.Digest = newest.Digest, digest
 	}
-	return found
+	if s.InstalledDigest != "" {
+		s.InstalledDigest = digest
+	}
+	return true
 }
 
 // installedDigest is that of the cluster that is there, or was before a later run failed on it; empty: none.
