@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func (w *world) writes() (calls []string) {
 
 // TestEditStopsARunThatTouchedNoHost: the controller cancels it in its own name, unless the API server says that the playbook was started meanwhile.
 func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
-	w := newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1)}, nil)
+	w := newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 		t.Errorf("calls %q, want %s", calls, want)
 	}
 
-	w = newWorld(t, held(), []runtime.Object{edge(edited), sshKey()}, nil)
+	w = newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), requestOf(t, edge(), settings.Depot{})}, nil)
 	cached, live := run(edge(), 1), run(edge(), 1)
 	w.add(t, child(live, contract.TaskKubespray, corev1.ConditionUnknown, nil), false)
 	w.add(t, live, false)
@@ -58,6 +59,49 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 		if strings.HasPrefix(call, "patch pipelineruns") {
 			t.Errorf("%s, although its playbook was started", call)
 		}
+	}
+}
+
+// TestNotEveryEditStopsARun: a run that touched no host goes on if the edit makes no other run of it, if no field was edited, or if the next run could
+// not start.
+func TestNotEveryEditStopsARun(t *testing.T) {
+	workers := func(standby int32) func(*v1alpha1.Provisioning) {
+		return func(p *v1alpha1.Provisioning) {
+			p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "w", Count: v1alpha1.NodeCount{Active: 1, Standby: standby}}}
+		}
+	}
+	good := Settings{Settings: settings.Default()}
+	moved, wrong := good, good
+	moved.Depot.URL, wrong.Invalid = "https://other", "depot-connected: maybe"
+	for _, row := range []struct {
+		name     string
+		edit     func(*v1alpha1.Provisioning)
+		settings Settings
+		stops    bool
+	}{
+		{"another network", edited, good, true},
+		{"another number of active workers", func(p *v1alpha1.Provisioning) { workers(1)(p); p.Spec.NodeSets[0].Count.Active = 2 }, good, true},
+		{"another Secret with the key", func(p *v1alpha1.Provisioning) { p.Spec.SSH.SecretName = "other" }, good, true},
+		{"a longer time-out", func(p *v1alpha1.Provisioning) { p.Spec.Timeouts.Install.Duration *= 2 }, good, false},
+		{"another number of standbys", workers(2), good, false},
+		{"the site's settings are wrong", edited, wrong, false},
+		{"the depot is refused", func(p *v1alpha1.Provisioning) { p.Spec.Depot.URL = "http://plain" }, good, false},
+		{"only the site's depot moved, and somebody paused and resumed", func(*v1alpha1.Provisioning) {}, moved, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			before := edge(workers(1))
+			after := edge(workers(1), row.edit)
+			after.Generation = 3
+			w := newWorld(t, held(), []runtime.Object{after, sshKey(), run(before, 1), requestOf(t, before, settings.Depot{})}, nil)
+			w.settings = row.settings
+			if err := w.visit(t, at); err != nil {
+				t.Fatal(err)
+			}
+			stops := slices.ContainsFunc(w.writes(), func(call string) bool { return strings.HasPrefix(call, "patch pipelineruns") })
+			if stops != row.stops {
+				t.Errorf("the run is stopped: %t, want %t: %q", stops, row.stops, w.writes())
+			}
+		})
 	}
 }
 

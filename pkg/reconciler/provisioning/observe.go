@@ -104,7 +104,24 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 		return err
 	}
 	seen.Revertible, seen.Changes = true, resources.Changes(was, p)
-	return nil
+	before, err := inputsOfRun(was, request)
+	if err != nil || seen.Invalid != "" {
+		return err
+	}
+	after, err := inputsOfRun(p, seen.Request)
+	seen.Edited = before != after
+	return err
+}
+
+// inputsOfRun is the digest of what cannot be edited while a run works without making it another run.
+func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, error) {
+	p = p.DeepCopy()
+	p.Spec.Timeouts = v1alpha1.TimeoutsSpec{}
+	request.Sets = slices.Clone(request.Sets)
+	for i := range request.Sets {
+		request.Sets[i].Standby = 0
+	}
+	return from.Inputs(p, request)
 }
 
 // startedFrom is the Provisioning as it was when the newest run was started; nil: it is not known.

@@ -6,23 +6,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// supersede stops the installation of a spec that was edited before the run touched a host: the next attempt takes the new spec. The generation says
-// that a person edited the spec, since another build of BPA may compute other digests for the same one.
+// supersede stops the installation of a spec that was edited before the run touched a host: the next attempt takes the new spec. It stops none if the
+// next attempt could not start.
 func supersede(s Seen, r Run, active int) (Step, bool) {
 	if r.Superseded {
 		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping, since the spec was edited before the run touched a host; " +
 			"the next attempt takes the new spec; " + tektonAsks}, true
 	}
-	if !s.edited(r) || r.Generation == 0 || active > 1 || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.installedDigest() != "" || s.Paused || s.Invalid != "" {
+	if !s.edited(r) || r.Generation == 0 || active > 1 || s.Settings != "" || s.Depot != "" || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.installedDigest() != "" || s.Paused || s.Invalid != "" {
 		return Step{}, false
 	}
 	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name +
 		", since the spec was edited before the run touched a host" + s.edits()}, true
 }
 
-// edited reports whether a person edited the spec since the run started, as far as that is known, in a way that matters to a run.
+// edited reports whether a person edited the spec since the newest run started, as far as that is known, in a way that makes it another run.
 func (s Seen) edited(r Run) bool {
-	return s.Inputs != "" && r.Inputs != s.Inputs && r.Generation != s.Generation
+	return s.Edited && r.Generation != s.Generation
 }
 
 // edits lists the changes in parentheses; empty if they are not known.

@@ -39,6 +39,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		Collected:       r.IntN(2) == 0,
 		Generation:      int64(1 + r.IntN(2)),
 		KeyChanged:      r.IntN(5) == 0,
+		Edited:          r.IntN(2) == 0,
 		InstalledDigest: pick(r, "", "", "one"),
 		Limits:          Limits{Attempts: 3, History: 1 + r.IntN(3)},
 	}
@@ -173,8 +174,9 @@ func TestNextNeverHarms(t *testing.T) {
 			}
 			operations[step.Operation]++
 		case CancelRun:
-			if r := s.Newest(); !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede) {
-				bad = "a run is cancelled that may have touched hosts, or whose spec nobody edited"
+			if r := s.Newest(); !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede ||
+				!s.Edited || s.Settings != "" || s.Depot != "") {
+				bad = "a run is cancelled that may have touched hosts, whose spec nobody edited, or that no other run can follow"
 			}
 		case GiveBack:
 			for _, name := range step.Hosts {

@@ -23,6 +23,9 @@ type Seen struct {
 	Request contract.Request
 	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
 	Digest, Inputs, Retry string
+	// Edited: the spec asks for another run than the newest one, by what both specs say: neither an upgrade of BPA nor the site's settings count, nor do
+	// time-outs and the number of standby hosts.
+	Edited bool
 	// Changes lists what was edited since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16". Revertible: the request's ConfigMap
 	// holds the patch that puts the spec back.
 	Changes    []string

@@ -109,6 +109,9 @@ func (w *world) happen(t *testing.T, words []string) {
 		if w.seen.Changes, w.seen.Revertible = nil, true; arg(1) != "one" {
 			w.seen.Changes = []string{"spec.PodSubnet: subnet of " + arg(1)}
 		}
+		if r := w.seen.Newest(); r != nil {
+			w.seen.Edited = r.Inputs != arg(1)
+		}
 	case "invalid":
 		w.seen.Invalid = rest
 	case "settings":
