@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // sshSecretName is the name of the Secret with the key to the hosts; what was stored without the webhook has no defaults in it.
@@ -27,16 +28,16 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 	return err
 }
 
-// observeKeyChange finds out whether a failed run was started with another key than the Secret holds now. The API server is asked only after the
-// Secret has changed.
+// observeKeyChange finds out whether a run failed since a host refused its key, and the Secret holds another one now. The API server is asked only after
+// the Secret has changed.
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
 	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
-		newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, sshSecretName(p)) {
+		plan.Classify(*newest).Reason != contract.ReasonSSHDenied || newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, sshSecretName(p)) {
 		return nil
 	}
-	now, _, err := r.readKey(ctx, p)
-	seen.KeyChanged = now.Fingerprint != newest.SSHKey.Fingerprint
+	now, problem, err := r.readKey(ctx, p)
+	seen.KeyChanged = problem.Reason != plan.ReasonSSHKeyMissing && now.Fingerprint != newest.SSHKey.Fingerprint
 	return err
 }
 

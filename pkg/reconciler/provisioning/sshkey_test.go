@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
@@ -153,6 +154,49 @@ func TestCorrectedKey(t *testing.T) {
 	put(w, "4", otherKey)
 	if diff := cmp.Diff([]string{"edge-1-install-1", "edge-1-install-2"}, w.runs(t)); diff != "" {
 		t.Errorf("runs after the key was corrected (-want +got):\n%s", diff)
+	}
+}
+
+// TestOtherKeyIsNoAnswer: another key starts no run after one that failed for a reason that the key has nothing to do with, and a Secret that was deleted
+// holds no other key.
+func TestOtherKeyIsNoAnswer(t *testing.T) {
+	denied := map[string]string{contract.ResultFailure: `{"reason":"SSHDenied","host":"master-1"}`}
+	failed := map[string]string{contract.ResultFailure: `{"reason":"PlaybookFailed","host":"master-1"}`}
+	for name, test := range map[string]struct {
+		reason  string
+		results map[string]string
+		deleted bool
+		want    int
+	}{
+		"a host refused the key":                   {"Failed", denied, false, 2},
+		"a person cancelled the run":               {"Cancelled", nil, false, 1},
+		"the playbook failed":                      {"Failed", failed, false, 1},
+		"a host refused the key, which is deleted": {"Failed", denied, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pr := run(edge(), 1, ended(corev1.ConditionFalse, test.reason))
+			pr.Annotations[resources.AnnotationSSHKey], pr.Annotations[resources.AnnotationSSHSecret] = "SHA256:old", "1"
+			world := []runtime.Object{edge(), pr}
+			if test.results != nil {
+				world = append(world, child(pr, contract.TaskKubespray, corev1.ConditionFalse, test.results))
+			}
+			if !test.deleted {
+				secret := sshKey()
+				secret.ResourceVersion = "2"
+				world = append(world, secret)
+			}
+			w := newWorld(t, held(), world, nil)
+			if err := w.visit(t, at); err != nil {
+				t.Fatal(err)
+			}
+			if runs := w.runs(t); len(runs) != test.want {
+				t.Errorf("runs %q, want %d", runs, test.want)
+			}
+			installed := w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled)
+			if test.deleted && installed.Reason != "SSHDenied" {
+				t.Errorf("ClusterInstalled says %s, want SSHDenied as before: %s", installed.Reason, installed.Message)
+			}
+		})
 	}
 }
 

@@ -57,7 +57,7 @@ type Seen struct {
 	// SSH is whether there is a key to the hosts that can be used; nil: not looked. SSHKey is that key.
 	SSH    *Need
 	SSHKey SSHKey
-	// KeyChanged: the newest run failed, and the Secret does not hold the key any more that the run was started with.
+	// KeyChanged: the newest run failed since a host refused the key that it was started with, and the Secret holds another one now.
 	KeyChanged bool
 
 	// Progress is what the kubespray task last wrote.
