@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,19 +22,29 @@ func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, s
 	if err != nil {
 		return err
 	}
-	if names := imaging.GivenUp(held); len(names) > 0 {
-		released, err := r.hosts.ReleaseGivenUp(ctx, ownerOf(p), names)
-		if err != nil {
-			return fmt.Errorf("release the hosts that select-hosts gave up: %w", err)
-		}
-		tellReleased(ctx, p, released)
+	return errors.Join(r.releaseGivenUp(ctx, p, held), r.imageClaimed(ctx, p, seen, held))
+}
+
+func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisioning, held []hosts.Host) error {
+	names := imaging.GivenUp(held)
+	if len(names) == 0 {
+		return nil
 	}
+	released, err := r.hosts.ReleaseGivenUp(ctx, ownerOf(p), names)
+	tellReleased(ctx, p, released)
+	if err != nil {
+		return fmt.Errorf("release the hosts that select-hosts gave up: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) imageClaimed(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, held []hosts.Host) error {
 	image, err := seen.ImageForHosts()
 	if image == nil || err != nil {
 		return err
 	}
 	// An earlier Provisioning of this name may have left hosts on which its cluster runs.
-	claimed := slices.DeleteFunc(held, func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
+	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
 	due := imaging.Due(slotNames(seen.Started), seen.Started.Sets, claimed)
 	if len(due) == 0 {
 		return nil

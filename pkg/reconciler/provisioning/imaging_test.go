@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,8 @@ func TestImagesOfTheRun(t *testing.T) {
 func TestGivenUpHostsAreReleased(t *testing.T) {
 	for _, state := range []corev1.ConditionStatus{corev1.ConditionUnknown, corev1.ConditionFalse} {
 		p, site := edge(wantsUpload), held()
+		site.all = append(site.all, site.all[0]) // the second one was not given up
+		site.all[1].Name = "host-2"
 		site.all[0].Labels = map[string]string{contract.LabelRelease: "true"}
 		pr := run(p, 1)
 		if state == corev1.ConditionFalse {
@@ -146,8 +149,31 @@ func TestGivenUpHostsAreReleased(t *testing.T) {
 		if err := w.visit(t, at); err != nil {
 			checkError(t, err, "again")
 		}
-		if diff := cmp.Diff([]string{"host-1"}, site.released); diff != "" {
-			t.Errorf("select-hosts is %s: released (-want +got):\n%s", state, diff)
+		for what, got := range map[string][]string{"to be released": site.givenUp, "released": site.released} {
+			if diff := cmp.Diff([]string{"host-1"}, got); diff != "" {
+				t.Errorf("select-hosts is %s: %s (-want +got):\n%s", state, what, diff)
+			}
 		}
+	}
+}
+
+// TestErrorWithOneHost: an error about one host keeps neither another host from its image nor the task's right to hosts in force, and a condition that
+// has nothing to do with hosts does not tell of it.
+func TestErrorWithOneHost(t *testing.T) {
+	p, site := edge(wantsUpload), held()
+	site.all = append(site.all, site.all[0])
+	site.all[0].Bare, site.all[0].Node = true, "master-1"
+	site.all[1].Name, site.all[1].Labels = "host-2", map[string]string{contract.LabelRelease: "true"}
+	site.err = errors.New("conflict")
+	pr := run(p, 1)
+	w := newWorld(t, site, []runtime.Object{
+		p, pr, requestOf(t, p, settings.Depot{}), hostsBinding(t, p), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil),
+		child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: strings.Repeat("0a", 32)}),
+	}, nil)
+	if err := w.visit(t, at); err == nil {
+		t.Error("no error")
+	}
+	if len(site.imaged) != 1 || !slices.Contains(w.calls(), "delete rolebindings edge-1-select-hosts-hosts") {
+		t.Errorf("imaged %q, calls %q; want one image, and the RoleBinding deleted", site.imaged, w.calls())
 	}
 }

@@ -63,24 +63,22 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	if next.Do == plan.Release && err == nil {
 		return nil // the finalizer goes, and the object with it: a status would have nowhere to be written
 	}
-	waits, failed := r.followSelectHosts(ctx, p, seen, next)
-	err = errors.Join(err, failed)
+	waits, beside := r.followSelectHosts(ctx, p, seen, next)
 	before := p.Status.DeepCopy()
-	plan.Report(p, seen, next, err, now)
+	plan.Report(p, seen, next, err, beside, now)
 	tell(ctx, p, plan.Events(before, &p.Status))
 	if waits && (next.After == 0 || next.After > leaving) {
 		next.After = leaving
 	}
-	return outcome(next, err)
+	return outcome(next, errors.Join(err, beside))
 }
 
 // followSelectHosts does for the task select-hosts, which works beside the controller, what the task may not do itself, and ends its right to the
 // hosts. waits asks for another visit.
 func (r *Reconciler) followSelectHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
-	if err := r.imageHosts(ctx, p, seen); err != nil {
-		return false, err
-	}
-	return r.revokeHosts(ctx, p, seen, next)
+	err = r.imageHosts(ctx, p, seen)
+	waits, failed := r.revokeHosts(ctx, p, seen, next) // also if a host cannot be written
+	return waits, errors.Join(err, failed)
 }
 
 // tell makes Kubernetes events.

@@ -118,6 +118,7 @@ type fakeHosts struct {
 	all      []hosts.Host
 	live     *fakeHosts // what the API server itself says; nil: the same
 	asked    []string   // the hosts about which the API server was asked
+	givenUp  []string   // the hosts that were to be released as given up
 	released []string
 	imaged   []string // "host=node" with the checksum of the image
 	err      error
@@ -180,12 +181,15 @@ func (f *fakeHosts) GiveBack(ctx context.Context, owner hosts.Owner, names []str
 }
 
 func (f *fakeHosts) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
-	return f.GiveBack(ctx, owner, names)
+	f.givenUp = append(f.givenUp, names...)
+	return f.GiveBack(ctx, owner, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.ContainsFunc(f.all, func(h hosts.Host) bool { return h.Name == name && h.Labels[contract.LabelRelease] != "" })
+	}))
 }
 
 func (f *fakeHosts) Image(_ context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) (given []string, err error) {
 	for i, h := range f.all {
-		if node := nodes[h.Name]; node != "" && owner.Holds(h) {
+		if node := nodes[h.Name]; node != "" && h.Bare && h.Node == node && owner.Holds(h) {
 			f.all[i].Imaged = true
 			f.imaged, given = append(f.imaged, h.Name+"="+node+" "+image.Checksum), append(given, h.Name)
 		}

@@ -256,7 +256,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 		steps := 0
 		for ; steps < most; steps++ {
 			step := Next(s, now)
-			Report(p, s, step, nil, now)
+			Report(p, s, step, nil, nil, now)
 			s.InstalledDigest = p.Status.InstalledDigest
 			if step.Do == Stay || step.Do == Release {
 				break
@@ -267,9 +267,9 @@ func TestNextReachesAFixpoint(t *testing.T) {
 			t.Fatalf("no rest after %d steps from %+v", most, first)
 		}
 		step := Next(s, now)
-		Report(p, s, step, nil, now)
+		Report(p, s, step, nil, nil, now)
 		was := p.Status.DeepCopy()
-		Report(p, s, Next(s, now), nil, now)
+		Report(p, s, Next(s, now), nil, nil, now)
 		if diff := cmp.Diff(*was, p.Status); diff != "" {
 			t.Fatalf("the status of a steady world changes (-first +second visit):\n%s\n%+v", diff, s)
 		}

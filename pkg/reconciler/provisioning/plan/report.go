@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
-// Report writes the whole status from what was seen and what was chosen. err is what became of the step: nil if it was done. Seen twice,
-// the same world gives the same status, so that a steady world writes nothing.
-func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Time) {
+// Report writes the whole status from what was seen and what was chosen. err is what became of the step: nil if it was done. beside is what went wrong
+// with hosts in the same visit, which is no part of the step. Seen twice, the same world gives the same status, so that a steady world writes nothing.
+func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
 	status := &p.Status
 	reportProgress(status, s, now) // before the run: it compares with the one that the status knows
 	reportRun(status, s)
@@ -26,7 +27,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err error, now time.Tim
 
 	status.InitializeConditions()
 	status.MarkPlugins(p.Spec.KUDPlugins)
-	c := conditions{status: status, seen: s, step: step, err: err, now: now}
+	c := conditions{status: status, seen: s, step: step, stepErr: err, err: errors.Join(err, beside), now: now}
 	status.MarkHostsClaimed(c.hostsClaimed())
 	status.MarkArtifactsAvailable(c.artifactsAvailable())
 	status.MarkClusterInstalled(c.clusterInstalled())
@@ -112,8 +113,9 @@ type conditions struct {
 	status *v1alpha1.ProvisioningStatus
 	seen   Seen
 	step   Step
-	err    error
-	now    time.Time
+	// stepErr is what went wrong with the step, err with anything in this visit.
+	stepErr, err error
+	now          time.Time
 }
 
 // artifactsAvailable is what the run's first task found; later ones do not start without it.
@@ -184,8 +186,8 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 	case k != nil && k.Broken == "":
 		return corev1.ConditionFalse, ReasonExpired, fmt.Sprintf(
 			"the certificate in Secret %s ended: %s", name, c.collectAnother())
-	case c.step.Do == StoreKubeconfig && c.err != nil:
-		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.err.Error(), longestMessage)
+	case c.step.Do == StoreKubeconfig && c.stepErr != nil:
+		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.stepErr.Error(), longestMessage)
 	case c.step.Do == StoreKubeconfig:
 		return corev1.ConditionUnknown, reasonStoring, "Secret " + name + " is being written"
 	case c.seen.Installed():

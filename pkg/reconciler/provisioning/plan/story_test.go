@@ -344,7 +344,7 @@ func (w *world) tell() string {
 	before := w.p.Status.DeepCopy()
 	w.ask()
 	w.last = Next(w.seen, w.now)
-	Report(w.p, w.seen, w.last, nil, w.now)
+	Report(w.p, w.seen, w.last, nil, nil, w.now)
 	w.seen.InstalledDigest = w.p.Status.InstalledDigest
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -386,7 +386,7 @@ func (w *world) tell() string {
 	if w.last.After == 0 || w.last.After > time.Second {
 		later = later.Add(time.Second)
 	}
-	Report(again, w.seen, w.last, nil, later)
+	Report(again, w.seen, w.last, nil, nil, later)
 	if diff := cmp.Diff(w.p.Status, again.Status); diff != "" {
 		say("  NOT STEADY (-first +second visit):\n%s", diff)
 	}
