@@ -2,19 +2,29 @@ package claim
 
 import (
 	"os"
-	"strings"
+	"regexp"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// The admission policy lets a task write the labels of a claim: all that this package writes.
+// The admission policy lets a task write the labels of a claim: all that this package writes, and no other.
 func TestPolicyKnowsTheLabels(t *testing.T) {
 	text, err := os.ReadFile("../../../config/500-claims.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, label := range claimLabels {
-		if !strings.Contains(string(text), "'"+label+"'") {
-			t.Errorf("config/500-claims.yaml does not let select-hosts write the label %s", label)
-		}
+	list := regexp.MustCompile(`(?s)- name: claimLabels\n\s+expression: >-\s+\[(.*?)\]`).FindSubmatch(text)
+	if list == nil {
+		t.Fatal("config/500-claims.yaml has no list of claimLabels")
+	}
+	var allowed []string
+	for _, label := range regexp.MustCompile(`'([^']*)'`).FindAllSubmatch(list[1], -1) {
+		allowed = append(allowed, string(label[1]))
+	}
+	slices.Sort(allowed)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(claimLabels)), allowed); diff != "" {
+		t.Errorf("labels that config/500-claims.yaml lets select-hosts write (-want +got):\n%s", diff)
 	}
 }
