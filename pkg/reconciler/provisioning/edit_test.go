@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,43 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 			stops := slices.ContainsFunc(w.writes(), func(call string) bool { return strings.HasPrefix(call, "patch pipelineruns") })
 			if stops != row.stops {
 				t.Errorf("the run is stopped: %t, want %t: %q", stops, row.stops, w.writes())
+			}
+		})
+	}
+}
+
+// TestEditedImageTakesHostsBack: hosts that the stopped run had given the image of before the edit are given back, so that the next run's image is put
+// on them. Other hosts of the claim stay, and all do if a playbook was started.
+func TestEditedImageTakesHostsBack(t *testing.T) {
+	const image = "o/c/other.raw"
+	for name, test := range map[string]struct {
+		edit    func(*v1alpha1.Provisioning)
+		touched bool
+		want    []string
+	}{
+		"another image":                       {func(p *v1alpha1.Provisioning) { p.Spec.OSImage.Upload = image }, false, []string{"host-1"}},
+		"no image":                            {func(p *v1alpha1.Provisioning) { p.Spec.OSImage = nil }, false, []string{"host-1"}},
+		"the same image":                      {func(*v1alpha1.Provisioning) {}, false, nil},
+		"another image, a playbook has begun": {func(p *v1alpha1.Provisioning) { p.Spec.OSImage.Upload = image }, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			insecure := func(p *v1alpha1.Provisioning) { p.Spec.Depot.Insecure = true }
+			before, after := edge(wantsUpload, insecure), edge(wantsUpload, insecure, test.edit)
+			after.Generation = 2
+			pr := run(before, 1, ended(corev1.ConditionFalse, "Cancelled"))
+			pr.Annotations[resources.AnnotationSuperseded] = "true"
+			world := []runtime.Object{after, pr, requestOf(t, before, settings.Depot{}), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil)}
+			if test.touched {
+				world = append(world, child(pr, contract.TaskKubespray, corev1.ConditionFalse, nil))
+			}
+			site := held()
+			site.all = append(site.all, site.all[0])
+			site.all[0].Node, site.all[0].Imaged = "master-1", true
+			site.all[1].Name = "host-2"
+			w := newWorld(t, site, world, nil)
+			_ = w.visit(t, at) // comes back
+			if diff := cmp.Diff(test.want, site.released); diff != "" {
+				t.Errorf("released (-want +got):\n%s", diff)
 			}
 		})
 	}

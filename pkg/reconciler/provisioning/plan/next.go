@@ -193,18 +193,20 @@ func unwanted(s Seen, _ time.Time) (Step, bool) {
 		return Step{}, false
 	}
 	if newest.Digest != s.Digest {
-		return giveBack(s, "the spec has changed since they were claimed")
+		return giveBack(s, "the spec has changed since they were claimed", s.returnable())
+	}
+	if step, ok := giveBack(s, "they have an OS image that the spec does not ask for any more", s.withOldImage()); ok {
+		return step, true
 	}
 	cause := Classify(*newest)
 	if _, again := retryAt(s, *newest, cause); again || !s.wanted(*newest) || cause.Task != contract.TaskSelectHosts {
 		return Step{}, false
 	}
-	return giveBack(s, "run "+newest.Name+" failed in "+cause.Task+" for good")
+	return giveBack(s, "run "+newest.Name+" failed in "+cause.Task+" for good", s.returnable())
 }
 
-// giveBack is the step for hosts that are held for nothing. Hosts on which something may be installed stay.
-func giveBack(s Seen, why string) (Step, bool) {
-	names := s.returnable()
+// giveBack is the step for hosts, some of the returnable ones, that are held for nothing. Hosts on which something may be installed stay.
+func giveBack(s Seen, why string, names []string) (Step, bool) {
 	return Step{Do: GiveBack, Hosts: names, Reason: ReasonGivingBack, After: recheck, Message: fmt.Sprintf(
 		"giving back %s, on which nothing was installed: %s", some(names, ", "), why)}, len(names) > 0
 }
@@ -252,7 +254,7 @@ func hosts(s Seen, _ time.Time) (Step, bool) {
 	if s.Hosts == nil || s.Hosts.Missing == "" {
 		return Step{}, false
 	}
-	if step, ok := giveBack(s, s.Hosts.Missing); ok {
+	if step, ok := giveBack(s, s.Hosts.Missing, s.returnable()); ok {
 		return step, true
 	}
 	return Step{Do: Stay, Reason: string(contract.ReasonHostsNotAvailable), Message: s.Hosts.Missing}, true

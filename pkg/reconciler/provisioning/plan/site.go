@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -201,6 +202,14 @@ func (s Seen) returnable() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// withOldImage are those of the returnable hosts that were given the OS image of the newest run, if the spec asks for another one by now.
+func (s Seen) withOldImage() []string {
+	if s.Started.OSImage == nil || reflect.DeepEqual(s.Started.OSImage, s.Request.OSImage) {
+		return nil
+	}
+	return slices.DeleteFunc(s.returnable(), func(name string) bool { return !s.Site[name].Imaged })
 }
 
 // InstalledHosts are the held hosts, sorted, on which a node is or may be installed; where nobody has written which node is where, or somebody has
