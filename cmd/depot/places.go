@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -36,6 +37,7 @@ type places struct {
 	once   sync.Once
 
 	mu      sync.Mutex
+	done    bool // nobody accepts any more
 	clients map[netip.Addr]*client
 	waiting int
 }
@@ -51,6 +53,9 @@ type client struct {
 func (p *places) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.ready:
+		if p.ended() {
+			return nil, errors.Join(net.ErrClosed, c.Close())
+		}
 		return c, nil
 	case err := <-p.failed:
 		return nil, err
@@ -59,11 +64,30 @@ func (p *places) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the connections that wait, too.
+// Close ends all connections that were not accepted, too.
 func (p *places) Close() error {
 	p.once.Do(func() { close(p.closed) })
+	p.dropWaiting()
+	for {
+		select {
+		case c := <-p.ready: // none comes after dropWaiting
+			_ = c.Close()
+		default:
+			return p.TCPListener.Close()
+		}
+	}
+}
+
+func (p *places) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.done
+}
+
+func (p *places) dropWaiting() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
 	for _, c := range p.clients {
 		for _, conn := range c.waiting {
 			_ = conn.Close()
@@ -71,7 +95,6 @@ func (p *places) Close() error {
 		p.waiting -= len(c.waiting)
 		c.waiting = nil
 	}
-	return p.TCPListener.Close()
 }
 
 func (p *places) run() {
@@ -95,11 +118,26 @@ func (p *places) run() {
 	}
 }
 
-// admit gives a connection the place that is taken already, or has it wait for another of its client's.
+// admit gives a connection the place that is taken already, or has it wait for another of its client's, or closes it.
 func (p *places) admit(conn *net.TCPConn) {
 	address := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
+	kept, first := p.keep(address, conn)
+	if !kept {
+		_ = conn.Close()
+	}
+	if first {
+		p.log.Warn("connections are closed: their client has as many as one address may have, and as many wait; see --max-connections-per-address", "address", address.String(), "limit", p.each)
+	}
+}
+
+// keep says whether a connection stays, and if not, whether it is the first of its client that does not.
+func (p *places) keep(address netip.Addr, conn *net.TCPConn) (kept, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.done {
+		<-p.taken
+		return false, false
+	}
 	c := p.clients[address]
 	if c == nil {
 		c = &client{}
@@ -108,19 +146,16 @@ func (p *places) admit(conn *net.TCPConn) {
 	if c.active < p.each {
 		c.active++
 		p.hand(address, conn)
-		return
+		return true, false
 	}
 	<-p.taken
 	if len(c.waiting) < p.each && p.waiting < p.most {
 		c.waiting = append(c.waiting, conn)
 		p.waiting++
-		return
+		return true, false
 	}
-	_ = conn.Close()
-	if !c.refused {
-		c.refused = true
-		p.log.Warn("connections are closed: their client has as many as one address may have, and as many wait; see --max-connections-per-address", "address", address.String(), "limit", p.each)
-	}
+	first, c.refused = !c.refused, true
+	return false, first
 }
 
 func (p *places) hand(address netip.Addr, conn *net.TCPConn) {

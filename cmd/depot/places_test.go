@@ -54,8 +54,67 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if p := l.(*places); len(p.taken) != 4 || p.waiting != 0 { // one is for who comes next
+	p := l.(*places)
+	if !settles(p, func() bool { return len(p.taken) == 4 && p.waiting == 0 }) { // one is for the next connection
 		t.Errorf("%d places are taken and %d wait, want 4 and none", len(p.taken), p.waiting)
+	}
+}
+
+// settles waits until a listener is as wanted, which is looked at under its lock.
+func settles(p *places, wanted func() bool) bool {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range 20_000 {
+		p.mu.Lock()
+		is := wanted()
+		p.mu.Unlock()
+		if is {
+			return true
+		}
+		<-tick.C
+	}
+	return false
+}
+
+// wantClosed fails if a connection stays open.
+func wantClosed(t *testing.T, c net.Conn) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Errorf("read = %v, want the connection closed", err)
+	}
+}
+
+// A connection that has a place and was not accepted yet, one that waits, and one that comes at the same time.
+func TestCloseLeavesNoConnection(t *testing.T) {
+	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 4, each: 1}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.(*places)
+	ready := dialFrom(t, "127.0.0.1", l.Addr().String())
+	waits := dialFrom(t, "127.0.0.1", l.Addr().String())
+	if !settles(p, func() bool { return len(p.ready) == 1 && p.waiting == 1 }) {
+		t.Fatal("the connections did not arrive")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantClosed(t, ready)
+	wantClosed(t, waits)
+
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for range 2 {
+		late := dialFrom(t, "127.0.0.1", other.Addr().String())
+		p.taken <- struct{}{}
+		p.admit(accepted(t, other).(*net.TCPConn))
+		wantClosed(t, late)
 	}
 }
 
