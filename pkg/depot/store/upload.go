@@ -75,6 +75,9 @@ func (s *Store) Append(ctx context.Context, repository, id string, offset int64,
 	if closeErr := w.Close(); closeErr != nil {
 		return offset, errors.Join(err, closeErr)
 	}
+	if size := w.Size(); size != offset+n { // a bucket has lost a part: the hash is of other bytes than are there
+		return size, errors.Join(fmt.Errorf("the storage has kept %d bytes, not %d", size, offset+n), err)
+	}
 	return offset + n, errors.Join(err, s.keepState(ctx, repository, id, h, offset, offset+n))
 }
 
