@@ -58,7 +58,7 @@ func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string
 		return false, kept, nil
 	}
 	text := bytes.Join(ours, []byte("---\n"))
-	if absent { // whoever removed a definition did not remove the mark that it was applied
+	if absent { // the mark that it was applied can be older than its removal
 		return true, kept, c.applyAgain(ctx, "metal3-crds", text)
 	}
 	changed, err = c.Apply(ctx, "metal3-crds", text)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -16,9 +15,6 @@ import (
 
 // version2 is what the text of today's digests begins with. Those of DigestV1 begin with "sha256:".
 const version2 = "v2:"
-
-// IsV1 reports whether a stored digest is one of DigestV1.
-func IsV1(digest string) bool { return digest != "" && !strings.HasPrefix(digest, version2) }
 
 // Digest identifies the cluster that a request describes. How the cluster is reached and where its parts come from (user, port, depot,
 // the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
