@@ -98,13 +98,20 @@ func killController(t *testing.T, s *site.Site) {
 	}
 }
 
+// kubeconfigOf writes the new cluster's kubeconfig to a file.
+func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // checkCluster uses the new cluster as its owner would, with nothing but the Secret: all nodes Ready, and a pod that runs.
 func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes int) {
 	t.Helper()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kubeconfigOf(t, s, p)
 	out, err := site.Kubectl(kubeconfig, "", "get", "nodes", "--no-headers")
 	if err != nil || strings.Count(out, " Ready ") != nodes {
 		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)

@@ -53,6 +53,10 @@ func TestStandby(t *testing.T) {
 		t.Errorf("nodes %v: the lost one is still there", states(replaced))
 	}
 	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to stay as it is", time.Minute, site.Ready)
+	// Kubernetes says that a node is lost 50 s after its last sign of life, and the standby can be faster.
+	if out, err := site.Kubectl(kubeconfigOf(t, s, replaced), "", "wait", "node/pool-1", "--for=condition=Ready=Unknown", "--timeout=90s"); err != nil {
+		t.Errorf("the lost node: %v\n%s", err, out)
+	}
 	checkCluster(t, s, replaced, 2)
 	if runs := s.Runs(); len(runs) != 2 {
 		t.Errorf("%d runs for one installation and one loss", len(runs))
