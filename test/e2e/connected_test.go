@@ -82,10 +82,7 @@ func images(t *testing.T, more string) json.RawMessage {
 // runPod runs an image on the new cluster.
 func runPod(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, image string) {
 	t.Helper()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kubeconfigOf(t, s, p)
 	for _, args := range [][]string{
 		{"run", "seeded", "--image=" + image, "--restart=Never"},
 		{"wait", "pod/seeded", "--for=condition=Ready", "--timeout=90s"},

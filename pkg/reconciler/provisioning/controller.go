@@ -129,7 +129,7 @@ func (w waker) secretChanged(namespace, name string) {
 		return
 	}
 	for _, p := range all {
-		if sshSecretName(p) == name && !p.Status.IsReady() {
+		if p.Spec.SSH.Secret() == name && !p.Status.IsReady() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

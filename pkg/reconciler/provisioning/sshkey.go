@@ -1,7 +1,6 @@
 package provisioning
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -14,11 +13,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
-
-// sshSecretName is the name of the Secret with the key to the hosts; what was stored without the webhook has no defaults in it.
-func sshSecretName(p *v1alpha1.Provisioning) string {
-	return cmp.Or(p.Spec.SSH.SecretName, v1alpha1.DefaultSSHSecret)
-}
 
 // observeKey reads the key to the hosts, live, and makes sure before any host is claimed that it can be used.
 func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) (err error) {
@@ -33,7 +27,7 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
 	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
-		plan.Classify(*newest).Reason != contract.ReasonSSHDenied || newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, sshSecretName(p)) {
+		plan.Classify(*newest).Reason != contract.ReasonSSHDenied || newest.SSHKey.Version == r.sshSecretVersion(p.Namespace, p.Spec.SSH.Secret()) {
 		return nil
 	}
 	now, problem, err := r.readKey(ctx, p)
@@ -43,7 +37,7 @@ func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provision
 
 // readKey is the key that the Secret holds, or what is wrong with it.
 func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (plan.SSHKey, plan.Need, error) {
-	name := sshSecretName(p)
+	name := p.Spec.SSH.Secret()
 	create := fmt.Sprintf("kubectl create secret generic -n %s %s --type=%s --from-file=%s=FILE", p.Namespace, name, corev1.SecretTypeSSHAuth,
 		corev1.SSHAuthPrivateKey)
 	secret, err := r.kube.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
