@@ -52,7 +52,7 @@ bench: up plugin ## Ratios in one run: a run against the playbook by hand, the d
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
-	go test ./pkg/artifacts/carry -run '^$$' -bench Seeding -benchtime 2x
+	go test ./pkg/transfer -run '^$$' -bench Seeding -benchtime 2x
 
 ##@ Build
 

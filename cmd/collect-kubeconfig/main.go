@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/collectkubeconfig"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/workspace"

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/guard"
-	"github.com/akraino-icn/bpa/pkg/depot/guard/reviews"
+	"github.com/akraino-icn/bpa/pkg/depot/auth"
+	"github.com/akraino-icn/bpa/pkg/depot/auth/kubernetes"
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
 )
 
@@ -56,7 +56,7 @@ func openDoors(ctx context.Context, c config, store http.Handler, log *slog.Logg
 	}{
 		{"local", c.localListen, local, func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
 		{"probe", c.probeListen, probes, func() (net.Listener, error) { return listenTCP(ctx, c.probeListen, probeBounds, log) }},
-		{"plain", c.listen, guard.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, bounds, log) }},
+		{"plain", c.listen, auth.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, bounds, log) }},
 		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, bounds, log)) }},
 	} {
 		if d.address == "" {
@@ -119,32 +119,32 @@ func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, e
 	if c.audience != "" {
 		command += " --audience=" + c.audience
 	}
-	options := []guard.Option{guard.WithAnonymousRead(c.anonymousRead), guard.WithTokenCommand(command), guard.WithLogger(log)}
-	kubernetes, err := reviews.Config(c.kubeconfig)
+	options := []auth.Option{auth.WithAnonymousRead(c.anonymousRead), auth.WithTokenCommand(command), auth.WithLogger(log)}
+	cluster, err := kubernetes.Config(c.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	if kubernetes == nil {
+	if cluster == nil {
 		log.Warn("no Kubernetes to ask about tokens: nobody writes over TLS; --kubeconfig names one")
-		return guard.New(store, options...), nil
+		return auth.New(store, options...), nil
 	}
-	reviewer, err := reviews.New(kubernetes, c.audience)
+	reviewer, err := kubernetes.New(cluster, c.audience)
 	if err != nil {
 		return nil, err
 	}
-	return guard.New(store, append(options, guard.WithReviewer(reviewer))...), nil
+	return auth.New(store, append(options, auth.WithReviewer(reviewer))...), nil
 }
 
 // withSecret is the local door: at an address of the machine, its users need its secret to write; a socket file is guarded by its mode.
 func withSecret(c config, store http.Handler, log *slog.Logger) (http.Handler, error) {
 	if c.localListen == "" || strings.HasPrefix(c.localListen, socketPrefix) {
-		return guard.Local(store), nil
+		return auth.Local(store), nil
 	}
 	token, err := localToken(c.root)
 	if err != nil {
 		return nil, fmt.Errorf("the secret of the local door: %w", err)
 	}
-	return guard.Loopback(store, token, "cat "+filepath.Join(c.root, localTokenFile), log), nil
+	return auth.Loopback(store, token, "cat "+filepath.Join(c.root, localTokenFile), log), nil
 }
 
 // howToWrite is told to who tries it at the plain door.

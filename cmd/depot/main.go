@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/auth/kubernetes"
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
-	"github.com/akraino-icn/bpa/pkg/depot/guard/reviews"
 )
 
 type config struct {
@@ -47,7 +47,7 @@ func main() {
 	flag.Var(&c.minRate, "min-rate", "least average speed of a transfer in bytes per second; a slower one is cut off")
 	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "let anybody read; false: reads need a token and a right as well")
 	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "how to reach the Kubernetes that judges tokens; in a pod its own by default")
-	flag.StringVar(&c.audience, "audience", reviews.Audience, "what tokens must be for; empty: the API server's own audience")
+	flag.StringVar(&c.audience, "audience", kubernetes.Audience, "what tokens must be for; empty: the API server's own audience")
 	c.storage.flags(flag.CommandLine)
 	flag.BoolVar(&c.verbose, "verbose", false, "log every request")
 	flag.Parse()

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/guard"
+	"github.com/akraino-icn/bpa/pkg/depot/auth"
 )
 
 // localTokenFile, below the root, is what a user of the machine must be able to read to write at the local door: root, or the depot's own user.
@@ -20,7 +20,7 @@ const localTokenFile = "local-token"
 const localTokenBytes = 32
 
 // localToken reads the machine's secret, or makes it at the first start. One that others can read is refused.
-func localToken(root string) (guard.Secret, error) {
+func localToken(root string) (auth.Secret, error) {
 	path := filepath.Join(root, localTokenFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,10 +40,10 @@ func localToken(root string) (guard.Secret, error) {
 	if len(token) < hex.EncodedLen(localTokenBytes) {
 		return "", fmt.Errorf("%s is damaged or too short: remove it, and the next start makes another", path)
 	}
-	return guard.Secret(token), nil
+	return auth.Secret(token), nil
 }
 
-func makeLocalToken(path string) (guard.Secret, error) {
+func makeLocalToken(path string) (auth.Secret, error) {
 	random := make([]byte, localTokenBytes)
 	_, _ = rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
@@ -59,5 +59,5 @@ func makeLocalToken(path string) (guard.Secret, error) {
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("make %s: %w", path, err), os.Remove(temp.Name()))
 	}
-	return guard.Secret(token), nil
+	return auth.Secret(token), nil
 }

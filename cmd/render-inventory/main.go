@@ -6,10 +6,10 @@ import (
 	"flag"
 	"os"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/workspace"

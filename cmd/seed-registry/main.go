@@ -13,12 +13,12 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/seedregistry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 type options struct {
@@ -95,10 +95,10 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
 	}
 	out, err := seedregistry.Run(ctx, in, seedregistry.Ports{
-		Depot: func(ctx context.Context, url string) (*doors.Depot, error) {
-			return doors.Connect(ctx, url, doors.Options{TokenFile: tokenFor(request, o), CA: []byte(request.DepotCA)})
+		Depot: func(ctx context.Context, url string) (*client.Depot, error) {
+			return client.Connect(ctx, url, client.Options{TokenFile: tokenFor(request, o), CA: []byte(request.DepotCA)})
 		},
-		Upstream: func() (carry.Source, error) { return carry.NewUpstream(nil) },
+		Upstream: func() (transfer.Source, error) { return transfer.NewUpstream(nil) },
 		Log:      os.Stdout,
 		Now:      time.Now,
 	})

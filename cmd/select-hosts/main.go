@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
 	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
 	"github.com/akraino-icn/bpa/pkg/tasks/workspace"

@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // world is a depot with things in it, and the list of them.
@@ -59,9 +59,9 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func connect(t *testing.T, d *depottest.Depot) *doors.Depot {
+func connect(t *testing.T, d *depottest.Depot) *client.Depot {
 	t.Helper()
-	client, err := doors.Connect(t.Context(), d.URL, doors.Options{})
+	client, err := client.Connect(t.Context(), d.URL, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (w *world) pack(t *testing.T, limit int64) (path string) {
 	path = filepath.Join(t.TempDir(), "bundle.tar")
 	out := NewOutput(path, limit)
 	defer out.Discard()
-	if err := Create(t.Context(), w.list, carry.FromDepot(connect(t, w.site)), out, CreateOptions{TempDir: t.TempDir()}); err != nil {
+	if err := Create(t.Context(), w.list, transfer.FromDepot(connect(t, w.site)), out, CreateOptions{TempDir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Commit(); err != nil {
@@ -143,7 +143,7 @@ func TestImportGoesOn(t *testing.T) {
 	other := depottest.Start(t)
 	to := connect(t, other)
 	first := w.list.Images[0]
-	tree, err := carry.Walk(t.Context(), b, first, nil)
+	tree, err := transfer.Walk(t.Context(), b, first, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestCreateFails(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "bundle.tar")
 		out := NewOutput(path, 0)
-		if err := Create(context.Background(), list, carry.FromDepot(connect(t, w.site)), out, CreateOptions{TempDir: t.TempDir()}); err == nil {
+		if err := Create(context.Background(), list, transfer.FromDepot(connect(t, w.site)), out, CreateOptions{TempDir: t.TempDir()}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		out.Discard()

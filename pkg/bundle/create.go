@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // CreateOptions of a bundle.
@@ -26,7 +26,7 @@ type CreateOptions struct {
 }
 
 // Create writes everything on the list as one tar. What it reads is checked; an error leaves an unfinished tar, without an index.
-func Create(ctx context.Context, list artifacts.List, from carry.Source, to io.Writer, o CreateOptions) error {
+func Create(ctx context.Context, list artifacts.List, from transfer.Source, to io.Writer, o CreateOptions) error {
 	w := &writer{CreateOptions: o, from: from, tar: tar.NewWriter(to), written: map[v1.Hash]bool{}}
 	if w.Log == nil {
 		w.Log = io.Discard
@@ -52,7 +52,7 @@ func Create(ctx context.Context, list artifacts.List, from carry.Source, to io.W
 
 type writer struct {
 	CreateOptions
-	from    carry.Source
+	from    transfer.Source
 	tar     *tar.Writer
 	written map[v1.Hash]bool
 	index   []v1.Descriptor
@@ -60,7 +60,7 @@ type writer struct {
 }
 
 func (w *writer) image(ctx context.Context, image artifacts.Image) error {
-	tree, err := carry.Walk(ctx, w.from, image, w.Platforms)
+	tree, err := transfer.Walk(ctx, w.from, image, w.Platforms)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (w *writer) image(ctx context.Context, image artifacts.Image) error {
 		MediaType: root.MediaType, Digest: root.Digest, Size: root.Size,
 		Annotations: map[string]string{annotationRef: image.Ref, annotationName: image.Ref},
 	})
-	fmt.Fprintf(w.Log, "image %s  %s\n", image.Ref, carry.Bytes(tree.Bytes()))
+	fmt.Fprintf(w.Log, "image %s  %s\n", image.Ref, transfer.Bytes(tree.Bytes()))
 	return nil
 }
 
@@ -92,12 +92,12 @@ func (w *writer) file(ctx context.Context, file artifacts.File) error {
 	}
 	defer body.Close()
 	if file.Size > 0 && size >= 0 && size != file.Size {
-		return fmt.Errorf("the content %w: it has %d bytes, wanted are %d", carry.ErrDamaged, size, file.Size)
+		return fmt.Errorf("the content %w: it has %d bytes, wanted are %d", transfer.ErrDamaged, size, file.Size)
 	}
 	if size < 0 && file.Size > 0 {
 		size = file.Size
 	}
-	content := carry.Verified(body, carry.Check{What: "the content", Size: size, SHA256: file.SHA256, SHA512: file.SHA512})
+	content := transfer.Verified(body, transfer.Check{What: "the content", Size: size, SHA256: file.SHA256, SHA512: file.SHA512})
 	digest := v1.Hash{Algorithm: "sha256", Hex: file.SHA256}
 	if size < 0 || file.SHA256 == "" {
 		kept, err := keep(w.TempDir, content)
@@ -116,7 +116,7 @@ func (w *writer) file(ctx context.Context, file artifacts.File) error {
 		return err
 	}
 	w.index = append(w.index, entry)
-	fmt.Fprintf(w.Log, "file %s  %s\n", file.Path, carry.Bytes(size))
+	fmt.Fprintf(w.Log, "file %s  %s\n", file.Path, transfer.Bytes(size))
 	none := describe(noneType, none)
 	return cmp.Or(w.raw(none.Digest, []byte("{}")), w.raw(entry.Digest, manifest))
 }
@@ -134,8 +134,8 @@ func (w *writer) blob(d v1.Descriptor, open func() (io.ReadCloser, error)) error
 	if err := w.header(blobFolder+d.Digest.Hex, d.Size); err != nil {
 		return err
 	}
-	want := carry.Check{What: "blob " + d.Digest.String(), Size: d.Size, SHA256: d.Digest.Hex}
-	if _, err := io.Copy(w.tar, carry.Verified(body, want)); err != nil {
+	want := transfer.Check{What: "blob " + d.Digest.String(), Size: d.Size, SHA256: d.Digest.Hex}
+	if _, err := io.Copy(w.tar, transfer.Verified(body, want)); err != nil {
 		return err
 	}
 	w.written[d.Digest] = true
@@ -179,6 +179,6 @@ func (w *writer) finish() error {
 	if err := w.entry(indexEntry, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(w.Log, "%d artifacts, %s\n", len(w.index), carry.Bytes(w.bytes))
+	fmt.Fprintf(w.Log, "%d artifacts, %s\n", len(w.index), transfer.Bytes(w.bytes))
 	return w.tar.Close()
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
 type entry struct {

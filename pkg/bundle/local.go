@@ -6,14 +6,16 @@ import (
 	"os"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // WithLocal gives some files from this machine's disk, by their path in the depot; everything else comes from the source.
-func WithLocal(from carry.Source, files map[string]string) carry.Source { return local{from, files} }
+func WithLocal(from transfer.Source, files map[string]string) transfer.Source {
+	return local{from, files}
+}
 
 type local struct {
-	carry.Source
+	transfer.Source
 	files map[string]string
 }
 

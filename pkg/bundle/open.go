@@ -11,7 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // Bounds of a bundle.
@@ -154,12 +154,12 @@ func (b *Bundle) manifest(d v1.Descriptor) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := b.bytes(s, carry.MaxManifest)
+	raw, err := b.bytes(s, transfer.MaxManifest)
 	if err != nil {
 		return nil, err
 	}
 	if got := describe("", raw); got.Digest != d.Digest {
-		return nil, fmt.Errorf("blob %s %w: its content is %s", d.Digest, carry.ErrDamaged, got.Digest)
+		return nil, fmt.Errorf("blob %s %w: its content is %s", d.Digest, transfer.ErrDamaged, got.Digest)
 	}
 	return raw, nil
 }

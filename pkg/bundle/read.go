@@ -12,7 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // read makes a list of the index, and sees to it that all that is on it is there.
@@ -36,7 +36,7 @@ func (b *Bundle) read(text []byte) error {
 		return err
 	}
 	for _, image := range b.list.Images {
-		tree, err := carry.Walk(context.Background(), b, image, nil)
+		tree, err := transfer.Walk(context.Background(), b, image, nil)
 		if err != nil {
 			return err
 		}
@@ -133,12 +133,12 @@ func (b *Bundle) Verify(ctx context.Context, list artifacts.List) error {
 		if err != nil {
 			return err
 		}
-		in := carry.Verified(b.open(s), carry.Check{What: what, Size: d.Size, SHA256: d.Digest.Hex})
+		in := transfer.Verified(b.open(s), transfer.Check{What: what, Size: d.Size, SHA256: d.Digest.Hex})
 		_, err = io.Copy(io.Discard, stoppable{ctx, in})
 		return err
 	}
 	for _, image := range list.Images {
-		tree, err := carry.Walk(ctx, b, image, nil)
+		tree, err := transfer.Walk(ctx, b, image, nil)
 		if err != nil {
 			return b.damaged(err)
 		}
@@ -157,7 +157,7 @@ func (b *Bundle) Verify(ctx context.Context, list artifacts.List) error {
 }
 
 func (b *Bundle) damaged(err error) error {
-	if errors.Is(err, carry.ErrDamaged) {
+	if errors.Is(err, transfer.ErrDamaged) {
 		return fmt.Errorf("%s: %w; copy it again", b.path, err)
 	}
 	return fmt.Errorf("%s: %w", b.path, err)

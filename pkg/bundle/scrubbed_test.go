@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )

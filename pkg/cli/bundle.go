@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
 func newBundle(s *session) *cobra.Command {
@@ -41,18 +41,18 @@ func (f *depotFlags) add(cmd *cobra.Command, name, usage string) {
 	cmd.Flags().StringVar(&f.caFile, "depot-ca", "", "file with the depot's CA (curl -k https://DEPOT/ca.crt), if the system does not know it")
 }
 
-func (f *depotFlags) connect(ctx context.Context, flag string) (*doors.Depot, error) {
+func (f *depotFlags) connect(ctx context.Context, flag string) (*client.Depot, error) {
 	if f.url == "" {
 		return nil, usageError(fmt.Errorf("--%s is missing: the URL of the depot", flag))
 	}
-	o := doors.Options{TokenFile: f.tokenFile}
+	o := client.Options{TokenFile: f.tokenFile}
 	if f.caFile != "" {
 		var err error
 		if o.CA, err = os.ReadFile(f.caFile); err != nil {
 			return nil, fmt.Errorf("--depot-ca: %w", err)
 		}
 	}
-	return doors.Connect(ctx, f.url, o)
+	return client.Connect(ctx, f.url, o)
 }
 
 // oneFile accepts the name of one bundle.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
 	"github.com/akraino-icn/bpa/pkg/bundle"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 type bundleOptions struct {
@@ -83,7 +83,7 @@ func (s *session) createBundle(ctx context.Context, o bundleOptions) error {
 	if o.depot.url != "" {
 		return s.createFromDepot(ctx, o, form, list, packages, disk)
 	}
-	from, err := carry.NewUpstream(nil)
+	from, err := transfer.NewUpstream(nil)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *session) createFromDepot(ctx context.Context, o bundleOptions, form for
 	if list, err = artifacts.Merge(list, debs); err != nil {
 		return err
 	}
-	return s.pack(ctx, form, list, bundle.WithLocal(carry.FromDepot(depot), disk))
+	return s.pack(ctx, form, list, bundle.WithLocal(transfer.FromDepot(depot), disk))
 }
 
 // wanted is what the flags name, and the files among it that are on this machine.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 func newBundleExport(s *session) *cobra.Command {
@@ -60,11 +60,11 @@ func (s *session) exportBundle(ctx context.Context, o bundleOptions) error {
 	if err != nil {
 		return err
 	}
-	return s.pack(ctx, form, list, carry.FromDepot(depot))
+	return s.pack(ctx, form, list, transfer.FromDepot(depot))
 }
 
 // listed is what was asked for, and the packages with what they depend on.
-func listed(ctx context.Context, depot *doors.Depot, o bundleOptions, f form, list artifacts.List, packages []artifacts.Package) (artifacts.List, error) {
+func listed(ctx context.Context, depot *client.Depot, o bundleOptions, f form, list artifacts.List, packages []artifacts.Package) (artifacts.List, error) {
 	systems := append(artifacts.List{Packages: packages}.Systems(), o.packages.systems...)
 	if o.packages.without {
 		systems = nil
@@ -78,7 +78,7 @@ func listed(ctx context.Context, depot *doors.Depot, o bundleOptions, f form, li
 }
 
 // everything is what a depot has. What it cannot read any more is told and left out: a bundle of the rest is better than none.
-func (s *session) everything(ctx context.Context, depot *doors.Depot, withoutPackages bool) (artifacts.List, error) {
+func (s *session) everything(ctx context.Context, depot *client.Depot, withoutPackages bool) (artifacts.List, error) {
 	list, damaged, err := depot.Everything(ctx)
 	for _, d := range damaged {
 		fmt.Fprintf(s.ErrOut, "warning: not in the bundle, since it is damaged in the depot: %s\n", d)

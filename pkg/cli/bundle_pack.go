@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
 	"github.com/akraino-icn/bpa/pkg/bundle"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // packing are the flags of create and export.
@@ -44,7 +44,7 @@ func (o bundleOptions) form() (f form, err error) {
 }
 
 // pack writes the bundle, whole or not at all.
-func (s *session) pack(ctx context.Context, f form, list artifacts.List, from carry.Source) error {
+func (s *session) pack(ctx context.Context, f form, list artifacts.List, from transfer.Source) error {
 	out := bundle.NewOutput(f.output, f.limit)
 	defer out.Discard()
 	if err := bundle.Create(ctx, list, from, out, bundle.CreateOptions{Platforms: f.platforms, Log: s.ErrOut}); err != nil {

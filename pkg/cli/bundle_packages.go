@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
 	"github.com/akraino-icn/bpa/pkg/bundle/debian"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
 // packageOptions say which OS packages are packed, and from where.
@@ -154,7 +154,7 @@ func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, w
 }
 
 // heldPackages are the files of packages that a depot has, with what they depend on; of a system for which none is wanted all.
-func heldPackages(ctx context.Context, depot *doors.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
+func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
 	nodes, err := architectures(f.platforms)
 	if err != nil {
 		return list, err

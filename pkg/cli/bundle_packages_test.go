@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
 // withPackages is a depot with three packages, of which one depends on another, and a file.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
 // typed runs a command line as a person would, without any cluster.
@@ -26,7 +26,7 @@ func typed(ctx context.Context, stdin string, args ...string) (code int, out, er
 // A person carries images and files from one site to another.
 func TestBundleStory(t *testing.T) {
 	source, site := depottest.Start(t), depottest.Start(t)
-	depot, err := doors.Connect(t.Context(), source.URL, doors.Options{})
+	depot, err := client.Connect(t.Context(), source.URL, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

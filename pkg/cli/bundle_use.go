@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
 	"github.com/akraino-icn/bpa/pkg/bundle"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 func newBundleInspect(s *session) *cobra.Command {
@@ -56,14 +56,14 @@ func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify
 	table := tabwriter.NewWriter(s.Out, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "KIND\tNAME\tDIGEST\tSIZE")
 	for _, i := range b.List().Images {
-		tree, err := carry.Walk(ctx, b, i, nil)
+		tree, err := transfer.Walk(ctx, b, i, nil)
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(table, "image\t%s\t%.19s\t%s\n", i.Ref, i.Digest, carry.Bytes(tree.Bytes()))
+		_, _ = fmt.Fprintf(table, "image\t%s\t%.19s\t%s\n", i.Ref, i.Digest, transfer.Bytes(tree.Bytes()))
 	}
 	for _, f := range b.List().Files {
-		_, _ = fmt.Fprintf(table, "file\t%s\tsha256:%.12s\t%s\n", f.Path, f.SHA256, carry.Bytes(f.Size))
+		_, _ = fmt.Fprintf(table, "file\t%s\tsha256:%.12s\t%s\n", f.Path, f.SHA256, transfer.Bytes(f.Size))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify
 	if verify {
 		checked = ", all of it as its digests say"
 	}
-	_, err = fmt.Fprintf(s.Out, "%d artifacts, %s%s\n", b.List().Size(), carry.Bytes(b.Size()), checked)
+	_, err = fmt.Fprintf(s.Out, "%d artifacts, %s%s\n", b.List().Size(), transfer.Bytes(b.Size()), checked)
 	return err
 }
 
@@ -109,7 +109,7 @@ func (s *session) importBundle(ctx context.Context, path string, f depotFlags) e
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "imported %d images and %d files (%s sent) into %s\n", done.Images, done.Files, carry.Bytes(done.Sent), depot.URL())
+	_, err = fmt.Fprintf(s.Out, "imported %d images and %d files (%s sent) into %s\n", done.Images, done.Files, transfer.Bytes(done.Sent), depot.URL())
 	return err
 }
 

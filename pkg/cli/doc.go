@@ -8,6 +8,6 @@
 // of a site's clusters or fails: half a list would have images deleted.
 //
 // It must not import reconcilers or tasks, only the API types, the names in
-// pkg/tasks/contract, the request and the settings that the controller also
+// pkg/contract, the request and the settings that the controller also
 // starts from, and bundles.
 package cli

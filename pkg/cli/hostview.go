@@ -10,10 +10,10 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	hostfacts "github.com/akraino-icn/bpa/pkg/hosts/facts"
 	hostimaging "github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // hostView is what the command tells, as JSON and as a page.

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/settings"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // trial is what would become of a Provisioning if it chose its hosts now.

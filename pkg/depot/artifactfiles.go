@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -45,7 +45,7 @@ func (s *artifactFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve sends an artifact. It returns an error only while nothing has been sent.
 func (s *artifactFiles) serve(w http.ResponseWriter, r *http.Request, name string) error {
-	ref, ok := artifact.ParseFilePath(name)
+	ref, ok := protocol.ParseFilePath(name)
 	if !ok {
 		return uploads.ErrNotFound
 	}
@@ -57,7 +57,7 @@ func (s *artifactFiles) serve(w http.ResponseWriter, r *http.Request, name strin
 }
 
 func (s *artifactFiles) serveSum(w http.ResponseWriter, r *http.Request, name string) error {
-	ref, ok := artifact.ParseFilePath(name)
+	ref, ok := protocol.ParseFilePath(name)
 	if !ok {
 		return uploads.ErrNotFound
 	}

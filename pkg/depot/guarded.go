@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // guarded keeps clients of the registry out of the repositories in which the
@@ -13,8 +13,8 @@ import (
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-		if !reads && strings.HasPrefix(r.URL.Path, "/v2/"+artifact.ReservedPrefix) {
-			registryError(w, http.StatusForbidden, "DENIED", "repositories under "+artifact.ReservedPrefix+" are written through /v1 only")
+		if !reads && strings.HasPrefix(r.URL.Path, "/v2/"+protocol.ReservedPrefix) {
+			registryError(w, http.StatusForbidden, "DENIED", "repositories under "+protocol.ReservedPrefix+" are written through /v1 only")
 			return
 		}
 		next.ServeHTTP(w, r)

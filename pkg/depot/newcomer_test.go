@@ -14,18 +14,18 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
-	"github.com/akraino-icn/bpa/pkg/depot/guard"
+	"github.com/akraino-icn/bpa/pkg/depot/auth"
 )
 
 // roles is a judge by whom a token is its user's name: the writer may do everything, the seeder only add.
 type roles struct{}
 
-func (roles) Authenticate(_ context.Context, token string) (guard.User, error) {
-	return guard.User{Name: token}, nil
+func (roles) Authenticate(_ context.Context, token string) (auth.User, error) {
+	return auth.User{Name: token}, nil
 }
 
-func (roles) Authorize(_ context.Context, user guard.User, access guard.Access) (bool, error) {
-	return user.Name == "writer" || access.Verb == guard.Create, nil
+func (roles) Authorize(_ context.Context, user auth.User, access auth.Access) (bool, error) {
+	return user.Name == "writer" || access.Verb == auth.Create, nil
 }
 
 // meanwhile is a body before whose first byte something else happens.
@@ -47,7 +47,7 @@ func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	door := guard.New(d, guard.WithReviewer(roles{}), guard.WithLogger(slog.New(slog.DiscardHandler)))
+	door := auth.New(d, auth.WithReviewer(roles{}), auth.WithLogger(slog.New(slog.DiscardHandler)))
 	do := func(user, method, path string, body io.Reader, length int) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, body)
 		r.ContentLength = int64(length)

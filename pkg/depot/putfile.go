@@ -16,10 +16,10 @@ import (
 	"syscall"
 
 	"github.com/akraino-icn/bpa/pkg/depot/apt"
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // filePutter stores plain files: all or nothing, in place of one that is
@@ -128,7 +128,7 @@ func checkFileName(name string) error {
 	if bad {
 		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("path %q: want the names of folders and a file, with single slashes between them", name)}
 	}
-	if ref, ok := artifact.ParseFilePath(name); ok {
+	if ref, ok := protocol.ParseFilePath(name); ok {
 		return &putRefusal{http.StatusConflict, fmt.Sprintf("%s is an artifact's place: upload it to %s/content", name, ref.Path())}
 	}
 	return nil

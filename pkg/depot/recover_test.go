@@ -13,7 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // failing takes no archive.
@@ -95,7 +95,7 @@ const (
 // ended waits for the end of a recovery.
 func ended(t *testing.T, d *Depot) {
 	t.Helper()
-	left := artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.ContainerImages, Name: "a"}
+	left := protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.ContainerImages, Name: "a"}
 	for deadline := time.Now().Add(20 * time.Second); d.uploads.Recovering(left); time.Sleep(time.Millisecond) { // between two questions
 		if time.Now().After(deadline) {
 			t.Fatal("the recovery does not end")

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Assignment says which host becomes which node: those of the slots in the order of the slots, then those of the sets, by set, the active ones

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // explain tells why a wish cannot be met. Either there would be no assignment even if nothing had to be spread, or the spread is why.

@@ -3,7 +3,7 @@ package hosts
 import (
 	"slices"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // cost of one host or of several, the weightiest part first.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // The faults of the original operator (BPA) and of Airship's SIP that an assignment can have, by their number in the study of the seeds. Others are

@@ -3,7 +3,7 @@ package hosts
 import (
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 func runs(image string) func(*Host) { return func(h *Host) { h.Image = image } }

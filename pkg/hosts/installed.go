@@ -3,7 +3,7 @@ package hosts
 import (
 	"slices"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // MarkInstalled marks those of the hosts on which, by the request, a node of its Provisioning is or may be installed.

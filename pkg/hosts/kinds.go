@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // stairs tell of a number which bins ask for no more.

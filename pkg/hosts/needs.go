@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // gap is the first need that a host does not meet: what it is of, and of a list the how manieth. The zero gap is none.

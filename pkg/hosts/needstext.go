@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // text tells of a gap in words that complete "host-1 is ..." and "3 hosts: 2 ...". They are the same for every host that has it.

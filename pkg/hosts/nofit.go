@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // NoFit is the error of an assignment that does not exist. Its text is short enough for a status; the fields tell all.

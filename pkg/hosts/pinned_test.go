@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // mastersInTheirOwnRack asks for three masters that are pinned to hosts 1 to 3, all of them in rack r0, and for workers that are spread over

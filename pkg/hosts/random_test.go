@@ -6,7 +6,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 const (

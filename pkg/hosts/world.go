@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // world is what is known when hosts are assigned. Hosts and bins are known by their index. Once it is made it

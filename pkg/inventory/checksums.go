@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // checksum is how kubespray knows the content of one of its downloads: by a variable of its own, which looks it up in a table by architecture and

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // FuzzRender puts any bytes into any field. Either Render refuses, or what a strict reader finds in the result is exactly what was asked for.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Inventory is the rendered result.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // mirrorsVar is kubespray's variable with what becomes containerd's hosts.toml files, a folder for each prefix.

@@ -10,7 +10,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Whatever the renderer refuses, the webhook refuses before it: a person reads it at kubectl apply and not in a failed run.

@@ -21,36 +21,36 @@ type room struct {
 
 // rooms are listed from the bottom of the stairs to the top; the longest folder that matches a package rules it.
 var rooms = []room{
-	{folder: "pkg/tasks/contract/", foreign: []string{}},
+	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
-	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/tasks/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
 	{folder: "pkg/depot/tlscert/", foreign: []string{}},
-	{folder: "pkg/depot/guard/", foreign: []string{}},
-	{folder: "pkg/depot/guard/reviews/", ours: []string{"pkg/depot/guard/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
+	{folder: "pkg/depot/auth/", foreign: []string{}},
+	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
-	{folder: "pkg/hosts/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{}},
+	{folder: "pkg/hosts/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
-	{folder: "pkg/hosts/facts/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
-	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
-	{folder: "pkg/hosts/claim/", ours: []string{"pkg/tasks/contract/", "pkg/hosts/"}},
-	{folder: "pkg/inventory/", ours: []string{"pkg/tasks/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/hosts/facts/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
+	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
-	{folder: "pkg/artifacts/doors/", ours: []string{"pkg/artifacts/"}},
-	{folder: "pkg/artifacts/carry/", ours: []string{"pkg/artifacts/"}},
-	{folder: "pkg/artifacts/depottest/", ours: []string{"pkg/depot/"}},
-	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/"}},
+	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/"}},
+	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/"}},
+	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/"}},
 
 	// Tasks and the reconciler know each other by the contract alone.
-	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/artifacts/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/tasks/contract/", "pkg/contract/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/settings/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/tasks/contract/", "pkg/hosts/", "pkg/contract/", "pkg/settings/", "pkg/artifacts/", "pkg/bundle/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/hosts/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
@@ -111,7 +111,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	clients := []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client", module + "pkg/client/clientset/versioned"}
 	nothing := append([]string{"k8s.io/apimachinery/pkg/apis/meta/v1", "net/http", "os/exec"}, clients...)
 	depcheck.AssertNoDependency(t, map[string][]string{
-		module + "pkg/tasks/contract":                    nothing,
+		module + "pkg/contract":                          nothing,
 		module + "pkg/hosts":                             nothing,
 		module + "pkg/hosts/networkdata":                 nothing,
 		module + "pkg/inventory":                         nothing,
@@ -130,7 +130,7 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 	kubernetes := []string{"k8s.io/client-go/rest", "k8s.io/apimachinery/pkg/apis/meta/v1"}
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "pkg/depot":         kubernetes,
-		module + "pkg/depot/guard":   kubernetes,
+		module + "pkg/depot/auth":    kubernetes,
 		module + "pkg/depot/tlscert": kubernetes,
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // TestBenchAssign prints how much processor time the assignment of 1,000 nodes takes among 1,000, 3,000 and 10,000 hosts, and the most memory

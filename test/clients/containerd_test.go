@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // containerdClient is a containerd that is told of the door as a node is (certs.d), with its own ctr to speak to it. Each call has a daemon of its
@@ -23,7 +23,7 @@ type containerdClient struct {
 
 func (c *containerdClient) push(t *testing.T, layout, ref string) (string, error) {
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	doors.Run(t, nil, "tar", "-C", layout, "-cf", archive, ".")
+	listeners.Run(t, nil, "tar", "-C", layout, "-cf", archive, ".")
 	d := c.start(t)
 	if out, err := d.run(t, "import", "--local", "--all-platforms", "--no-unpack", "--base-name", "source", archive); err != nil {
 		return out, err
@@ -47,7 +47,7 @@ func (c *containerdClient) pull(t *testing.T, ref, layout string) (string, error
 	if out, err := d.run(t, "export", "--local", "--all-platforms", "--skip-manifest-json", archive, ref); err != nil {
 		return out, err
 	}
-	return doors.Try(t, nil, "tar", "-C", layout, "-xf", archive)
+	return listeners.Try(t, nil, "tar", "-C", layout, "-xf", archive)
 }
 
 // running is a containerd that ends with the test.
@@ -104,7 +104,7 @@ func (d running) await(t *testing.T) {
 
 func (d running) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return doors.Try(t, nil, d.ctr, append([]string{"--address", d.socket, "images"}, args...)...)
+	return listeners.Try(t, nil, d.ctr, append([]string{"--address", d.socket, "images"}, args...)...)
 }
 
 // toward says how to reach a reference's door, by a hosts.toml as nodes have it.

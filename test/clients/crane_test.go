@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 type craneClient struct {
@@ -31,7 +31,7 @@ func (c *craneClient) run(t *testing.T, args ...string) (string, error) {
 	if c.at.ca == "" {
 		args = append(args, "--insecure")
 	}
-	return doors.Try(t, c.env, c.program, args...)
+	return listeners.Try(t, c.env, c.program, args...)
 }
 
 func (c *craneClient) push(t *testing.T, layout, ref string) (string, error) {

@@ -5,5 +5,5 @@
 //	go test -tags integration ./test/clients
 //
 // crane and oras are built from their modules, containerd is the bootstrap machine's, skopeo is Debian's and is installed if it is missing. It needs
-// root, for containerd, and what test/clients/doors needs, and fails without.
+// root, for containerd, and what test/clients/listeners needs, and fails without.
 package clients

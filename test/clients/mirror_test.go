@@ -10,17 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // TestEveryRegistryIsTheDepot: a node's containerd gets an image of any registry from the depot, over TLS with the depot's authority, and asks
 // nobody else, whether the depot has it or not. The names end in .test, which nobody can have (RFC 6761).
 func TestEveryRegistryIsTheDepot(t *testing.T) {
-	depot := doors.Open(t)
+	depot := listeners.Open(t)
 	image := makeImage(t)
-	programs := doors.Machines(t, "containerd", "ctr")
+	programs := listeners.Machines(t, "containerd", "ctr")
 	node := &containerdClient{programs[0], programs[1], at{address: depot.TLS, ca: depot.CA, token: depot.Token}}
 	must(t)(node.push(t, image.layout, depot.TLS+"/x/y:1"))
 	node.at.token = ""
@@ -49,7 +49,7 @@ func (d running) pullThrough(t *testing.T, folder, ref string) (string, error) {
 }
 
 // mirrorFolder is what kubespray's template makes of the variable that BPA renders for this depot.
-func mirrorFolder(t *testing.T, depot *doors.Depot) (folder string) {
+func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	t.Helper()
 	rendered, err := inventory.Render(contract.Request{
 		KubernetesVersion: "1.35.4", NetworkPlugin: "flannel", PodSubnet: "10.244.0.0/18", ServiceSubnet: "10.233.0.0/18", SSHUser: "root", SSHPort: 22,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 type orasClient struct {
@@ -28,7 +28,7 @@ func newORAS(t *testing.T, program string, door at) *orasClient {
 // run adds how to reach the door, as a side of a copy (from-, to-) or plainly.
 func (c *orasClient) run(t *testing.T, side string, args ...string) (string, error) {
 	t.Helper()
-	return doors.Try(t, nil, c.program, append(args, c.flags(side)...)...)
+	return listeners.Try(t, nil, c.program, append(args, c.flags(side)...)...)
 }
 
 func (c *orasClient) flags(side string) []string {

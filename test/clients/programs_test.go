@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // programs gives, by name, how to open each client at a door; who has a token has logged in then.
 func programs(t *testing.T) map[string]func(*testing.T, at) client {
-	crane := doors.Build(t, ".", "github.com/google/go-containerregistry/cmd/crane")
-	oras := doors.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
+	crane := listeners.Build(t, ".", "github.com/google/go-containerregistry/cmd/crane")
+	oras := listeners.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
 	skopeo := debian(t, "skopeo")
-	containerd := doors.Machines(t, "containerd", "ctr")
+	containerd := listeners.Machines(t, "containerd", "ctr")
 	return map[string]func(*testing.T, at) client{
 		"crane":      func(t *testing.T, door at) client { return newCrane(t, crane, door) },
 		"oras":       func(t *testing.T, door at) client { return newORAS(t, oras, door) },
@@ -36,7 +36,7 @@ func debian(t *testing.T, name string) (program string) {
 		return program
 	}
 	env := []string{"DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"}
-	if out, err := doors.Try(t, env, "apt-get", "install", "-qy", "--no-install-recommends", name); err != nil {
+	if out, err := listeners.Try(t, env, "apt-get", "install", "-qy", "--no-install-recommends", name); err != nil {
 		t.Fatalf("%s is not here and cannot be installed (make integration does): %v\n%s", name, err, out)
 	}
 	program, err := exec.LookPath(name)

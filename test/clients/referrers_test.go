@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // TestClientsAttach: oras attaches to an image what is about it, finds it, copies it with the image and removes it; others see the image as before.
 func TestClientsAttach(t *testing.T) {
-	depot := doors.Open(t)
+	depot := listeners.Open(t)
 	image := makeImage(t)
-	program := doors.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
+	program := listeners.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
 	writer := newORAS(t, program, at{address: depot.TLS, ca: depot.CA, token: depot.Token})
 	nobody := newORAS(t, program, at{address: depot.Plain})
 	const repository = "/attached/app"

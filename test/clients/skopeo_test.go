@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 type skopeoClient struct {
@@ -28,7 +28,7 @@ func newSkopeo(t *testing.T, program string, door at) *skopeoClient {
 		c.certs = writeFile(t, "ca.crt", string(ca))
 	}
 	if door.token != "" {
-		must(t)(doors.Try(t, nil, program, append([]string{"login", "--username=any", "--password=" + door.token, door.address}, c.flags("")...)...))
+		must(t)(listeners.Try(t, nil, program, append([]string{"login", "--username=any", "--password=" + door.token, door.address}, c.flags("")...)...))
 	}
 	return c
 }
@@ -45,7 +45,7 @@ func (c *skopeoClient) flags(side string) []string {
 // run judges no signatures: the images have none.
 func (c *skopeoClient) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return doors.Try(t, nil, c.program, append([]string{"--insecure-policy"}, args...)...)
+	return listeners.Try(t, nil, c.program, append([]string{"--insecure-policy"}, args...)...)
 }
 
 func (c *skopeoClient) push(t *testing.T, layout, ref string) (string, error) {

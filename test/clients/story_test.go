@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // client is a program that moves images. What it says comes with what went wrong.
@@ -41,7 +41,7 @@ type at struct {
 
 // TestClients: each does at each door what it is made for.
 func TestClients(t *testing.T) {
-	depot := doors.Open(t)
+	depot := listeners.Open(t)
 	image := makeImage(t)
 	local, plain := at{address: depot.Local, token: depot.LocalToken}, at{address: depot.Plain}
 	nobody, writer := at{address: depot.TLS, ca: depot.CA}, at{address: depot.TLS, ca: depot.CA, token: depot.Token}

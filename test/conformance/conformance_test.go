@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // fewest is how many specs the pinned suite runs at a door; fewer mean that a workflow was off.
@@ -30,7 +30,7 @@ var skips = []string{
 
 func TestConformance(t *testing.T) {
 	suite := build(t)
-	depot := doors.Open(t)
+	depot := listeners.Open(t)
 	t.Run("local door", func(t *testing.T) {
 		run(t, suite, "OCI_ROOT_URL=http://"+depot.Local, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.LocalToken)
 	})
@@ -54,7 +54,7 @@ func build(t *testing.T) (suite string) {
 func run(t *testing.T, suite string, env ...string) {
 	dir := t.TempDir() // the suite writes its reports where it runs
 	t.Chdir(dir)
-	out, err := doors.Try(t, append(env, "OCI_NAMESPACE=conformance/one", "OCI_CROSSMOUNT_NAMESPACE=conformance/other", "OCI_AUTOMATIC_CROSSMOUNT=0",
+	out, err := listeners.Try(t, append(env, "OCI_NAMESPACE=conformance/one", "OCI_CROSSMOUNT_NAMESPACE=conformance/other", "OCI_AUTOMATIC_CROSSMOUNT=0",
 		"OCI_TEST_PULL=1", "OCI_TEST_PUSH=1", "OCI_TEST_CONTENT_DISCOVERY=1", "OCI_TEST_CONTENT_MANAGEMENT=1"), suite, "-ginkgo.noColor")
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -9,5 +9,5 @@
 //	CONFORMANCE_SUITE=PROGRAM go test -tags integration,newest ./test/conformance -run Newest
 //
 // The suite takes any certificate; that clients must trust the depot's authority, test/clients shows. It is pinned by a module of its own in
-// modules/suite, so that what it needs stays out of the product's. It needs what test/clients/doors needs, and fails without.
+// modules/suite, so that what it needs stays out of the product's. It needs what test/clients/listeners needs, and fails without.
 package conformance

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/akraino-icn/bpa/test/clients/doors"
+	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
 // program names the suite of 2026, a program that was built already. Its module could not be pinned as the older one is: see docs/decisions.
@@ -32,9 +32,9 @@ func TestNewestConformance(t *testing.T) {
 	if suite == "" {
 		t.Fatalf("%s is empty: name the conformance program of the distribution specification, built as its README says", program)
 	}
-	depot := doors.Open(t)
+	depot := listeners.Open(t)
 	results := t.TempDir()
-	out, err := doors.Try(t, []string{
+	out, err := listeners.Try(t, []string{
 		"OCI_REGISTRY=" + depot.TLS, "SSL_CERT_FILE=" + depot.CA, "OCI_USERNAME=any", "OCI_PASSWORD=" + depot.Token,
 		"OCI_REPO1=conformance/one", "OCI_REPO2=conformance/other", "OCI_RESULTS_DIR=" + results, "OCI_VERSION=1.1",
 		"OCI_API_BLOBS_UPLOAD_CANCEL=true", "OCI_API_BLOBS_DIGEST_HEADER=true", "OCI_API_MANIFESTS_DIGEST_HEADER=true",

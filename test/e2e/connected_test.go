@@ -20,7 +20,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	depotclient "github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -96,7 +96,7 @@ func runPod(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, image string) 
 
 // depotOf is the site's depot as an administrator works with it.
 type depotOf struct {
-	*doors.Depot
+	*depotclient.Depot
 	address string
 }
 
@@ -119,7 +119,7 @@ func siteDepot(t *testing.T, s *site.Site) *depotOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connected, err := doors.Connect(t.Context(), address.String(), doors.Options{TokenFile: token, CA: []byte(settings.Data["depot-ca"])})
+	connected, err := depotclient.Connect(t.Context(), address.String(), depotclient.Options{TokenFile: token, CA: []byte(settings.Data["depot-ca"])})
 	if err != nil {
 		t.Fatal(err)
 	}

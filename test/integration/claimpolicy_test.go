@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 const (

@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
-	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // player is a process of the contest: this test's program, started again.

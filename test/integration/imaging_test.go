@@ -11,10 +11,10 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/cache"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
 )
 
@@ -52,7 +52,7 @@ func imageHosts(ctx context.Context, request contract.Request) error {
 	if err != nil {
 		return err
 	}
-	cache, err := hostcache.New(ctx, config)
+	cache, err := cache.New(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // Wish says which packages are wanted, for which nodes, from where.
@@ -168,7 +168,7 @@ func (a *apt) fetch(ctx context.Context) ([]Deb, error) {
 	}
 	files, bytes := downloads(plan)
 	fmt.Fprintf(a.wish.Log, "packages for %s %s: %d wanted, %d with what they depend on, %s\n",
-		a.wish.System, a.wish.Architecture, len(a.wish.Packages), len(files), carry.Bytes(bytes))
+		a.wish.System, a.wish.Architecture, len(a.wish.Packages), len(files), transfer.Bytes(bytes))
 	if _, err := a.run(ctx, newProgress(a.wish.Log, bytes), slices.Insert(install, 1, "--download-only")...); err != nil {
 		return nil, err
 	}

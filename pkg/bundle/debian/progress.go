@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // often is how often a line tells how far a download is.
@@ -47,7 +47,7 @@ func (p *progress) tell(percent float64) {
 	elapsed := p.told.Sub(p.begin)
 	share := ""
 	if p.total > 0 {
-		share = fmt.Sprintf("  %s of %s", carry.Bytes(int64(percent/100*float64(p.total))), carry.Bytes(p.total))
+		share = fmt.Sprintf("  %s of %s", transfer.Bytes(int64(percent/100*float64(p.total))), transfer.Bytes(p.total))
 	}
 	fmt.Fprintf(p.log, "[%3.0f%%] %02d:%02d%s\n", percent, int(elapsed.Minutes()), int(elapsed.Seconds())%60, share)
 }

@@ -13,10 +13,10 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
 	"github.com/akraino-icn/bpa/pkg/bundle/debian"
 	"github.com/akraino-icn/bpa/pkg/cli"
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
 // Packages of an archive go into a bundle, the bundle into a depot, and a node of that site installs them from there.

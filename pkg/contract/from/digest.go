@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // version2 is what the text of today's digests begins with. Those of DigestV1 begin with "sha256:".

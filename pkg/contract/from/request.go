@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/settings"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // depotOf is the spec's own depot, else the site's. The site's CA is that of the site's depot and of no other.

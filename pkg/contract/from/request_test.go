@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/settings"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // written is a Provisioning as a person writes it, with the defaults of the webhook.

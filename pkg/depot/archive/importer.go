@@ -12,8 +12,8 @@ import (
 	"github.com/distribution/distribution/v3"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -94,7 +94,7 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 		}
 		delete(blobs, name)
 		buffered := bufio.NewReader(body)
-		_, err := i.Store.AddKnown(ctx, artifact.Staging, buffered, b.digest, b.size)
+		_, err := i.Store.AddKnown(ctx, protocol.Staging, buffered, b.digest, b.size)
 		i.Gate.Less(key, b.size) // it is held, or not coming
 		var other *store.OtherContentError
 		if errors.As(err, &other) {

@@ -8,7 +8,7 @@ import (
 	"github.com/distribution/reference"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // ref is where an image is pulled from: a name without its registry, since
@@ -28,8 +28,8 @@ func parseRef(name string) (ref, error) {
 		tagged, ok = given, true
 	}
 	r := ref{repository: reference.Path(named)}
-	if !ok || strings.HasPrefix(r.repository+"/", artifact.ReservedPrefix) {
-		return ref{}, refuse("image name %q: names below %s are the depot's own", name, artifact.ReservedPrefix)
+	if !ok || strings.HasPrefix(r.repository+"/", protocol.ReservedPrefix) {
+		return ref{}, refuse("image name %q: names below %s are the depot's own", name, protocol.ReservedPrefix)
 	}
 	r.tag = tagged.Tag()
 	return r, nil

@@ -13,7 +13,7 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -232,7 +232,7 @@ func (c *collector) unstage(ctx context.Context) error {
 	if c.dry {
 		return nil
 	}
-	links, err := c.store.Driver.List(ctx, path.Join(store.RepositoriesPath, artifact.Staging, "_layers/sha256"))
+	links, err := c.store.Driver.List(ctx, path.Join(store.RepositoriesPath, protocol.Staging, "_layers/sha256"))
 	if err != nil && !store.IsAbsent(err) {
 		return err
 	}

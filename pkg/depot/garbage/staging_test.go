@@ -13,9 +13,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -55,7 +55,7 @@ func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Linked(t.Context(), artifact.Staging, digest.FromBytes(archive)); err != nil {
+	if _, err := s.Linked(t.Context(), protocol.Staging, digest.FromBytes(archive)); err != nil {
 		t.Errorf("the link of an upload that is not published yet: %v", err)
 	}
 	after := &importer{}
@@ -66,7 +66,7 @@ func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	if _, err := garbage.Collect(t.Context(), s, garbage.All{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Linked(t.Context(), artifact.Staging, digest.FromBytes(archive)); !store.IsAbsent(err) {
+	if _, err := s.Linked(t.Context(), protocol.Staging, digest.FromBytes(archive)); !store.IsAbsent(err) {
 		t.Errorf("the link of a published upload stays: %v", err)
 	}
 }
@@ -74,8 +74,8 @@ func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 func receive(t *testing.T, s *store.Store, archive []byte) {
 	t.Helper()
 	u := service(s, &importer{killed: true})
-	p, err := u.Create(t.Context(), artifact.Record{
-		Owner: "o", ClusterName: "c", Kind: artifact.ContainerImages, ImageName: "a.tar", ImageLength: int64(len(archive)),
+	p, err := u.Create(t.Context(), protocol.Record{
+		Owner: "o", ClusterName: "c", Kind: protocol.ContainerImages, ImageName: "a.tar", ImageLength: int64(len(archive)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func receive(t *testing.T, s *store.Store, archive []byte) {
 // finish goes on with the upload, as a depot does when it starts.
 func finish(t *testing.T, u *uploads.Service) {
 	t.Helper()
-	p, err := u.Open(t.Context(), artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.ContainerImages, Name: "a.tar"})
+	p, err := u.Open(t.Context(), protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.ContainerImages, Name: "a.tar"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Counter knows how many bytes the depot holds: blobs, uploads under way, and
@@ -109,7 +109,7 @@ func (c *Counter) Pushes() (n int) {
 
 // isPush tells a client's upload from those of the depot's own.
 func isPush(folder string) bool {
-	return !strings.HasPrefix(folder, repositories+artifact.ReservedPrefix)
+	return !strings.HasPrefix(folder, repositories+protocol.ReservedPrefix)
 }
 
 // Free is the room on the disk of Dir.

@@ -10,19 +10,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
 // patch is ICN's way to send bytes, in pieces of any size.
-func (a *api) patch(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) patch(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
 	if err != nil || offset < 0 {
 		a.fail(w, r, bad("Upload-Offset %q: give the number of bytes that are there already", r.Header.Get("Upload-Offset")))
 		return
 	}
-	var rec artifact.Record
+	var rec protocol.Record
 	body := newBody(w, r)
 	err = a.locked(r.Context(), ref, uploads.Claim{Resume: true, Offset: offset, Interrupt: body.interrupt}, func() error {
 		rec, err = a.receive(r, ref, offset, body)
@@ -40,7 +40,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 }
 
 // receive adds a body to an upload and finishes it if that was the last.
-func (a *api) receive(r *http.Request, ref artifact.Ref, offset int64, body *body) (artifact.Record, error) {
+func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *body) (protocol.Record, error) {
 	p, err := a.uploads.Open(r.Context(), ref)
 	if errors.Is(err, uploads.ErrNotFound) {
 		if stored, storedErr := a.uploads.Stored(r.Context(), ref); storedErr == nil {
@@ -48,7 +48,7 @@ func (a *api) receive(r *http.Request, ref artifact.Ref, offset int64, body *bod
 		}
 	}
 	if err != nil {
-		return artifact.Record{}, err
+		return protocol.Record{}, err
 	}
 	rec := p.Record
 	if left := rec.ImageLength - offset; r.ContentLength > left {
@@ -62,11 +62,11 @@ func (a *api) receive(r *http.Request, ref artifact.Ref, offset int64, body *bod
 		}
 	}
 	if extra, _ := io.ReadFull(body, make([]byte, 1)); extra > 0 {
-		return artifact.Record{}, errors.Join(bad("more bytes came than image_length says (%d): nothing was kept", rec.ImageLength), a.uploads.Abort(r.Context(), p))
+		return protocol.Record{}, errors.Join(bad("more bytes came than image_length says (%d): nothing was kept", rec.ImageLength), a.uploads.Abort(r.Context(), p))
 	}
 	done, err := a.uploads.Finish(r.Context(), p)
 	if err != nil {
-		return artifact.Record{}, err
+		return protocol.Record{}, err
 	}
 	return done, nil
 }
@@ -101,7 +101,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, fmt.Errorf("%w: %w", uploads.ErrBody, err)
 }
 
-func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	stored, err := a.uploads.Stored(r.Context(), ref)
 	if err == nil {
 		err = Serve(w, r, a.uploads, ref, stored)
@@ -113,7 +113,7 @@ func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref artifact.Re
 
 // Serve sends the bytes of a complete artifact, with ranges and conditions. It
 // returns an error only while nothing has been sent.
-func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref artifact.Ref, a uploads.Stored) error {
+func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref protocol.Ref, a uploads.Stored) error {
 	f, err := u.Content(r.Context(), ref, a)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // flip changes one bit of the blob that has text in it, and says so.
@@ -52,8 +52,8 @@ func TestOneDamagedRecordHidesNoOther(t *testing.T) {
 				c.do(201, "PUT", kind+"/whole/content", "second")
 			}
 			for _, at := range []string{"", "/o/c", "/o/c/os_images"} {
-				c.do(200, "GET", artifact.Base+at, "")
-				got := list(t, c.server.URL+artifact.Base+at)
+				c.do(200, "GET", protocol.Base+at, "")
+				got := list(t, c.server.URL+protocol.Base+at)
 				if len(got.Images) != 1 || got.Images[0].ImageName != "whole" {
 					t.Errorf("the list has %+v, want the whole one", got.Images)
 				}
@@ -71,7 +71,7 @@ func TestOneDamagedRecordHidesNoOther(t *testing.T) {
 }
 
 type listed struct {
-	Images  []artifact.Record
+	Images  []protocol.Record
 	Damaged []struct {
 		Owner, Detail string
 		ImageName     string `json:"image_name"`
@@ -94,7 +94,7 @@ func list(t *testing.T, url string) (l listed) {
 func TestOneDamagedReportHidesNoOther(t *testing.T) {
 	c := newContract(t)
 	c.load()
-	const cluster = artifact.Base + "/o/c/status"
+	const cluster = protocol.Base + "/o/c/status"
 	for _, node := range []string{"hurt", "whole"} {
 		c.do(200, "PUT", cluster+"/"+node, `{"packages": [{"name": "p", "state": "installed"}]}`, inJSON...)
 	}

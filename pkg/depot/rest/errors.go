@@ -9,8 +9,8 @@ import (
 
 	"github.com/tus/tusd/v2/pkg/handler"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
@@ -139,7 +139,7 @@ func detail(code int, err error) string {
 // scope checks the owner and cluster of a path that names no image.
 func scope(r *http.Request) (owner, cluster string, err error) {
 	owner, cluster = r.PathValue("owner"), r.PathValue("cluster")
-	if err := artifact.CheckScope(owner, cluster); err != nil {
+	if err := protocol.CheckScope(owner, cluster); err != nil {
 		return "", "", bad("%v", err)
 	}
 	return owner, cluster, nil

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
@@ -54,7 +54,7 @@ func FuzzPath(f *testing.F) {
 		}
 	}
 	h := newHandler(f)
-	const other = artifact.Base + "/other/cluster/os_images/kept"
+	const other = protocol.Base + "/other/cluster/os_images/kept"
 	if w := ask(h, "PUT", other+"/content", "kept"); w.Code != http.StatusCreated {
 		f.Fatal(w.Code, w.Body)
 	}
@@ -62,7 +62,7 @@ func FuzzPath(f *testing.F) {
 		if _, err := http.NewRequest(method, "/", nil); err != nil || strings.Contains(path, "other/cluster") {
 			return
 		}
-		w := ask(h, method, artifact.Base+"/"+path, body, "Content-Type", "application/json", "Upload-Offset", "0", "Tus-Resumable", "1.0.0")
+		w := ask(h, method, protocol.Base+"/"+path, body, "Content-Type", "application/json", "Upload-Offset", "0", "Tus-Resumable", "1.0.0")
 		if w.Code >= http.StatusInternalServerError {
 			t.Fatalf("%s %q = %d %s", method, path, w.Code, w.Body)
 		}

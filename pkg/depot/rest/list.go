@@ -5,21 +5,21 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // list writes the records one by one, so that their number costs no memory.
 // Those that are damaged come last, under a name of their own.
 func (a *api) list(w http.ResponseWriter, r *http.Request) {
-	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), artifact.Kind(r.PathValue("kind"))
+	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), protocol.Kind(r.PathValue("kind"))
 	for _, s := range []string{owner, cluster} {
-		if err := artifact.CheckScope(s, s); s != "" && err != nil {
+		if err := protocol.CheckScope(s, s); s != "" && err != nil {
 			a.fail(w, r, bad("%v", err))
 			return
 		}
 	}
 	if kind != "" {
-		if err := (artifact.Ref{Owner: owner, Cluster: cluster, Kind: kind, Name: "any"}).Validate(); err != nil {
+		if err := (protocol.Ref{Owner: owner, Cluster: cluster, Kind: kind, Name: "any"}).Validate(); err != nil {
 			a.fail(w, r, bad("%v", err))
 			return
 		}
@@ -46,7 +46,7 @@ type lister struct {
 type damagedRecord struct {
 	Owner       string        `json:"owner"`
 	ClusterName string        `json:"cluster_name"`
-	Kind        artifact.Kind `json:"kind"`
+	Kind        protocol.Kind `json:"kind"`
 	ImageName   string        `json:"image_name"`
 	// Detail says what is damaged and what to do.
 	Detail string `json:"detail"`
@@ -55,14 +55,14 @@ type damagedRecord struct {
 // maxDamaged bounds how many are kept for the end of a list. The log has all.
 const maxDamaged = 1000
 
-func (l *lister) hurt(ref artifact.Ref, err error) error {
+func (l *lister) hurt(ref protocol.Ref, err error) error {
 	if len(l.damaged) < maxDamaged {
 		l.damaged = append(l.damaged, damagedRecord{ref.Owner, ref.Cluster, ref.Kind, ref.Name, err.Error()})
 	}
 	return nil
 }
 
-func (l *lister) add(rec artifact.Record) error {
+func (l *lister) add(rec protocol.Record) error {
 	separator := ",\n"
 	if !l.begun {
 		separator = "\n"

@@ -8,8 +8,8 @@ import (
 	"mime/multipart"
 	"net/http"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // maxMetadata bounds a record or a report.
@@ -18,10 +18,10 @@ const maxMetadata = 1 << 20
 // readRecord takes a record from a request as ICN has it, a multipart form with
 // a part "metadata", or as plain JSON. A part "file" is read and thrown away,
 // as it always was: the bytes come by PATCH.
-func (a *api) readRecord(r *http.Request) (artifact.Record, error) {
+func (a *api) readRecord(r *http.Request) (protocol.Record, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		return artifact.Record{}, unreadable("Content-Type %q: send multipart/form-data with a part \"metadata\", or application/json", r.Header.Get("Content-Type"))
+		return protocol.Record{}, unreadable("Content-Type %q: send multipart/form-data with a part \"metadata\", or application/json", r.Header.Get("Content-Type"))
 	}
 	var body []byte
 	switch kind {
@@ -30,17 +30,17 @@ func (a *api) readRecord(r *http.Request) (artifact.Record, error) {
 	case "multipart/form-data":
 		body, err = a.readForm(r)
 	default:
-		return artifact.Record{}, unreadable("Content-Type %s: send multipart/form-data with a part \"metadata\", or application/json", kind)
+		return protocol.Record{}, unreadable("Content-Type %s: send multipart/form-data with a part \"metadata\", or application/json", kind)
 	}
 	if err != nil {
-		return artifact.Record{}, err
+		return protocol.Record{}, err
 	}
 	if len(body) == 0 {
-		return artifact.Record{}, bad("the metadata is empty: send the image's record as JSON")
+		return protocol.Record{}, bad("the metadata is empty: send the image's record as JSON")
 	}
-	var rec artifact.Record
+	var rec protocol.Record
 	if err := json.Unmarshal(body, &rec); err != nil {
-		return artifact.Record{}, unreadable("the metadata is no record in JSON: %v", err)
+		return protocol.Record{}, unreadable("the metadata is no record in JSON: %v", err)
 	}
 	return rec, nil
 }
@@ -92,7 +92,7 @@ func readSmall(r io.Reader) ([]byte, error) {
 }
 
 // fit makes sure that a record is about what the path names.
-func fit(rec *artifact.Record, ref artifact.Ref) error {
+func fit(rec *protocol.Record, ref protocol.Ref) error {
 	switch {
 	case rec.Owner == "" || rec.ImageName == "":
 		return bad("the metadata has no owner or no image_name: both are required")

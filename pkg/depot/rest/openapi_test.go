@@ -19,8 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
@@ -192,7 +192,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 }
 
 const (
-	kind  = artifact.Base + "/o/c/os_images"
+	kind  = protocol.Base + "/o/c/os_images"
 	image = kind + "/a"
 )
 
@@ -201,11 +201,11 @@ var inJSON = []string{"Content-Type", "application/json"}
 func (c *contract) icn() {
 	c.t.Helper()
 	for _, path := range []string{"", "/o", "/o/c", "/o/c/os_images"} {
-		c.do(200, "GET", artifact.Base+path, "")
+		c.do(200, "GET", protocol.Base+path, "")
 	}
-	c.do(400, "GET", artifact.Base+"/!", "")
-	c.do(400, "GET", artifact.Base+"/o/!", "")
-	c.do(400, "GET", artifact.Base+"/o/c/images", "")
+	c.do(400, "GET", protocol.Base+"/!", "")
+	c.do(400, "GET", protocol.Base+"/o/!", "")
+	c.do(400, "GET", protocol.Base+"/o/c/images", "")
 	c.do(201, "POST", kind, record("a", 4), inJSON...)
 	c.do(409, "POST", kind, record("a", 4), inJSON...)
 	c.do(400, "POST", kind, "", inJSON...)
@@ -294,13 +294,13 @@ func (c *contract) resumable() {
 
 func (c *contract) statuses() {
 	c.t.Helper()
-	cluster := artifact.Base + "/o/c/status"
+	cluster := protocol.Base + "/o/c/status"
 	c.do(200, "PUT", cluster+"/n", `{"packages": [{"name": "p", "state": "installed", "version": "1"}]}`, inJSON...)
 	c.do(400, "PUT", cluster+"/n", `{"packages": [{"name": "p"}]}`, inJSON...)
 	c.do(413, "PUT", cluster+"/n", strings.Repeat(" ", 1<<20+1), inJSON...)
 	c.do(422, "PUT", cluster+"/n", "{", inJSON...)
 	c.do(200, "GET", cluster, "")
-	c.do(400, "GET", artifact.Base+"/o/!/status", "")
+	c.do(400, "GET", protocol.Base+"/o/!/status", "")
 	c.do(200, "GET", cluster+"/n", "")
 	c.do(400, "GET", cluster+"/!", "")
 	c.do(404, "GET", cluster+"/none", "")
@@ -317,7 +317,7 @@ func (c *contract) limits() {
 	c.do(507, "POST", kind, record("full", 2), inJSON...)
 	c.do(507, "PUT", kind+"/full/content", "ab")
 	c.disk.used = 0
-	const archives = artifact.Base + "/o/c/container_images"
+	const archives = protocol.Base + "/o/c/container_images"
 	c.do(201, "POST", archives, record("archive", 2), inJSON...)
 	c.do(507, "PATCH", archives+"/archive", "ab", "Upload-Offset", "0")
 	c.do(507, "PATCH", archives+"/archive", "", "Upload-Offset", "2") // tried again, without a byte
@@ -347,7 +347,7 @@ func (c *contract) contended() {
 		c.t.Errorf("the first request = %d", got)
 	}
 	// As long as its archive is imported, nobody is to learn that an upload is done.
-	unlock, err := c.uploads.Lock(c.t.Context(), artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "contended"}, uploads.Claim{})
+	unlock, err := c.uploads.Lock(c.t.Context(), protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.OSImages, Name: "contended"}, uploads.Claim{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
@@ -20,7 +20,7 @@ func (a *api) post(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	ref := artifact.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: artifact.Kind(r.PathValue("kind")), Name: rec.ImageName}
+	ref := protocol.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: protocol.Kind(r.PathValue("kind")), Name: rec.ImageName}
 	if err := fit(&rec, ref); err != nil {
 		a.fail(w, r, err)
 		return
@@ -56,7 +56,7 @@ func announced(r *http.Request, inRecord string) (string, error) {
 	return max(sum, inRecord), nil
 }
 
-func (a *api) get(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) get(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	rec, err := a.uploads.Record(r.Context(), ref)
 	if err != nil {
 		a.fail(w, r, err)
@@ -67,7 +67,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 }
 
 // progress says in headers, for HEAD, how far an upload is.
-func progress(h http.Header, rec artifact.Record) {
+func progress(h http.Header, rec protocol.Record) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Upload-Length", strconv.FormatInt(rec.ImageLength, 10))
 	if rec.ImageOffset != nil {
@@ -78,7 +78,7 @@ func progress(h http.Header, rec artifact.Record) {
 	}
 }
 
-func (a *api) put(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) put(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	rec, err := a.readRecord(r)
 	if err == nil {
 		err = fit(&rec, ref)
@@ -97,7 +97,7 @@ func (a *api) put(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
 	answer(w, http.StatusCreated, rec)
 }
 
-func (a *api) delete(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) delete(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	err := a.locked(r.Context(), ref, uploads.Claim{}, func() error { return a.uploads.Delete(r.Context(), ref) })
 	if err != nil {
 		a.fail(w, r, err)

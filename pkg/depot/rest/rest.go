@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -43,7 +43,7 @@ func New(u *uploads.Service, b *status.Book, g *limits.Gate, log *slog.Logger) (
 
 func (a *api) routes() http.Handler {
 	const (
-		cluster = artifact.Base + "/{owner}/{cluster}"
+		cluster = protocol.Base + "/{owner}/{cluster}"
 		kind    = cluster + "/{kind}"
 		image   = kind + "/{name}"
 		upload  = image + "/uploads/{id}"
@@ -54,7 +54,7 @@ func (a *api) routes() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(OpenAPI)
 	})
-	for _, path := range []string{artifact.Base, artifact.Base + "/{owner}", cluster, kind} {
+	for _, path := range []string{protocol.Base, protocol.Base + "/{owner}", cluster, kind} {
 		mux.HandleFunc("GET "+path, a.list)
 	}
 	mux.HandleFunc("POST "+kind, a.post)
@@ -76,11 +76,11 @@ func (a *api) routes() http.Handler {
 }
 
 // ofImage checks the names in the path once for all that follows.
-func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, artifact.Ref)) http.HandlerFunc {
+func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, protocol.Ref)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ref := artifact.Ref{
+		ref := protocol.Ref{
 			Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"),
-			Kind: artifact.Kind(r.PathValue("kind")), Name: r.PathValue("name"),
+			Kind: protocol.Kind(r.PathValue("kind")), Name: r.PathValue("name"),
 		}
 		if err := ref.Validate(); err != nil {
 			a.refuse(w, r, http.StatusBadRequest, err.Error())
@@ -91,7 +91,7 @@ func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, artifact.Ref
 }
 
 // locked runs do while no other request works on the artifact.
-func (a *api) locked(ctx context.Context, ref artifact.Ref, claim uploads.Claim, do func() error) error {
+func (a *api) locked(ctx context.Context, ref protocol.Ref, claim uploads.Claim, do func() error) error {
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	unlock, err := a.uploads.Lock(wait, ref, claim)

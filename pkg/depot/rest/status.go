@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 )
 
@@ -91,7 +91,7 @@ func nodeOf(r *http.Request) (owner, cluster, node string, err error) {
 		return "", "", "", err
 	}
 	node = r.PathValue("node")
-	if err := artifact.CheckNode(node); err != nil {
+	if err := protocol.CheckNode(node); err != nil {
 		return "", "", "", bad("%v", err)
 	}
 	return owner, cluster, node, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 	"golang.org/x/exp/slog"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
@@ -60,7 +60,7 @@ func newTus(u *uploads.Service, maxSize int64, toError func(error) error) (http.
 // filename), and if they are there sha256 and type.
 func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 	meta := handler.ParseMetadataHeader(r.Header.Get("Upload-Metadata"))
-	ref := artifact.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: artifact.Kind(r.PathValue("kind")), Name: meta["image_name"]}
+	ref := protocol.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: protocol.Kind(r.PathValue("kind")), Name: meta["image_name"]}
 	if ref.Name == "" {
 		ref.Name = meta["filename"]
 	}
@@ -73,14 +73,14 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, bad("Upload-Metadata: %v", err))
 		return
 	}
-	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: meta["type"], SHA256: sum}
+	rec := protocol.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: meta["type"], SHA256: sum}
 	if rec.Type == "" {
 		rec.Type = string(ref.Kind)
 	}
 	a.serveTus(w, r, rec, "")
 }
 
-func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
+func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	if err := a.uploads.Settled(r.Context(), ref); err != nil {
 		a.fail(w, r, err)
 		return
@@ -98,7 +98,7 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref artifact.Ref
 			return
 		}
 	}
-	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name}
+	rec := protocol.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name}
 	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))
 }
 
@@ -111,7 +111,7 @@ func tusMethod(r *http.Request) string {
 }
 
 // tusRequest is what the store has to know: a PATCH goes on with what is there.
-func tusRequest(r *http.Request, rec artifact.Record) uploads.TusRequest {
+func tusRequest(r *http.Request, rec protocol.Record) uploads.TusRequest {
 	request := uploads.TusRequest{Record: rec, ReadOnly: tusMethod(r) == http.MethodHead}
 	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
 	if err == nil && tusMethod(r) == http.MethodPatch {
@@ -122,10 +122,10 @@ func tusRequest(r *http.Request, rec artifact.Record) uploads.TusRequest {
 
 // tusDiscover answers what the depot can do.
 func (a *api) tusDiscover(w http.ResponseWriter, r *http.Request) {
-	a.serveTus(w, r, artifact.Record{}, "")
+	a.serveTus(w, r, protocol.Record{}, "")
 }
 
-func (a *api) serveTus(w http.ResponseWriter, r *http.Request, rec artifact.Record, id string) {
+func (a *api) serveTus(w http.ResponseWriter, r *http.Request, rec protocol.Record, id string) {
 	inner := r.WithContext(uploads.WithTusRequest(r.Context(), tusRequest(r, rec)))
 	inner.URL = &url.URL{Path: "/" + id}
 	a.tus.ServeHTTP(&relocated{ResponseWriter: w, uploads: rec.Ref().Path() + "/uploads/"}, inner)

@@ -6,14 +6,14 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
 // putContent takes a whole artifact in one request, for clients that need no
 // resumption: all or nothing. Who lost the answer may send the same again.
-func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Ref) {
-	rec := artifact.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
+func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
+	rec := protocol.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
 	var err error
 	if rec.SHA256, err = announced(r, ""); err != nil {
 		a.fail(w, r, err)
@@ -42,7 +42,7 @@ func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref artifact.Re
 	answer(w, code, rec)
 }
 
-func (a *api) store(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
+func (a *api) store(ctx context.Context, rec protocol.Record, body io.Reader) (protocol.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	p, err := a.uploads.CreateWhole(ctx, rec)
 	if err != nil {

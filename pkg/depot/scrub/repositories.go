@@ -16,7 +16,7 @@ import (
 	_ "github.com/distribution/distribution/v3/manifest/schema2"
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -134,10 +134,10 @@ func tagOf(inside string) string {
 
 // nameOf says in a person's words what a repository holds.
 func nameOf(repository, tag string) string {
-	if ref, ok := artifact.ParseRepository(repository); ok {
+	if ref, ok := protocol.ParseRepository(repository); ok {
 		return "artifact " + ref.String()
 	}
-	if rest, ok := strings.CutPrefix(repository, artifact.Statuses+"/"); ok {
+	if rest, ok := strings.CutPrefix(repository, protocol.Statuses+"/"); ok {
 		return "installation status " + rest
 	}
 	if tag == "" {

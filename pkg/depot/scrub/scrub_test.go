@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
@@ -25,7 +25,7 @@ func filled(t *testing.T) (*store.Store, string) {
 	}
 	u := uploads.New(s, limits.NewGate(limits.Limits{}, &limits.Counter{}), nil, slog.New(slog.DiscardHandler))
 	for name, content := range map[string]string{"one.img": "content of one", "two.img": "content of two"} {
-		rec := artifact.Record{Owner: "o", ClusterName: "c", Kind: artifact.OSImages, ImageName: name, ImageLength: int64(len(content))}
+		rec := protocol.Record{Owner: "o", ClusterName: "c", Kind: protocol.OSImages, ImageName: name, ImageLength: int64(len(content))}
 		p, err := u.Create(t.Context(), rec)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestDamagedBlobIsSetAsideWithWhatNeedsIt(t *testing.T) {
 	if err := scrub.SetAside(t.Context(), s, found[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Load(t.Context(), (artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "one.img"}).Repository(), artifact.Tag); !store.IsAbsent(err) {
+	if _, err := s.Load(t.Context(), (protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.OSImages, Name: "one.img"}).Repository(), protocol.Tag); !store.IsAbsent(err) {
 		t.Errorf("what needs the blob can still be seen: %v", err)
 	}
 	if summary, err := scrub.Run(t.Context(), s, func(d scrub.Damage) { t.Errorf("still damaged: %v", d) }); err != nil || summary.Manifests != 1 {

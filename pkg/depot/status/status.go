@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -29,7 +29,7 @@ type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	// Kind says which of the depot's artifacts it came from, if it did.
-	Kind  artifact.Kind `json:"kind,omitempty"`
+	Kind  protocol.Kind `json:"kind,omitempty"`
 	State string        `json:"state"`
 	// Message is for a person, above all why it failed.
 	Message string `json:"message,omitempty"`
@@ -101,12 +101,12 @@ func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, er
 	}
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	return n, b.store.Save(ctx, artifact.StatusRepository(owner, cluster), tag(n.Node), store.Document{Type: documentType, Config: body})
+	return n, b.store.Save(ctx, protocol.StatusRepository(owner, cluster), tag(n.Node), store.Document{Type: documentType, Config: body})
 }
 
 // Get returns a node's report.
 func (b *Book) Get(ctx context.Context, owner, cluster, node string) (Node, error) {
-	return b.get(ctx, artifact.StatusRepository(owner, cluster), tag(node))
+	return b.get(ctx, protocol.StatusRepository(owner, cluster), tag(node))
 }
 
 func (b *Book) get(ctx context.Context, repository, tag string) (Node, error) {
@@ -127,7 +127,7 @@ func (b *Book) get(ctx context.Context, repository, tag string) (Node, error) {
 // Cluster returns the reports of all nodes, in the order of their names.
 func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, error) {
 	c := Cluster{Owner: owner, ClusterName: cluster, Nodes: []Node{}}
-	repository := artifact.StatusRepository(owner, cluster)
+	repository := protocol.StatusRepository(owner, cluster)
 	repo, err := b.store.Repository(ctx, repository)
 	if err != nil {
 		return c, err
@@ -145,7 +145,7 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 			continue // removed in the meantime
 		}
 		var damaged *store.DamagedError
-		if node, ok := artifact.Unescape(tag); ok && errors.As(err, &damaged) {
+		if node, ok := protocol.Unescape(tag); ok && errors.As(err, &damaged) {
 			c.Damaged = append(c.Damaged, node)
 			continue
 		}
@@ -162,7 +162,7 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	err := b.store.Remove(ctx, artifact.StatusRepository(owner, cluster), tag(node))
+	err := b.store.Remove(ctx, protocol.StatusRepository(owner, cluster), tag(node))
 	if store.IsAbsent(err) {
 		return ErrNotFound
 	}
@@ -171,4 +171,4 @@ func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
 
 // tag is a node's name as a tag, which has the letters of a repository and
 // twice the length that a node's name may have.
-func tag(node string) string { return artifact.Escape(node) }
+func tag(node string) string { return protocol.Escape(node) }

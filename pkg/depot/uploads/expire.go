@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Expire drops uploads that have rested for longer than the limit.
@@ -23,7 +23,7 @@ func (s *Service) Expire(ctx context.Context) error {
 }
 
 // expire looks again under the lock.
-func (s *Service) expire(ctx context.Context, ref artifact.Ref, limit time.Duration) error {
+func (s *Service) expire(ctx context.Context, ref protocol.Ref, limit time.Duration) error {
 	unlock, err := s.Lock(ctx, ref, Claim{})
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -23,11 +23,11 @@ const annotationUpload = "org.akraino.bpa.upload"
 
 // Finish checks an upload that has all its bytes and makes it visible. It may
 // be repeated after a crash at any point.
-func (s *Service) Finish(ctx context.Context, p Pending) (artifact.Record, error) {
+func (s *Service) Finish(ctx context.Context, p Pending) (protocol.Record, error) {
 	return s.finish(context.WithoutCancel(ctx), p) // the bytes are here; who sent them may go
 }
 
-func (s *Service) finish(ctx context.Context, p Pending) (artifact.Record, error) {
+func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error) {
 	ref := p.Record.Ref()
 	if p.Digest == "" {
 		var err error
@@ -35,7 +35,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (artifact.Record, error
 			return p.Record, err
 		}
 	}
-	if err := s.store.Commit(ctx, artifact.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
+	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
 	s.gate.Less(key(ref), p.Record.ImageLength) // it is a blob now, and held as such
@@ -51,7 +51,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (artifact.Record, error
 
 // check compares the digest with the announced one, and notes that it agrees.
 func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
-	d, err := s.store.Digest(ctx, artifact.Staging, p.Writer, p.Record.ImageLength)
+	d, err := s.store.Digest(ctx, protocol.Staging, p.Writer, p.Record.ImageLength)
 	if err != nil {
 		return p, fmt.Errorf("checksum of %s: %w", p.Record.Ref(), err)
 	}
@@ -62,13 +62,13 @@ func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
 	return p, s.savePending(ctx, p)
 }
 
-func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, error) {
+func (s *Service) publish(ctx context.Context, p Pending) (protocol.Record, error) {
 	rec := p.Record
 	again, err := s.published(ctx, rec.Ref())
 	if err != nil {
 		return rec, err
 	}
-	images, err := s.importImages(ctx, rec, artifact.Staging, p.Digest, again)
+	images, err := s.importImages(ctx, rec, protocol.Staging, p.Digest, again)
 	if err != nil {
 		return rec, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) publish(ctx context.Context, p Pending) (artifact.Record, erro
 
 // published says whether an artifact is visible before its upload ends: the
 // upload repairs it, or a crash came after it was published.
-func (s *Service) published(ctx context.Context, ref artifact.Ref) (bool, error) {
+func (s *Service) published(ctx context.Context, ref protocol.Ref) (bool, error) {
 	_, err := s.Stored(ctx, ref)
 	var damaged *store.DamagedError
 	switch {
@@ -93,12 +93,12 @@ func (s *Service) published(ctx context.Context, ref artifact.Ref) (bool, error)
 	return false, err
 }
 
-func (s *Service) save(ctx context.Context, rec artifact.Record, d digest.Digest, upload string) error {
+func (s *Service) save(ctx context.Context, rec protocol.Record, d digest.Digest, upload string) error {
 	body, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	return s.store.Save(ctx, rec.Ref().Repository(), artifact.Tag, store.Document{
+	return s.store.Save(ctx, rec.Ref().Repository(), protocol.Tag, store.Document{
 		Type:   artifactType,
 		Config: body,
 		Layers: []v1.Descriptor{{
@@ -111,7 +111,7 @@ func (s *Service) save(ctx context.Context, rec artifact.Record, d digest.Digest
 // discard forgets an archive that was refused. Its blob belongs to no
 // repository then, and the next collection of garbage frees it.
 func (s *Service) discard(ctx context.Context, p Pending) error {
-	repo, err := s.store.Repository(ctx, artifact.Staging)
+	repo, err := s.store.Repository(ctx, protocol.Staging)
 	if err != nil {
 		return err
 	}

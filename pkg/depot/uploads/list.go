@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -15,15 +15,15 @@ import (
 // prefix: owner, cluster and kind, each only where the one before is given. An
 // artifact whose record is damaged goes to damaged, and ends the list only if
 // that returns an error.
-func (s *Service) List(ctx context.Context, owner, cluster string, kind artifact.Kind, visit func(artifact.Record) error, damaged func(artifact.Ref, error) error) error {
-	at := artifact.Artifacts
+func (s *Service) List(ctx context.Context, owner, cluster string, kind protocol.Kind, visit func(protocol.Record) error, damaged func(protocol.Ref, error) error) error {
+	at := protocol.Artifacts
 	depth := 4
 	for _, part := range []string{owner, cluster, string(kind)} {
 		if part == "" {
 			break
 		}
 		if depth > 2 {
-			part = artifact.Escape(part)
+			part = protocol.Escape(part)
 		}
 		at, depth = path.Join(at, part), depth-1
 	}
@@ -46,9 +46,9 @@ func (s *Service) List(ctx context.Context, owner, cluster string, kind artifact
 	})
 }
 
-func (s *Service) listStored(ctx context.Context, at string, depth int, visit func(artifact.Record) error, damaged func(artifact.Ref, error) error) error {
+func (s *Service) listStored(ctx context.Context, at string, depth int, visit func(protocol.Record) error, damaged func(protocol.Ref, error) error) error {
 	if depth == 0 {
-		ref, ok := artifact.ParseRepository(at)
+		ref, ok := protocol.ParseRepository(at)
 		if !ok {
 			return nil
 		}

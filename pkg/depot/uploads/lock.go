@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Claim says how a request takes an artifact's lock. The zero value waits for
@@ -47,7 +47,7 @@ func newLocks() *locks { return &locks{held: map[string]*holder{}} }
 // Lock makes the caller the only one who works on an artifact. If another
 // request sends its bytes, or works on it for longer than ctx, the error is
 // ErrLocked.
-func (s *Service) Lock(ctx context.Context, ref artifact.Ref, claim Claim) (unlock func(), err error) {
+func (s *Service) Lock(ctx context.Context, ref protocol.Ref, claim Claim) (unlock func(), err error) {
 	if err := s.Settled(ctx, ref); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Service) Lock(ctx context.Context, ref artifact.Ref, claim Claim) (unlo
 }
 
 // busy says whether somebody works on an artifact.
-func (s *Service) busy(ref artifact.Ref) bool {
+func (s *Service) busy(ref protocol.Ref) bool {
 	s.locks.mu.Lock()
 	defer s.locks.mu.Unlock()
 	_, held := s.locks.held[key(ref)]

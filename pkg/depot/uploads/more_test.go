@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 func TestBytesThatCameOverABadLineKeepAnUpload(t *testing.T) {
@@ -31,13 +31,13 @@ func TestBytesThatCameOverABadLineKeepAnUpload(t *testing.T) {
 func TestADamagedNoteStopsNothingElse(t *testing.T) {
 	s := newService(t, limits.Limits{})
 	begun(t, s, content)
-	bad := pendingPath(key(artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "another"}))
+	bad := pendingPath(key(protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.OSImages, Name: "another"}))
 	if err := s.store.Driver.PutContent(t.Context(), bad, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	recovered(t, s)
 	wantWhole(t, s)
-	if err := s.List(t.Context(), "", "", "", func(artifact.Record) error { return nil }, func(_ artifact.Ref, err error) error { return err }); err != nil {
+	if err := s.List(t.Context(), "", "", "", func(protocol.Record) error { return nil }, func(_ protocol.Ref, err error) error { return err }); err != nil {
 		t.Error(err)
 	}
 	// What is not known to be garbage is not collected.
@@ -50,7 +50,7 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 // A client that puts a whole artifact tries again after the depot was killed.
 func TestAnUploadInOneRequestEndsWithItsProcess(t *testing.T) {
 	s := newService(t, limits.Limits{})
-	rec := artifact.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))}
+	rec := protocol.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))}
 	p, err := s.CreateWhole(t.Context(), rec)
 	if err != nil {
 		t.Fatal(err)

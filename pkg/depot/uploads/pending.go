@@ -14,7 +14,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -25,7 +25,7 @@ const pendingDir = "/depot/uploads"
 type Pending struct {
 	// ID distinguishes this upload from an earlier one of the same artifact.
 	ID     string          `json:"id"`
-	Record artifact.Record `json:"record"`
+	Record protocol.Record `json:"record"`
 	// Writer is the id of the upload in the staging repository.
 	Writer string `json:"writer"`
 	// Whole says that one request brings all of it or nothing.
@@ -38,7 +38,7 @@ type Pending struct {
 }
 
 // key names an artifact where a path is too long or too free.
-func key(ref artifact.Ref) string {
+func key(ref protocol.Ref) string {
 	sum := sha256.Sum256([]byte(ref.String()))
 	return hex.EncodeToString(sum[:16])
 }
@@ -51,7 +51,7 @@ func newID() string {
 
 func pendingPath(key string) string { return path.Join(pendingDir, key) }
 
-func (s *Service) pending(ctx context.Context, ref artifact.Ref) (Pending, bool, error) {
+func (s *Service) pending(ctx context.Context, ref protocol.Ref) (Pending, bool, error) {
 	return s.pendingAt(ctx, pendingPath(key(ref)))
 }
 

@@ -10,28 +10,28 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 // Stored is a complete artifact.
 type Stored struct {
-	Record artifact.Record
+	Record protocol.Record
 	Digest digest.Digest
 	// Upload is the id of the upload that it came from.
 	Upload string
 }
 
 // Stored returns a complete artifact, or ErrNotFound.
-func (s *Service) Stored(ctx context.Context, ref artifact.Ref) (Stored, error) {
-	doc, err := s.store.Load(ctx, ref.Repository(), artifact.Tag)
+func (s *Service) Stored(ctx context.Context, ref protocol.Ref) (Stored, error) {
+	doc, err := s.store.Load(ctx, ref.Repository(), protocol.Tag)
 	if store.IsAbsent(err) {
 		return Stored{}, fmt.Errorf("%s: %w", ref, ErrNotFound)
 	}
 	if err != nil {
 		return Stored{}, fmt.Errorf("read %s: %w", ref, err)
 	}
-	var rec artifact.Record
+	var rec protocol.Record
 	if err := json.Unmarshal(doc.Config, &rec); err != nil {
 		return Stored{}, &store.DamagedError{What: "record of " + ref.String(), Err: err}
 	}
@@ -42,20 +42,20 @@ func (s *Service) Stored(ctx context.Context, ref artifact.Ref) (Stored, error) 
 }
 
 // Record returns what is known of an artifact, complete or not.
-func (s *Service) Record(ctx context.Context, ref artifact.Ref) (artifact.Record, error) {
+func (s *Service) Record(ctx context.Context, ref protocol.Ref) (protocol.Record, error) {
 	stored, err := s.Stored(ctx, ref)
 	if !errors.Is(err, ErrNotFound) {
 		return stored.Record, err
 	}
 	p, err := s.Open(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
-		return artifact.Record{}, fmt.Errorf("%s: %w", ref, ErrNotFound)
+		return protocol.Record{}, fmt.Errorf("%s: %w", ref, ErrNotFound)
 	}
 	return p.Record, err
 }
 
 // Content opens the bytes of a complete artifact.
-func (s *Service) Content(ctx context.Context, ref artifact.Ref, a Stored) (io.ReadSeekCloser, error) {
+func (s *Service) Content(ctx context.Context, ref protocol.Ref, a Stored) (io.ReadSeekCloser, error) {
 	f, err := s.store.Open(ctx, ref.Repository(), a.Digest)
 	if err != nil {
 		return nil, fmt.Errorf("read content of %s: %w", ref, err)
@@ -65,7 +65,7 @@ func (s *Service) Content(ctx context.Context, ref artifact.Ref, a Stored) (io.R
 
 // Update replaces the description of an artifact, and the announced digest and
 // type of one that is not complete. Nothing else can change.
-func (s *Service) Update(ctx context.Context, rec artifact.Record) (artifact.Record, error) {
+func (s *Service) Update(ctx context.Context, rec protocol.Record) (protocol.Record, error) {
 	ref := rec.Ref()
 	p, open, err := s.pending(ctx, ref)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) Update(ctx context.Context, rec artifact.Record) (artifact.Rec
 	return stored.Record, s.save(ctx, stored.Record, stored.Digest, stored.Upload)
 }
 
-func unchanged(next, held artifact.Record, complete bool) error {
+func unchanged(next, held protocol.Record, complete bool) error {
 	if next.ImageLength != held.ImageLength {
 		return invalid("image_length is %d and cannot become %d: delete the artifact and upload it again", held.ImageLength, next.ImageLength)
 	}

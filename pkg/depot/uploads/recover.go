@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -68,14 +68,14 @@ func (i *inherited) all() []Pending {
 
 // Recovering says whether an upload is left from an earlier process and was
 // not looked at yet. It can be read, and not be changed.
-func (s *Service) Recovering(ref artifact.Ref) bool {
+func (s *Service) Recovering(ref protocol.Ref) bool {
 	_, waiting := s.inherited.get(key(ref))
 	return waiting
 }
 
 // Settled waits a moment for the end of a recovery; if it goes on, the error is
 // ErrRecovering.
-func (s *Service) Settled(ctx context.Context, ref artifact.Ref) error {
+func (s *Service) Settled(ctx context.Context, ref protocol.Ref) error {
 	l, waiting := s.inherited.get(key(ref))
 	if !waiting {
 		return nil
@@ -94,7 +94,7 @@ func (s *Service) Settled(ctx context.Context, ref artifact.Ref) error {
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
-		s.gate.Inherit(k, p.Record.ImageLength, store.UploadFolder(artifact.Staging, p.Writer))
+		s.gate.Inherit(k, p.Record.ImageLength, store.UploadFolder(protocol.Staging, p.Writer))
 		s.inherited.add(k, p)
 		return nil
 	})
@@ -163,7 +163,7 @@ func (s *Service) settle(ctx context.Context, p Pending, finish bool) error {
 		return s.Abort(ctx, p)
 	}
 	if offset < p.Record.ImageLength {
-		return s.store.Tidy(ctx, artifact.Staging, p.Writer, offset)
+		return s.store.Tidy(ctx, protocol.Staging, p.Writer, offset)
 	}
 	if !finish {
 		return errLater

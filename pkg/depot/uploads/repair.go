@@ -9,12 +9,12 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // repairFrom is repair with a body of which the beginning was read already: it
 // is stored, too.
-func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (artifact.Record, error) {
+func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	f, err := s.Content(ctx, a.Record.Ref(), a)
 	if err != nil {
 		return a.Record, err
@@ -25,7 +25,7 @@ func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest 
 
 // repair stores the bytes of an artifact again. It is an upload like any other,
 // except that its name is taken; if it ends early, the artifact is as before.
-func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reader) (artifact.Record, error) {
+func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reader) (protocol.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	ref := rec.Ref()
 	s.log.Warn("the stored content is damaged: it is replaced by what is uploaded; check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
@@ -54,7 +54,7 @@ func (s *Service) repair(ctx context.Context, rec artifact.Record, body io.Reade
 
 // giveUp drops what a repair that failed has left: its name is taken, so nobody
 // could go on with it. How far the repair came is in its note.
-func (s *Service) giveUp(ctx context.Context, ref artifact.Ref) error {
+func (s *Service) giveUp(ctx context.Context, ref protocol.Ref) error {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil || !open {
 		return err
@@ -72,9 +72,9 @@ func (s *Service) restoreImages(ctx context.Context, a Stored) error {
 
 // importImages makes the images of an archive pullable. Anything else has none.
 // Again says that they were before.
-func (s *Service) importImages(ctx context.Context, rec artifact.Record, repository string, d digest.Digest, again bool) ([]string, error) {
+func (s *Service) importImages(ctx context.Context, rec protocol.Record, repository string, d digest.Digest, again bool) ([]string, error) {
 	ref := rec.Ref()
-	if ref.Kind != artifact.ContainerImages || s.importer == nil {
+	if ref.Kind != protocol.ContainerImages || s.importer == nil {
 		return nil, nil
 	}
 	load := s.importer.Import

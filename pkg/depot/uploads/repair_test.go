@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // importer has no images, or fails.
@@ -29,7 +29,7 @@ func TestARepairThatCannotBeFinishedLeavesNoUpload(t *testing.T) {
 	s := newService(t, limits.Limits{})
 	images := &importer{}
 	s.importer = images
-	rec := artifact.Record{Owner: "o", ClusterName: "c", Kind: artifact.ContainerImages, ImageName: "a.tar", ImageLength: int64(len(content))}
+	rec := protocol.Record{Owner: "o", ClusterName: "c", Kind: protocol.ContainerImages, ImageName: "a.tar", ImageLength: int64(len(content))}
 	ref := rec.Ref()
 	p, err := s.Create(t.Context(), rec)
 	if err != nil {

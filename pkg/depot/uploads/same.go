@@ -10,7 +10,7 @@ import (
 	"hash"
 	"io"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -21,7 +21,7 @@ import (
 // A record says only what the bytes once were, so the stored bytes are compared
 // with body while it arrives: that takes no room and hardly more time than
 // receiving it. If the stored bytes are damaged, those of body replace them.
-func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader, exists error) (artifact.Record, error) {
+func (s *Service) Same(ctx context.Context, rec protocol.Record, body io.Reader, exists error) (protocol.Record, error) {
 	stored, err := s.Stored(ctx, rec.Ref())
 	if errors.Is(err, ErrNotFound) {
 		return rec, exists
@@ -48,7 +48,7 @@ func (s *Service) Same(ctx context.Context, rec artifact.Record, body io.Reader,
 
 // compare returns the record of an artifact once its stored bytes are those of
 // body. Where body has others than the record says, the error is a DigestError.
-func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (artifact.Record, error) {
+func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	size, err := s.store.Blob(ctx, a.Digest)
 	if store.IsAbsent(err) || err == nil && size != rec.ImageLength {
@@ -80,7 +80,7 @@ func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (artifa
 
 // differing finds out whether the stored bytes are the wrong ones, or those
 // that came, of which rest has not been read.
-func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (artifact.Record, error) {
+func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	intact, err := s.store.Intact(ctx, a.Digest, rec.ImageLength)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest i
 	return rec, otherDigest(rec, c)
 }
 
-func otherDigest(rec artifact.Record, c *comparison) error {
+func otherDigest(rec protocol.Record, c *comparison) error {
 	if came := hex.EncodeToString(c.hash.Sum(nil)); came != rec.SHA256 {
 		return &DigestError{Given: rec.SHA256, Computed: came}
 	}

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -46,17 +46,17 @@ func New(s *store.Store, g *limits.Gate, i Importer, log *slog.Logger) *Service 
 }
 
 // Create opens an upload for the artifact that the record describes.
-func (s *Service) Create(ctx context.Context, rec artifact.Record) (Pending, error) {
+func (s *Service) Create(ctx context.Context, rec protocol.Record) (Pending, error) {
 	return s.create(ctx, rec, false)
 }
 
 // CreateWhole opens one that comes in a single request, all or nothing: a crash
 // ends it, since nobody knows that there is something to go on with.
-func (s *Service) CreateWhole(ctx context.Context, rec artifact.Record) (Pending, error) {
+func (s *Service) CreateWhole(ctx context.Context, rec protocol.Record) (Pending, error) {
 	return s.create(ctx, rec, true)
 }
 
-func (s *Service) create(ctx context.Context, rec artifact.Record, whole bool) (Pending, error) {
+func (s *Service) create(ctx context.Context, rec protocol.Record, whole bool) (Pending, error) {
 	ref := rec.Ref()
 	if err := ref.Validate(); err != nil {
 		return Pending{}, invalid("%v", err)
@@ -74,12 +74,12 @@ func (s *Service) create(ctx context.Context, rec artifact.Record, whole bool) (
 	return p, err
 }
 
-func (s *Service) begin(ctx context.Context, rec artifact.Record, whole bool) (Pending, error) {
-	id, err := s.store.Begin(ctx, artifact.Staging)
+func (s *Service) begin(ctx context.Context, rec protocol.Record, whole bool) (Pending, error) {
+	id, err := s.store.Begin(ctx, protocol.Staging)
 	if err != nil {
 		return Pending{}, fmt.Errorf("begin upload of %s: %w", rec.Ref(), err)
 	}
-	s.gate.Bind(key(rec.Ref()), store.UploadFolder(artifact.Staging, id))
+	s.gate.Bind(key(rec.Ref()), store.UploadFolder(protocol.Staging, id))
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Created, rec.Updated, rec.Images = &now, &now, nil
 	setProgress(&rec, 0, false)
@@ -88,7 +88,7 @@ func (s *Service) begin(ctx context.Context, rec artifact.Record, whole bool) (P
 }
 
 // free says whether the name is.
-func (s *Service) free(ctx context.Context, ref artifact.Ref) error {
+func (s *Service) free(ctx context.Context, ref protocol.Ref) error {
 	_, open, err := s.pending(ctx, ref)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Service) free(ctx context.Context, ref artifact.Ref) error {
 	if open {
 		return fmt.Errorf("an upload of %s is under way: continue it, or %w", ref, ErrExists)
 	}
-	_, err = s.store.Load(ctx, ref.Repository(), artifact.Tag)
+	_, err = s.store.Load(ctx, ref.Repository(), protocol.Tag)
 	if err == nil {
 		return fmt.Errorf("%s %w", ref, ErrExists)
 	}
@@ -106,12 +106,12 @@ func (s *Service) free(ctx context.Context, ref artifact.Ref) error {
 	return nil
 }
 
-func setProgress(r *artifact.Record, offset int64, complete bool) {
+func setProgress(r *protocol.Record, offset int64, complete bool) {
 	r.ImageOffset, r.UploadComplete = &offset, &complete
 }
 
 // Open returns the open upload of an artifact, with its offset in the record.
-func (s *Service) Open(ctx context.Context, ref artifact.Ref) (Pending, error) {
+func (s *Service) Open(ctx context.Context, ref protocol.Ref) (Pending, error) {
 	p, ok, err := s.pending(ctx, ref)
 	if err != nil {
 		return p, err
@@ -134,7 +134,7 @@ func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
 	if p.Digest != "" {
 		return p.Record.ImageLength, nil
 	}
-	return s.store.Offset(ctx, artifact.Staging, p.Writer)
+	return s.store.Offset(ctx, protocol.Staging, p.Writer)
 }
 
 // Append adds body to an upload at offset and returns the new offset. What
@@ -152,7 +152,7 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 	defer ended()
 	for have < p.Record.ImageLength {
 		part := min(s.segment, p.Record.ImageLength-have)
-		now, err := s.store.Append(ctx, artifact.Staging, p.Writer, have, io.LimitReader(t, part))
+		now, err := s.store.Append(ctx, protocol.Staging, p.Writer, have, io.LimitReader(t, part))
 		got := now - have
 		have = now
 		t.durable.Store(have)
@@ -178,7 +178,7 @@ func (s *Service) touch(ctx context.Context, p Pending) error {
 
 // Abort ends an upload and drops its bytes.
 func (s *Service) Abort(ctx context.Context, p Pending) error {
-	if err := s.store.Abort(ctx, artifact.Staging, p.Writer); err != nil {
+	if err := s.store.Abort(ctx, protocol.Staging, p.Writer); err != nil {
 		return fmt.Errorf("abort upload of %s: %w", p.Record.Ref(), err)
 	}
 	if p.Digest != "" {
@@ -188,7 +188,7 @@ func (s *Service) Abort(ctx context.Context, p Pending) error {
 }
 
 // Delete removes an artifact, its open upload, or both.
-func (s *Service) Delete(ctx context.Context, ref artifact.Ref) error {
+func (s *Service) Delete(ctx context.Context, ref protocol.Ref) error {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *Service) Delete(ctx context.Context, ref artifact.Ref) error {
 			return err
 		}
 	}
-	err = s.store.Remove(ctx, ref.Repository(), artifact.Tag)
+	err = s.store.Remove(ctx, ref.Repository(), protocol.Tag)
 	if store.IsAbsent(err) {
 		if open {
 			return nil

@@ -11,14 +11,14 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
 const content = "all of the content"
 
-var image = artifact.Ref{Owner: "o", Cluster: "c", Kind: artifact.OSImages, Name: "a.img"}
+var image = protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.OSImages, Name: "a.img"}
 
 func newService(t *testing.T, l limits.Limits) *Service {
 	t.Helper()
@@ -33,7 +33,7 @@ func newService(t *testing.T, l limits.Limits) *Service {
 // begun is an upload with some of its bytes.
 func begun(t *testing.T, s *Service, bytes string) Pending {
 	t.Helper()
-	p, err := s.Create(t.Context(), artifact.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))})
+	p, err := s.Create(t.Context(), protocol.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestRecoverFinishesFromEveryStep(t *testing.T) {
 		{"all bytes", func(_ context.Context, _ *Service, p Pending) (Pending, error) { return p, nil }},
 		{"checked", func(ctx context.Context, s *Service, p Pending) (Pending, error) { return s.check(ctx, p) }},
 		{"a blob", func(ctx context.Context, s *Service, p Pending) (Pending, error) {
-			return p, s.store.Commit(ctx, artifact.Staging, p.Writer, p.Digest, p.Record.ImageLength)
+			return p, s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength)
 		}},
 		{"visible", func(ctx context.Context, s *Service, p Pending) (Pending, error) {
 			_, err := s.publish(ctx, p)
@@ -111,7 +111,7 @@ func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	if open, err := again.Open(t.Context(), image); err != nil || *open.Record.ImageOffset != 5 {
 		t.Errorf("open upload = %+v, %v", open.Record, err)
 	}
-	if err := s.store.Abort(t.Context(), artifact.Staging, p.Writer); err != nil { // as the registry's purge does
+	if err := s.store.Abort(t.Context(), protocol.Staging, p.Writer); err != nil { // as the registry's purge does
 		t.Fatal(err)
 	}
 	recovered(t, again)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tus/tusd/v2/pkg/handler"
 
-	"github.com/akraino-icn/bpa/pkg/depot/artifact"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // TusStore lets the tus handler work on uploads of a service. Which artifact a
@@ -24,7 +24,7 @@ type TusStore struct {
 // passes on.
 type TusRequest struct {
 	// Record is of the artifact; of a new one it has everything but the length.
-	Record artifact.Record
+	Record protocol.Record
 	// Claim is how a request takes the lock; the handler adds the interrupt.
 	Claim Claim
 	// ReadOnly requests do not end or wait for a transfer.
@@ -93,12 +93,12 @@ func (l *tusLock) Unlock() error {
 
 // TusID is an upload's id within the tus handler: the artifact's key, by which
 // it is locked, and the upload's own id.
-func TusID(ref artifact.Ref, id string) string { return key(ref) + "." + id }
+func TusID(ref protocol.Ref, id string) string { return key(ref) + "." + id }
 
 func cutTusID(tusID string) (key, id string, ok bool) { return strings.Cut(tusID, ".") }
 
 // Knows says whether an artifact has or came from the upload with this id.
-func (s *Service) Knows(ctx context.Context, ref artifact.Ref, id string) (bool, error) {
+func (s *Service) Knows(ctx context.Context, ref protocol.Ref, id string) (bool, error) {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil {
 		return false, err

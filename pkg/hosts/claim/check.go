@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // check looks at our hosts at one moment after the last write, since the world may have been old and there are clients that write consumerRef without

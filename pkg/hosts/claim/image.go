@@ -8,10 +8,10 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Image asks Metal3 to put the image on the owner's hosts of these names, each for the given node, and tells which it asked for. Done twice it

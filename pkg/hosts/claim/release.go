@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // atOnce bounds how many hosts are changed at the same time. Their order does not matter: nobody waits for the second to give back the first.

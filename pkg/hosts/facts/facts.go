@@ -7,8 +7,8 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Of describes a host. Each fact of its hardware is read from its HardwareData, which outlives the status, else from its status; data may be

@@ -9,8 +9,8 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // The faults of the original BPA and of Airship's SIP that are about what is read of a host. The numbers are those of the study of both.

@@ -8,8 +8,8 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Annotations by which Cluster API's provider for Metal3 marks hosts that it must not take, its name since v1beta2 and before.

@@ -1,8 +1,8 @@
 package imaging
 
 import (
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Due are the hosts that are to be given the image now, each with its node, out of those that a Provisioning holds: the ones that are held for a

@@ -25,8 +25,8 @@ import (
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/reconciler/hostcache"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 )
 
 // options of the generated reconciler. The API server warns of a finalizer that has no path in its name, as the default has none.

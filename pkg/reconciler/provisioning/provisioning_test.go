@@ -22,8 +22,8 @@ import (
 	"knative.dev/pkg/controller"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa.akraino.org/provisioning"],"resourceVersion":""}}`

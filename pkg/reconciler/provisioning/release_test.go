@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Another kubespray release is a changed spec of a cluster that is there: no run starts that would upgrade its nodes.

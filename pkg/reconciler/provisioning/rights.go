@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // revokeHosts takes the right to the namespace's hosts from select-hosts as soon as no select-hosts works: people who may edit the namespace can act

@@ -17,9 +17,9 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 func selector(p *v1alpha1.Provisioning) labels.Selector {

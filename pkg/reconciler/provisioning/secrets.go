@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // mostSecrets bounds what one template is filled in for, and mostBytes the names in one Role in all: the API server stores no object above 1.5 MiB.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // Hosts is what the reconciler needs of the site's hosts.

@@ -18,11 +18,11 @@ import (
 	"knative.dev/pkg/controller"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 	"github.com/akraino-icn/bpa/pkg/settings"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // withWorkers asks for two workers and a standby beside master-1.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 

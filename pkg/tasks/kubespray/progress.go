@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // teller stores progress where the reconciler watches it: at most once a second, only what changed, and never holding up the work.

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // tell prints the inventory. Of the person's own variables only the names: a value can be a password, and a log is read by many.

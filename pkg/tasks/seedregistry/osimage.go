@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
 // WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
@@ -50,7 +50,7 @@ func UploadedImage(request contract.Request) string {
 	return pathOfOSImage(request)
 }
 
-func imageDigest(ctx context.Context, path string, depot *doors.Depot) (string, error) {
+func imageDigest(ctx context.Context, path string, depot *client.Depot) (string, error) {
 	if path == "" {
 		return "", nil
 	}

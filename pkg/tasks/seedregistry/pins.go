@@ -10,9 +10,9 @@ import (
 	"os"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 )
 
@@ -69,7 +69,7 @@ func ReadPins(path string) ([]Pin, error) {
 const maxPins = 3 << 10
 
 // pinned asks the depot what it has of each. Its errors have their reasons.
-func pinned(ctx context.Context, pins []Pin, depot *doors.Depot, log io.Writer) (inventory.Pins, error) {
+func pinned(ctx context.Context, pins []Pin, depot *client.Depot, log io.Writer) (inventory.Pins, error) {
 	all := inventory.Pins{}
 	for _, p := range pins {
 		state, there, err := depot.FileState(ctx, p.Path, true)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 )
 

@@ -12,11 +12,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // Input is what the second step is given.
@@ -56,9 +56,9 @@ func (o Output) Results() map[string]string {
 
 // Ports are what the second step works with.
 type Ports struct {
-	Depot func(ctx context.Context, url string) (*doors.Depot, error)
+	Depot func(ctx context.Context, url string) (*client.Depot, error)
 	// Upstream is asked for only on a connected site.
-	Upstream func() (carry.Source, error)
+	Upstream func() (transfer.Source, error)
 	Log      io.Writer
 	Now      func() time.Time
 }
@@ -88,7 +88,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 }
 
 // ensure looks what is missing, and fetches it if that is allowed.
-func ensure(ctx context.Context, in Input, ports Ports, depot *doors.Depot) (Output, error) {
+func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Output, error) {
 	start := ports.Now()
 	missing, err := compare(ctx, in, depot)
 	if err != nil {
@@ -106,7 +106,7 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *doors.Depot) (Out
 }
 
 // compare leaves to nodes on a connected site what they can get from sources of their own.
-func compare(ctx context.Context, in Input, depot *doors.Depot) (artifacts.Missing, error) {
+func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Missing, error) {
 	have, err := depot.Look(ctx, in.List)
 	if err != nil {
 		return artifacts.Missing{}, err
@@ -142,13 +142,13 @@ func summary(missing artifacts.Missing, text string) string {
 }
 
 // fetch brings what is missing, then looks again: the depot's word counts, not ours.
-func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missing artifacts.Missing) (Output, error) {
+func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, missing artifacts.Missing) (Output, error) {
 	upstream, err := ports.Upstream()
 	if err != nil {
 		return Output{}, outcome.Because(contract.ReasonInternal, err)
 	}
 	fmt.Fprintf(ports.Log, "\nThis site is connected: fetch it from upstream\n")
-	done, failed := carry.ToDepot(ctx, missing.List, upstream, depot, carry.Options{Platforms: in.Platforms, Log: ports.Log, Now: ports.Now})
+	done, failed := transfer.ToDepot(ctx, missing.List, upstream, depot, transfer.Options{Platforms: in.Platforms, Log: ports.Log, Now: ports.Now})
 	if ctx.Err() != nil {
 		return Output{}, failed
 	}
@@ -164,5 +164,5 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *doors.Depot, missi
 		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
 	return Output{Summary: summary(left, fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
-		done.Images, done.Files, carry.Bytes(done.Sent), left.Of-len(left.Own)))}, nil
+		done.Images, done.Files, transfer.Bytes(done.Sent), left.Of-len(left.Own)))}, nil
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
-	"github.com/akraino-icn/bpa/pkg/artifacts/carry"
-	"github.com/akraino-icn/bpa/pkg/artifacts/depottest"
-	"github.com/akraino-icn/bpa/pkg/artifacts/doors"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
 // world is a depot, an Internet with a list of artifacts, and every address that was dialled.
@@ -76,10 +76,10 @@ func (w *world) closed() Input { return Input{List: w.list, Depot: w.site.URL} }
 
 func (w *world) ports() Ports {
 	return Ports{
-		Depot: func(ctx context.Context, url string) (*doors.Depot, error) {
-			return doors.Connect(ctx, url, doors.Options{Dial: w.dial})
+		Depot: func(ctx context.Context, url string) (*client.Depot, error) {
+			return client.Connect(ctx, url, client.Options{Dial: w.dial})
 		},
-		Upstream: func() (carry.Source, error) { return carry.NewUpstream(&http.Transport{DialContext: w.dial}) },
+		Upstream: func() (transfer.Source, error) { return transfer.NewUpstream(&http.Transport{DialContext: w.dial}) },
 		Log:      &w.log,
 		Now:      time.Now,
 	}
@@ -125,7 +125,7 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			w.dialled = nil
 			ports := w.ports()
-			ports.Upstream = func() (carry.Source, error) { return nil, errors.New("a closed site has no upstream") }
+			ports.Upstream = func() (transfer.Source, error) { return nil, errors.New("a closed site has no upstream") }
 			out, err := Run(t.Context(), w.closed(), ports)
 			w.onlyTheDepot(t)
 			if step == "nothing is missing" {
@@ -154,16 +154,16 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 
 func bring(t *testing.T, w *world, list artifacts.List) {
 	t.Helper()
-	to, err := doors.Connect(t.Context(), w.site.URL, doors.Options{})
+	to, err := client.Connect(t.Context(), w.site.URL, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer to.Close()
-	from, err := carry.NewUpstream(nil)
+	from, err := transfer.NewUpstream(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := carry.ToDepot(t.Context(), list, from, to, carry.Options{}); err != nil {
+	if _, err := transfer.ToDepot(t.Context(), list, from, to, transfer.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -181,7 +181,7 @@ func TestRunFails(t *testing.T) {
 		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, contract.ReasonArtifactsMissing, "is not what was promised"},
 		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, contract.ReasonDepotUnavailable, "does not answer"},
 		{"no way upstream", func(_ *Input, p *Ports) {
-			p.Upstream = func() (carry.Source, error) { return nil, errors.New("bad proxy") }
+			p.Upstream = func() (transfer.Source, error) { return nil, errors.New("bad proxy") }
 		}, contract.ReasonInternal, "bad proxy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

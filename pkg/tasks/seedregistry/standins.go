@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
 )
 
 // usualArchitecture is that of hosts of which the request does not say it.

@@ -13,7 +13,7 @@ import (
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
 )

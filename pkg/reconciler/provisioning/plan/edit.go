@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // supersede stops the installation of a spec that was edited before the run touched a host: the next attempt takes the new spec. It stops none if the

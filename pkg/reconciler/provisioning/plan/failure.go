@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Cause is why a run failed.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // TestTektonCannotGetATask: the same outage is tried again whether Tekton meets it at the run or at one of its tasks. Once a playbook was started it

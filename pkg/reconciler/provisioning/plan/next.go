@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Do is what is done next.

@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Claiming reports whether the task select-hosts works or is about to: it needs its right to the hosts.

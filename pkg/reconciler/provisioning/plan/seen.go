@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Seen is the world around one Provisioning, as plain facts.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Host is what is seen of a BareMetalHost. Its zero value, but for Gone, is a host that nobody holds.

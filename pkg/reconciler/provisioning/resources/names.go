@@ -9,7 +9,7 @@ import (
 	"knative.dev/pkg/kmeta"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/tasks/contract"
+	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
 // Namespace is where the Tasks, the Pipelines and their ClusterRoles' namespaced companions are installed.

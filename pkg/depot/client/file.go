@@ -1,0 +1,149 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+// checksumHeader tells the depot which SHA-256 a file must have, in hexadecimal: it stores it only if that is so.
+const checksumHeader = "X-Checksum-Sha256"
+
+var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}\s`)
+
+// FileState asks for a file's size and, if wanted, its checksum, which takes the depot as long as reading the file if nobody asked before.
+func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (state artifacts.FileState, there bool, err error) {
+	header := http.Header{}
+	if checksum {
+		header.Set("Want-Repr-Digest", "sha-256=1")
+	}
+	resp, err := d.file(ctx, http.MethodHead, path, header, nil)
+	if err != nil {
+		return state, false, fmt.Errorf("file %s: %w", path, err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return state, false, nil
+	}
+	if err := d.check(resp, http.StatusOK); err != nil {
+		return state, false, fmt.Errorf("file %s: %w", path, err)
+	}
+	state.Size = resp.ContentLength
+	if checksum {
+		if state.SHA256 = resp.Header.Get(checksumHeader); state.SHA256 == "" {
+			state.SHA256, err = d.checksum(ctx, path)
+		}
+	}
+	return state, err == nil, err
+}
+
+// checksum asks the door that answers as sha256sum does: of a server that does not say it with the file.
+func (d *Depot) checksum(ctx context.Context, path string) (string, error) {
+	resp, err := d.file(ctx, http.MethodGet, path+".sha256", nil, nil)
+	if err != nil {
+		return "", fmt.Errorf("checksum of %s: %w", path, err)
+	}
+	defer resp.Body.Close()
+	if err := d.check(resp, http.StatusOK); err != nil {
+		return "", fmt.Errorf("checksum of %s: %w", path, err)
+	}
+	line, err := bufio.NewReader(io.LimitReader(resp.Body, 4096)).ReadString('\n')
+	if err != nil || !sumPattern.MatchString(line) {
+		return "", fmt.Errorf("checksum of %s: the depot answers %.80q (%v), not as sha256sum does", path, line, err)
+	}
+	return line[:hex.EncodedLen(32)], nil
+}
+
+// GetFile opens a file for reading. Its size is -1 if the depot does not tell.
+func (d *Depot) GetFile(ctx context.Context, path string) (io.ReadCloser, int64, error) {
+	resp, err := d.file(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("file %s: %w", path, err)
+	}
+	if err := d.check(resp, http.StatusOK); err != nil {
+		resp.Body.Close()
+		return nil, 0, fmt.Errorf("file %s: %w", path, err)
+	}
+	return resp.Body, resp.ContentLength, nil
+}
+
+// PutFile stores a file whole or not at all. Its SHA-256 is empty if it is not known beforehand. If it may be stored later, such as when another
+// client has sent the same, the error is a *Busy.
+func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 string, body io.Reader) error {
+	if err := artifacts.CheckPath(path); err != nil {
+		return err
+	}
+	header := http.Header{"Content-Type": {"application/octet-stream"}}
+	if sha256 != "" {
+		header.Set(checksumHeader, sha256)
+	}
+	if size >= askFirst {
+		header.Set("Expect", "100-continue")
+	}
+	resp, err := d.file(ctx, http.MethodPut, path, header, &sized{body, size})
+	if err != nil {
+		return fmt.Errorf("upload file %s: %w", path, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusMethodNotAllowed {
+		return fmt.Errorf("upload file %s: this depot takes no files at %s/files: bring it up to date, or copy the file into the depot's folder", path, d.base)
+	}
+	if err := d.check(resp, http.StatusCreated, http.StatusOK, http.StatusNoContent); err != nil {
+		return fmt.Errorf("upload file %s: %w", path, err)
+	}
+	return nil
+}
+
+// askFirst is from what size on a file is sent only once the depot wants it. An answer that comes in the middle of a body may be lost.
+const askFirst = 64 << 10
+
+type sized struct {
+	io.Reader
+	size int64
+}
+
+// uploadsDoor is where ICN's records are.
+const uploadsDoor = "/v1/baremetalcluster"
+
+// door is where a file is read from, and written to: of kind/owner/cluster/name that is /v1, which has a record for it.
+func door(method, path string) string {
+	parts := strings.Split(path, "/")
+	if method == http.MethodPut && len(parts) == 4 && slices.Contains([]string{"binary_images", "container_images", "os_images"}, parts[0]) {
+		return strings.Join([]string{uploadsDoor, url.PathEscape(parts[1]), url.PathEscape(parts[2]), parts[0], url.PathEscape(parts[3]), "content"}, "/")
+	}
+	return "/files/" + (&url.URL{Path: path}).EscapedPath()
+}
+
+func (d *Depot) file(ctx context.Context, method, path string, header http.Header, body *sized) (*http.Response, error) {
+	target := d.base.String() + door(method, path)
+	req, err := http.NewRequestWithContext(ctx, method, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	if body != nil && body.size != 0 {
+		req.Body, req.ContentLength = io.NopCloser(body), body.size // closing is the caller's
+	}
+	return d.client.Do(req)
+}
+
+// check makes an error of an answer that is none of those.
+func (d *Depot) check(resp *http.Response, codes ...int) error {
+	if err := registry.CheckError(resp, codes...); err != nil {
+		return busy(resp, d.explain(err))
+	}
+	return nil
+}

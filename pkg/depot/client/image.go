@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+)
+
+func (d *Depot) reference(p artifacts.Place) name.Reference {
+	repo := d.registry.Repo(p.Repository)
+	if p.Tag == "" {
+		return repo.Digest(p.Digest)
+	}
+	return repo.Tag(p.Tag)
+}
+
+// Repository is a repository of the depot, for a client of registries.
+func (d *Depot) Repository(path string) name.Repository { return d.registry.Repo(path) }
+
+// Remote are the options with which a client of registries reaches the depot.
+func (d *Depot) Remote() []remote.Option { return d.options }
+
+// GetManifest reads a manifest or an index.
+func (d *Depot) GetManifest(ctx context.Context, repository string, digest v1.Hash) ([]byte, error) {
+	got, err := d.puller.Get(ctx, d.registry.Repo(repository).Digest(digest.String()))
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("manifest %s of %s: %w", digest, repository, err))
+	}
+	return got.Manifest, nil
+}
+
+// GetBlob opens a layer or a configuration.
+func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) (io.ReadCloser, error) {
+	l, err := d.puller.Layer(ctx, d.registry.Repo(repository).Digest(digest.String()))
+	if err != nil {
+		return nil, d.explain(fmt.Errorf("blob %s of %s: %w", digest, repository, err))
+	}
+	return l.Compressed()
+}
+
+// PutManifest stores a manifest or an index at its place. What it names must be there.
+func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaType types.MediaType, raw []byte) error {
+	if err := d.pusher.Put(ctx, d.reference(place), manifest{raw, mediaType}); err != nil {
+		return d.explain(fmt.Errorf("store manifest %s: %w", place, err))
+	}
+	return nil
+}
+
+// manifest is one that is stored as it is.
+type manifest struct {
+	raw       []byte
+	mediaType types.MediaType
+}
+
+func (m manifest) RawManifest() ([]byte, error)        { return m.raw, nil }
+func (m manifest) MediaType() (types.MediaType, error) { return m.mediaType, nil }

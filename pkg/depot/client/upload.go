@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// pauses are waited out between attempts to upload a blob.
+var pauses = []time.Duration{time.Second, 3 * time.Second}
+
+// PutBlob uploads a layer or a configuration, unless its repository has it. If the depot has it in the repository from, it is told so and
+// need not be sent again.
+//
+// Its bytes go in the request that ends the upload. The library sends them in one of their own before that, after which a registry writes down
+// how far they have come: of no use where they are sent again from their beginning, and a good part of what a small blob costs.
+func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
+	u := upload{d, repository, from, blob}
+	err := u.try(ctx)
+	for _, pause := range pauses {
+		if !passes(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		err = u.try(ctx)
+	}
+	if err != nil {
+		return d.explain(fmt.Errorf("upload to %s: %w", repository, err))
+	}
+	return nil
+}
+
+// passes tells whether it may be another time.
+func passes(err error) bool {
+	var answer *registry.Error
+	if errors.As(err, &answer) {
+		return answer.Temporary()
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return true
+	}
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}
+
+// upload is that of one blob.
+type upload struct {
+	*Depot
+	repository, from string
+	blob             v1.Layer
+}
+
+// try does it from the beginning.
+func (u upload) try(ctx context.Context) error {
+	digest, err := u.blob.Digest()
+	if err != nil {
+		return err
+	}
+	path := "/v2/" + u.repository + "/blobs/"
+	asked, err := u.call(ctx, http.MethodHead, u.base.String()+path+digest.String(), nil, http.StatusOK, http.StatusNotFound)
+	if err != nil || asked.StatusCode == http.StatusOK {
+		return err
+	}
+	begin := u.base.String() + path + "uploads/"
+	if u.from != "" {
+		begin += "?" + url.Values{"mount": {digest.String()}, "from": {u.from}}.Encode()
+	}
+	begun, err := u.call(ctx, http.MethodPost, begin, nil, http.StatusCreated, http.StatusAccepted)
+	if err != nil || begun.StatusCode == http.StatusCreated {
+		return err
+	}
+	to, err := begun.Location()
+	if err != nil {
+		return fmt.Errorf("the depot does not say where to upload to: %w", err)
+	}
+	query := to.Query()
+	query.Set("digest", digest.String())
+	to.RawQuery = query.Encode()
+	return u.send(ctx, to.String())
+}
+
+func (u upload) send(ctx context.Context, to string) error {
+	size, err := u.blob.Size()
+	if err != nil {
+		return err
+	}
+	content, err := u.blob.Compressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = u.call(ctx, http.MethodPut, to, &sized{content, size}, http.StatusCreated)
+	return err
+}
+
+// call makes an error of an answer that is none of those. The answer's body has been read.
+func (u upload) call(ctx context.Context, method, to string, body *sized, codes ...int) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, nil)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+		if body.size != 0 {
+			req.Body, req.ContentLength = io.NopCloser(body), body.size // closing is the caller's
+		}
+	}
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := registry.CheckError(resp, codes...); err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves the next one
+	return resp, err
+}

@@ -1,0 +1,118 @@
+package protocol
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Kind is what an artifact is for; it is also a segment of its path.
+type Kind string
+
+// The kinds of ICN's REST agent.
+const (
+	BinaryImages    Kind = "binary_images"
+	ContainerImages Kind = "container_images"
+	OSImages        Kind = "os_images"
+)
+
+// Kinds are all there are.
+var Kinds = []Kind{BinaryImages, ContainerImages, OSImages}
+
+// Ref names one artifact.
+type Ref struct {
+	Owner, Cluster string
+	Kind           Kind
+	Name           string
+}
+
+// Base is the path below which /v1 has everything that clusters own.
+const Base = "/v1/baremetalcluster"
+
+// names are kept to what needs no quoting in a shell or a URL.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*$`)
+
+const (
+	maxScope = 63
+	maxName  = 128
+	// maxRepository is the longest repository name that registry clients accept.
+	maxRepository = 255
+	// maxTag is the longest tag.
+	maxTag = 128
+)
+
+// Validate says what is wrong with a name, and what would be right.
+func (r Ref) Validate() error {
+	if err := CheckScope(r.Owner, r.Cluster); err != nil {
+		return err
+	}
+	if !slices.Contains(Kinds, r.Kind) {
+		return fmt.Errorf("kind %q: want one of %v", r.Kind, Kinds)
+	}
+	if err := checkName("image_name", r.Name, maxName); err != nil {
+		return err
+	}
+	if n := len(r.Repository()); n > maxRepository {
+		return fmt.Errorf("owner, cluster and image_name make a repository name of %d characters, and clients take %d: shorten them or use fewer capitals", n, maxRepository)
+	}
+	return nil
+}
+
+// CheckScope says what is wrong with the name of an owner or a cluster.
+func CheckScope(owner, cluster string) error {
+	if err := checkName("owner", owner, maxScope); err != nil {
+		return err
+	}
+	return checkName("cluster_name", cluster, maxScope)
+}
+
+// CheckNode says what is wrong with the name of a cluster's node.
+func CheckNode(node string) error {
+	if err := checkName("node", node, maxScope); err != nil {
+		return err
+	}
+	if len(Escape(node)) > maxTag {
+		return fmt.Errorf("node %q has too many capitals: nodes of Kubernetes have none", node)
+	}
+	return nil
+}
+
+func checkName(field, value string, longest int) error {
+	switch {
+	case value == "":
+		return fmt.Errorf("%s is missing", field)
+	case len(value) > longest:
+		return fmt.Errorf("%s has %d characters: at most %d are allowed", field, len(value), longest)
+	case !names.MatchString(value):
+		return fmt.Errorf("%s %q: begin with a letter or digit, and use letters, digits and . _ + ~ @ : = , - only", field, value)
+	}
+	return nil
+}
+
+// String is the artifact's path without the door: owner/cluster/kind/name.
+func (r Ref) String() string {
+	return strings.Join([]string{r.Owner, r.Cluster, string(r.Kind), r.Name}, "/")
+}
+
+// Path is the artifact's place in /v1.
+func (r Ref) Path() string {
+	return strings.Join([]string{Base, url.PathEscape(r.Owner), url.PathEscape(r.Cluster), string(r.Kind), url.PathEscape(r.Name)}, "/")
+}
+
+// FilePath is the artifact's place below /files, by which Ironic and package
+// installers download it.
+func (r Ref) FilePath() string {
+	return strings.Join([]string{string(r.Kind), r.Owner, r.Cluster, r.Name}, "/")
+}
+
+// ParseFilePath undoes FilePath.
+func ParseFilePath(path string) (Ref, bool) {
+	parts := strings.Split(path, "/")
+	if len(parts) != 4 {
+		return Ref{}, false
+	}
+	r := Ref{Owner: parts[1], Cluster: parts[2], Kind: Kind(parts[0]), Name: parts[3]}
+	return r, r.Validate() == nil
+}

@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// Repositories that the depot itself keeps. They can be read like any other,
+// and written only through /v1.
+const (
+	ReservedPrefix = "bpa-depot/"
+	Artifacts      = ReservedPrefix + "artifacts"
+	Statuses       = ReservedPrefix + "status"
+	Staging        = ReservedPrefix + "uploads"
+)
+
+// Tag is the one tag of an artifact's repository.
+const Tag = "current"
+
+// Repository is where the artifact's manifest is kept. The mapping is
+// injective, see Escape.
+func (r Ref) Repository() string {
+	return strings.Join([]string{Artifacts, Escape(r.Owner), Escape(r.Cluster), string(r.Kind), Escape(r.Name)}, "/")
+}
+
+// ParseRepository undoes Repository.
+func ParseRepository(repository string) (Ref, bool) {
+	rest, ok := strings.CutPrefix(repository, Artifacts+"/")
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 4 {
+		return Ref{}, false
+	}
+	var r Ref
+	var okOwner, okCluster, okName bool
+	r.Owner, okOwner = Unescape(parts[0])
+	r.Cluster, okCluster = Unescape(parts[1])
+	r.Kind = Kind(parts[2])
+	r.Name, okName = Unescape(parts[3])
+	return r, okOwner && okCluster && okName && r.Validate() == nil
+}
+
+// StatusRepository is where the installation status of a cluster is kept.
+func StatusRepository(owner, cluster string) string {
+	return strings.Join([]string{Statuses, Escape(owner), Escape(cluster)}, "/")
+}
+
+// escaped begins a byte that a path component of a repository cannot hold, as
+// two hexadecimal digits. It is legal between letters and digits only, so what
+// would begin with it begins with lead instead.
+const (
+	escaped = "__"
+	lead    = "x"
+)
+
+// Escape makes a legal component of a repository name from any string of at
+// least one byte: small letters and digits stay, a dot or dash stays between
+// two of them, every other byte becomes __hh. Different strings have different
+// results.
+func Escape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		// An x at the start that an escape follows would read as a lead.
+		isLead := i == 0 && s[0] == lead[0] && len(s) > 1 && !stays(s, 1)
+		switch {
+		case stays(s, i) && !isLead:
+			b.WriteByte(s[i])
+		case b.Len() == 0:
+			b.WriteString(lead + escaped + hex.EncodeToString([]byte{s[i]}))
+		default:
+			b.WriteString(escaped + hex.EncodeToString([]byte{s[i]}))
+		}
+	}
+	return b.String()
+}
+
+func stays(s string, i int) bool {
+	if plain(s[i]) {
+		return true
+	}
+	return (s[i] == '.' || s[i] == '-') && i > 0 && i+1 < len(s) && plain(s[i-1]) && plain(s[i+1])
+}
+
+func plain(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// Unescape undoes Escape; it refuses what Escape never makes.
+func Unescape(component string) (string, bool) {
+	rest := component
+	if strings.HasPrefix(rest, lead+escaped) {
+		rest = rest[len(lead):]
+	}
+	var b strings.Builder
+	for rest != "" {
+		after, isEscape := strings.CutPrefix(rest, escaped)
+		if !isEscape {
+			b.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		if len(after) < 2 {
+			return "", false
+		}
+		c, err := hex.DecodeString(after[:2])
+		if err != nil {
+			return "", false
+		}
+		b.Write(c)
+		rest = after[2:]
+	}
+	return b.String(), b.Len() > 0 && Escape(b.String()) == component
+}

@@ -1,0 +1,111 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+)
+
+// What this file tells of a host comes from its BareMetalHost alone: a holder does not ask for the hardware.
+
+// Held are the hosts that an owner holds.
+func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
+	var held []hosts.Host
+	err := c.each(ctx, func(host *metal3.BareMetalHost) {
+		if h := facts.Of(host, nil); owner.Holds(h) {
+			held = append(held, h)
+		}
+	}, client.InNamespace(owner.Namespace), client.MatchingFields{indexHolder: owner.Name})
+	return held, err
+}
+
+// Orphans are the hosts, by name, that are held for Provisionings that do not exist.
+func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error) {
+	orphans := map[hosts.Owner][]string{}
+	err := c.each(ctx, func(host *metal3.BareMetalHost) {
+		h := facts.Of(host, nil)
+		if owner := ownerOf(h); owner.Holds(h) && !exists(owner) {
+			orphans[owner] = append(orphans[owner], h.Name)
+		}
+	})
+	return orphans, err
+}
+
+// ownerOf is who has a host, if that is a Provisioning.
+func ownerOf(h hosts.Host) hosts.Owner {
+	if h.Holder == nil {
+		return hosts.Owner{}
+	}
+	return hosts.Owner{Namespace: h.Holder.Namespace, Name: h.Holder.Name}
+}
+
+// NetworkDataSecrets are the names of the Secrets, in the namespace, that tell of the addresses of the named hosts. A name may come twice.
+func (c *Cache) NetworkDataSecrets(ctx context.Context, namespace string, names []string) ([]string, error) {
+	var secrets []string
+	for _, name := range names {
+		host := &metal3.BareMetalHost{}
+		if err := c.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, host); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get BareMetalHost %s: %w", name, err)
+		}
+		if secret := facts.NetworkDataSecret(host); secret != "" {
+			secrets = append(secrets, secret)
+		}
+	}
+	return secrets, nil
+}
+
+// each goes through hosts as they are in the cache: they are only read, so they need not be copied.
+func (c *Cache) each(ctx context.Context, do func(*metal3.BareMetalHost), options ...client.ListOption) error {
+	var list metal3.BareMetalHostList
+	if err := c.cache.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return fmt.Errorf("list BareMetalHosts: %w", err)
+	}
+	for i := range list.Items {
+		do(&list.Items[i])
+	}
+	return nil
+}
+
+// Named are hosts by name. Those that do not exist are left out.
+func (c *Cache) Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
+	return named(ctx, c.cache, namespace, names)
+}
+
+// NamedLive is as Named, by what the API server itself says.
+func (c *Cache) NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
+	return named(ctx, c.live, namespace, names)
+}
+
+func named(ctx context.Context, reader client.Reader, namespace string, names []string) ([]hosts.Host, error) {
+	var found []hosts.Host
+	for _, name := range names {
+		host := &metal3.BareMetalHost{}
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, host)
+		switch {
+		case isGone(err, name):
+		case err != nil:
+			return nil, fmt.Errorf("get BareMetalHost %s: %w", name, err)
+		default:
+			found = append(found, facts.Of(host, nil))
+		}
+	}
+	return found, nil
+}
+
+// isGone reports whether an error says that just this host does not exist. Where the whole kind is away for a moment, the answer is 404 too, and
+// no host is lost.
+func isGone(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name
+}

@@ -1,0 +1,118 @@
+package cache
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// memory is a cache that holds what a fake API server has.
+type memory struct {
+	cache.Cache
+	reader client.Reader
+}
+
+func (m memory) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return m.reader.Get(ctx, key, into, options...)
+}
+
+func (m memory) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	return m.reader.List(ctx, into, options...)
+}
+
+func heldHost(namespace, name, holder, kind string) *metal3.BareMetalHost {
+	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if holder != "" {
+		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "bpa.akraino.org/v1alpha1", Kind: kind, Namespace: namespace, Name: holder}
+	}
+	return h
+}
+
+func site(t *testing.T, meddle interceptor.Funcs, all ...client.Object) *Cache {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := metal3.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).WithIndex(&metal3.BareMetalHost{}, indexHolder, holderOf).
+		WithInterceptorFuncs(meddle).Build()
+	return &Cache{cache: memory{reader: c}, live: c}
+}
+
+func names(all []hosts.Host) []string {
+	var list []string
+	for _, h := range all {
+		list = append(list, h.Name)
+	}
+	return list
+}
+
+func TestHeldAndOrphans(t *testing.T) {
+	c := site(t, interceptor.Funcs{},
+		heldHost("site", "host-1", "edge-1", "Provisioning"), heldHost("site", "host-2", "edge-1", "Machine"), heldHost("site", "host-3", "edge-9", "Provisioning"),
+		heldHost("site", "host-4", "", ""), heldHost("other", "host-5", "edge-1", "Provisioning"))
+	held, err := c.Held(t.Context(), hosts.Owner{Namespace: "site", Name: "edge-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"host-1"}, names(held)); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	orphans, err := c.Orphans(t.Context(), func(o hosts.Owner) bool { return o == hosts.Owner{Namespace: "site", Name: "edge-1"} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[hosts.Owner][]string{{Namespace: "site", Name: "edge-9"}: {"host-3"}, {Namespace: "other", Name: "edge-1"}: {"host-5"}}
+	if diff := cmp.Diff(want, orphans); diff != "" {
+		t.Errorf("orphans (-want +got):\n%s", diff)
+	}
+}
+
+// TestNamed: that one host does not exist is an answer; that the kind does not is none.
+func TestNamed(t *testing.T) {
+	c := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"))
+	for _, by := range []func(context.Context, string, []string) ([]hosts.Host, error){c.Named, c.NamedLive} {
+		found, err := by(t.Context(), "site", []string{"host-1", "host-2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"host-1"}, names(found)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	away := site(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}}
+	}})
+	if found, err := away.NamedLive(t.Context(), "site", []string{"host-1"}); err == nil {
+		t.Errorf("found %v and no error while the kind is away: every host would seem lost", found)
+	}
+}
+
+// TestReleaseByCacheAndLabel: the cache knows of a host whose label somebody took away, the label of one that the cache does not know of yet.
+func TestReleaseByCacheAndLabel(t *testing.T) {
+	labelled, other := heldHost("site", "host-2", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-2", "Provisioning")
+	labelled.Labels = map[string]string{contract.LabelCluster: "edge-1"}
+	live := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), labelled, other)
+	behind := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-1", "Provisioning"))
+	c := &Cache{cache: behind.cache, live: live.live}
+	released, err := c.Release(t.Context(), hosts.Owner{Namespace: "site", Name: "edge-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"host-1", "host-2"}, released); diff != "" {
+		t.Errorf("released (-want +got):\n%s", diff)
+	}
+}

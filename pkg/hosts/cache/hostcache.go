@@ -1,0 +1,203 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/claim"
+	"github.com/akraino-icn/bpa/pkg/hosts/facts"
+)
+
+// indexHolder finds hosts by the name of the object that holds them.
+const indexHolder = "holder"
+
+// Cache knows the site's hosts.
+type Cache struct {
+	cache cache.Cache
+	live  client.Client
+	// hardware: the cluster has the kind HardwareData, which is younger than BareMetalHost.
+	hardware bool
+}
+
+// A cluster may have hundreds of hosts to release: what a config says of rates by default takes long for that. The API server defends itself.
+const callsPerSecond, callsAtOnce = 200, 400
+
+// New makes a cache; Start fills it. The kind BareMetalHost must exist.
+func New(ctx context.Context, config *rest.Config) (*Cache, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst, config.RateLimiter = callsPerSecond, callsAtOnce, nil
+	config.DisableCompression = true // the API server is on this machine: to pack a list takes longer than to send it
+	scheme := runtime.NewScheme()
+	if err := metal3.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("client for hosts: %w", err)
+	}
+	_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind("HardwareData").GroupKind(), metal3.GroupVersion.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("look for kind HardwareData: %w", err)
+	}
+	c := &Cache{live: live, hardware: err == nil}
+	c.cache, err = cache.New(config, cache.Options{
+		Scheme: scheme,
+		Mapper: live.RESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&metal3.BareMetalHost{}: {Transform: stripHost},
+			&metal3.HardwareData{}:  {Transform: stripHardware},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache of hosts: %w", err)
+	}
+	return c, c.cache.IndexField(ctx, &metal3.BareMetalHost{}, indexHolder, holderOf)
+}
+
+func holderOf(o client.Object) []string {
+	if ref := o.(*metal3.BareMetalHost).Spec.ConsumerRef; ref != nil {
+		return []string{ref.Name}
+	}
+	return nil
+}
+
+// Start fills the cache and keeps it up to date until ctx ends. It returns once the cache is filled.
+func (c *Cache) Start(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- c.cache.Start(ctx) }()
+	filled := make(chan bool, 1)
+	go func() { filled <- c.cache.WaitForCacheSync(ctx) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("fill the cache of hosts: %w", err)
+	case ok := <-filled:
+		if !ok {
+			return fmt.Errorf("fill the cache of hosts: %w", context.Cause(ctx))
+		}
+		return nil
+	}
+}
+
+// Watch calls changed for every host that changed in something that matters to an assignment. It is called before Start.
+func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
+	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch BareMetalHosts: %w", err)
+	}
+	if _, err := informer.AddEventHandler(handler(hostFacts, changed)); err != nil {
+		return err
+	}
+	if !c.hardware {
+		return nil
+	}
+	informer, err = c.cache.GetInformer(ctx, &metal3.HardwareData{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch HardwareData: %w", err)
+	}
+	_, err = informer.AddEventHandler(handler(hardwareFacts, changed))
+	return err
+}
+
+// seen is what a change is measured by, and who holds the host.
+type seen struct {
+	namespace, host, holder string
+	facts                   any
+}
+
+func hostFacts(o any) (seen, bool) {
+	host, ok := o.(*metal3.BareMetalHost)
+	if !ok {
+		return seen{}, false
+	}
+	s := seen{namespace: host.Namespace, host: host.Name, facts: facts.Of(host, nil)}
+	if host.Spec.ConsumerRef != nil {
+		s.holder = host.Spec.ConsumerRef.Name
+	}
+	return s, true
+}
+
+func hardwareFacts(o any) (seen, bool) {
+	data, ok := o.(*metal3.HardwareData)
+	if !ok {
+		return seen{}, false
+	}
+	return seen{namespace: data.Namespace, host: data.Name, facts: data.Spec.HardwareDetails}, true
+}
+
+func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...string)) toolscache.ResourceEventHandler {
+	one := func(o any) {
+		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if s, ok := read(o); ok {
+			changed(s.namespace, s.host, s.holder)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    one,
+		DeleteFunc: one,
+		UpdateFunc: func(before, after any) {
+			b, ok := read(before)
+			a, okay := read(after)
+			if ok && okay && !reflect.DeepEqual(a.facts, b.facts) {
+				changed(a.namespace, a.host, b.holder, a.holder)
+			}
+		},
+	}
+}
+
+// All are the hosts of a namespace, with their hardware.
+func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error) {
+	var found []hosts.Host
+	err := c.each(ctx, func(host *metal3.BareMetalHost) {
+		var data *metal3.HardwareData
+		if c.hardware {
+			got := &metal3.HardwareData{}
+			if err := c.cache.Get(ctx, client.ObjectKeyFromObject(host), got, &client.GetOptions{UnsafeDisableDeepCopy: new(true)}); err == nil {
+				data = got
+			}
+		}
+		found = append(found, facts.Of(host, data))
+	}, client.InNamespace(namespace))
+	return found, err
+}
+
+// Release gives back every host that the owner holds: by the cache, which may be behind, or by the label of its claim, which somebody may have taken
+// away.
+func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	held, err := c.Held(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range held {
+		names = append(names, h.Name)
+	}
+	return claim.ReleaseAll(ctx, c.live, owner, names...)
+}
+
+// GiveBack gives back those of the named hosts that the owner holds.
+func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.Release(ctx, c.live, owner, names)
+}
+
+// ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has given up.
+func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
+}
+
+// Image asks Metal3 to put the image on the owner's hosts of these names, each for the given node.
+func (c *Cache) Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
+	return claim.Image(ctx, c.live, owner, image, nodes)
+}

@@ -1,0 +1,112 @@
+package transfer
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/depottest"
+)
+
+// BenchmarkSeeding brings 50 images into an empty depot, and does so again with nothing to do; beside it, in the same run, crane copies them one
+// after the other into another empty depot. Metrics: ratio of the two (goal at most 0.5), seconds of the second time (goal at most 2), and cpu-ratio,
+// that of the time that CPUs worked, upstream and depot included. On a busy machine, which has no CPU left for what could go on side by side, the ratio
+// comes near to that one.
+//
+//	go test ./pkg/transfer -run '^$' -bench Seeding -benchtime 3x
+func BenchmarkSeeding(b *testing.B) {
+	const images = 50
+	for _, world := range []struct {
+		name     string
+		families int // of images that share a base layer
+		base     int64
+		delay    time.Duration // of each answer from upstream
+	}{
+		{"projects-with-a-common-base", 10, 4 << 20, 0},
+		{"nothing-in-common", images, 1 << 20, 0},
+		{"nothing-in-common-20ms-away", images, 1 << 20, 20 * time.Millisecond},
+	} {
+		b.Run(world.name, func(b *testing.B) {
+			net := newInternet(b)
+			var list artifacts.List
+			for f := range world.families {
+				for n, image := range family(b, images/world.families, world.base, 1<<20) {
+					list.Images = append(list.Images, net.publish(fmt.Sprintf("project-%d/part-%d:v1", f, n), v1.Image(image)))
+				}
+			}
+			net.delay = world.delay
+			var one, other, again spent
+			for b.Loop() {
+				copying(b, list, &one)
+				seeding(b, list, &other, &again)
+			}
+			b.ReportMetric(other.time.Seconds()/one.time.Seconds(), "ratio")
+			b.ReportMetric(other.cpu.Seconds()/one.cpu.Seconds(), "cpu-ratio")
+			b.ReportMetric(one.time.Seconds()/float64(b.N), "crane-s")
+			b.ReportMetric(one.cpu.Seconds()/float64(b.N), "crane-cpu-s")
+			b.ReportMetric(other.time.Seconds()/float64(b.N), "seed-s")
+			b.ReportMetric(other.cpu.Seconds()/float64(b.N), "seed-cpu-s")
+			b.ReportMetric(again.time.Seconds()/float64(b.N), "again-s")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// spent is what some work took.
+type spent struct{ time, cpu time.Duration }
+
+// measure adds what a function takes.
+func (s *spent) measure(b *testing.B, work func()) {
+	start, used := time.Now(), cpu(b)
+	work()
+	s.time += time.Since(start)
+	s.cpu += cpu(b) - used
+}
+
+// cpu is what this process, in which all parts run, has had so far.
+func cpu(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+func copying(b *testing.B, list artifacts.List, took *spent) {
+	site := depottest.Start(b)
+	took.measure(b, func() {
+		for _, image := range list.Images {
+			place, err := image.Place()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := crane.Copy(image.Ref, strings.TrimPrefix(site.URL, "http://")+"/"+place.String()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func seeding(b *testing.B, list artifacts.List, first, second *spent) {
+	site := depottest.Start(b)
+	for n, took := range []*spent{first, second} {
+		took.measure(b, func() {
+			to := connect(b, site)
+			want := missing(b, to, list)
+			if (n == 1) != want.Nothing() {
+				b.Fatalf("time %d: %d are missing", n+1, want.Size())
+			}
+			if n == 0 {
+				if _, err := ToDepot(b.Context(), want.List, upstream(b), to, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package transfer
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// layer is a blob on its way. It is opened only if the depot has it not; the depot checks its digest.
+type layer struct {
+	v1.Descriptor
+	meter *meter
+	open  func() (io.ReadCloser, error)
+	read  *counter
+}
+
+func (l *layer) Digest() (v1.Hash, error)             { return l.Descriptor.Digest, nil }
+func (l *layer) Size() (int64, error)                 { return l.Descriptor.Size, nil }
+func (l *layer) MediaType() (types.MediaType, error)  { return l.Descriptor.MediaType, nil }
+func (l *layer) DiffID() (v1.Hash, error)             { return v1.Hash{}, errNotUnpacked }
+func (l *layer) Uncompressed() (io.ReadCloser, error) { return nil, errNotUnpacked }
+
+var errNotUnpacked = errors.New("blobs are carried as they are")
+
+// Compressed opens the blob, anew at each attempt to send it.
+func (l *layer) Compressed() (io.ReadCloser, error) {
+	in, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	l.read = &counter{in: in, meter: l.meter, key: l.Descriptor.Digest.String()}
+	return struct {
+		io.Reader
+		io.Closer
+	}{l.read, in}, nil
+}
+
+// settle counts the blob as done and tells how many bytes of it were sent.
+func (l *layer) settle() int64 {
+	l.meter.set(l.Descriptor.Digest.String(), l.Descriptor.Size)
+	if l.read == nil {
+		return 0
+	}
+	return l.read.n.Load()
+}
+
+// counter tells the meter how much was read of something.
+type counter struct {
+	in    io.Reader
+	meter *meter
+	key   string
+	n     atomic.Int64 // a client may still read when its request has been answered
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.meter.set(c.key, c.n.Add(int64(n)))
+	return n, err
+}

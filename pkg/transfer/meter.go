@@ -1,0 +1,111 @@
+package transfer
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// often is how often a line comes at the latest while something is under way.
+const often = 10 * time.Second
+
+// meter knows how far a carrying is and writes its log, a line at a time.
+type meter struct {
+	log   io.Writer
+	now   func() time.Time
+	start time.Time
+	stop  chan struct{}
+	quiet sync.WaitGroup
+
+	mu    sync.Mutex
+	total int64
+	sent  int64
+	parts map[string]int64
+	told  time.Time
+}
+
+func newMeter(log io.Writer, now func() time.Time) *meter {
+	if log == nil {
+		log = io.Discard
+	}
+	return &meter{log: log, now: now, start: now(), told: now(), stop: make(chan struct{}), parts: map[string]int64{}}
+}
+
+// expect adds to what is to be done.
+func (m *meter) expect(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total += bytes
+}
+
+// set says how much of one part is done; it can be less than before, if it has to be sent again.
+func (m *meter) set(part string, bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent += bytes - m.parts[part]
+	m.parts[part] = bytes
+}
+
+// tell writes a line with how far everything is.
+func (m *meter) tell(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.line(fmt.Sprintf(format, args...))
+}
+
+func (m *meter) line(text string) {
+	m.told = m.now()
+	elapsed := m.told.Sub(m.start)
+	fmt.Fprintf(m.log, "[%3d%%] %02d:%02d  %s\n", m.percent(), int(elapsed.Minutes()), int(elapsed.Seconds())%60, text)
+}
+
+func (m *meter) percent() int64 {
+	if m.total <= 0 {
+		return 0
+	}
+	return min(100, max(0, m.sent*100/m.total))
+}
+
+// begin writes a line now and then until end, in which large blobs are not silent.
+func (m *meter) begin() {
+	m.quiet.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-m.stop:
+				return
+			case <-tick.C:
+				m.still()
+			}
+		}
+	})
+}
+
+func (m *meter) still() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now().Sub(m.told) >= often {
+		m.line(fmt.Sprintf("%s of %s", Bytes(m.sent), Bytes(m.total)))
+	}
+}
+
+func (m *meter) end() {
+	close(m.stop)
+	m.quiet.Wait()
+}
+
+// Bytes writes a number of bytes for people.
+func Bytes(n int64) string {
+	const unit = 1024
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
+	case n < unit*unit*unit:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/(unit*unit*unit))
+}
