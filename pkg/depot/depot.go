@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/archive"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
@@ -22,16 +21,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// Folders below the root. Only files is meant for people: what they put there
-// appears under /files/ by the same path.
-const (
-	filesDir = "files"
-	// RegistryDir holds images and uploads, unless they are in a bucket.
-	RegistryDir = "registry"
-	digestsDir  = "digests"
-	// incomingDir holds files until they are whole.
-	incomingDir = "incoming"
-)
+// RegistryDir is the folder below the root that holds images and uploads, unless they are in a bucket.
+const RegistryDir = "registry"
 
 // Depot serves one root directory. Make it with New, end it with Close.
 type Depot struct {
@@ -114,15 +105,10 @@ func (d *Depot) openFolders(dir string) error {
 	if d.root, err = os.OpenRoot(dir); err != nil {
 		return err
 	}
-	if err := d.root.RemoveAll(incomingDir); err != nil { // of a process that was killed
+	if err := d.root.MkdirAll(RegistryDir, 0o755); err != nil {
 		return err
 	}
-	for _, sub := range []string{filesDir, RegistryDir, digestsDir, incomingDir} {
-		if err := d.root.MkdirAll(sub, 0o755); err != nil {
-			return err
-		}
-	}
-	d.files, err = d.root.OpenRoot(filesDir)
+	d.files, err = openFiles(d.root)
 	return err
 }
 
@@ -153,7 +139,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	}
 	d.gate = limits.NewGate(o.limits, d.counter)
 	if o.s3 != nil { // uploads take no room on this machine's disk, plain files do
-		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, filesDir)))
+		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, FilesDir)))
 	}
 	if o.importer == nil {
 		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
@@ -192,23 +178,15 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", guarded(&pushes{d.gate, d.counter.MakeWay, d.images(log)}))
+	mux.Handle("/v2/", d.registry.handler(d.gate, d.counter.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	sums := &digests{files: d.files, cache: d.root, racy: defaultRacy, log: log}
-	plain := &fileServer{root: d.files, digests: sums, log: log}
-	packages := apt.New(d.root, d.files, sums.Of, log)
-	mux.Handle("GET /files/", http.StripPrefix("/files/", packages.Handler(&artifactFiles{d.uploads, log, plain})))
-	mux.Handle("PUT /files/", http.StripPrefix("/files/", &filePutter{root: d.root, digests: sums, packages: packages, gate: d.gate, disk: d.disk, log: log}))
+	get, put := fileHandlers(d.root, d.files, d.uploads, d.gate, d.disk, log)
+	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
+	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", d.ready)
 	return mux
-}
-
-// images is the registry with what its library leaves out.
-func (d *Depot) images(log *slog.Logger) http.Handler {
-	blobs := &blobNamer{d.store, log, blobSender(d.store, d.registry)}
-	return lister(d.store, log, &manifestTaker{d.store, log, blobs})
 }
 
 // ServeHTTP answers one request.
@@ -217,7 +195,7 @@ func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.Se
 // ready says whether both stores can be read, which a vanished mount, a deleted
 // root or a bucket out of reach would prevent.
 func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
-	for _, dir := range []string{filesDir, RegistryDir} {
+	for _, dir := range []string{FilesDir, RegistryDir} {
 		info, err := d.root.Stat(dir)
 		if err == nil && !info.IsDir() {
 			err = errors.New("is not a directory")

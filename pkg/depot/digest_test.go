@@ -18,10 +18,10 @@ func newDigests(t *testing.T, racy time.Duration) *digests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := root.Mkdir(filesDir, 0o755); err != nil {
+	if err := root.Mkdir(FilesDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	files, err := root.OpenRoot(filesDir)
+	files, err := root.OpenRoot(FilesDir)
 	if err != nil {
 		t.Fatal(err)
 	}

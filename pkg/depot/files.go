@@ -13,9 +13,44 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
 	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
+
+// Folders below the depot's root.
+const (
+	// FilesDir is the only one that people write to: what they put there appears under /files/ by the same path.
+	FilesDir = "files"
+	// digestsDir holds the checksums of files.
+	digestsDir = "digests"
+	// incomingDir holds files until they are whole.
+	incomingDir = "incoming"
+)
+
+// openFiles makes the folders that are missing, removes what a killed process left half-received, and opens FilesDir.
+func openFiles(root *os.Root) (*os.Root, error) {
+	if err := root.RemoveAll(incomingDir); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{FilesDir, digestsDir, incomingDir} {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return root.OpenRoot(FilesDir)
+}
+
+// fileHandlers serve /files/, without that prefix in the request's path: one sends files, uploads and the apt source, the other receives files.
+// files is the folder that openFiles has opened. disk bounds the room on the files' disk; nil: gate does.
+func fileHandlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limits.Gate, log *slog.Logger) (get, put http.Handler) {
+	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
+	packages := apt.New(root, files, sums.Of, log)
+	get = packages.Handler(&artifactFiles{uploaded, log, &fileServer{root: files, digests: sums, log: log}})
+	return get, &filePutter{root: root, digests: sums, packages: packages, gate: gate, disk: disk, log: log}
+}
 
 // sumSuffix asks for the checksum of the file before it.
 const sumSuffix = ".sha256"

@@ -194,7 +194,7 @@ func (s *filePutter) holds(name, sum string) bool {
 
 // place returns once the file would be found by its name after a crash.
 func (s *filePutter) place(temp, name, sum string, isNew bool) error {
-	place := path.Join(filesDir, name)
+	place := path.Join(FilesDir, name)
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
@@ -24,9 +27,13 @@ import (
 // upload which was under way can go on after a restart.
 const secretFile = "upload-secret"
 
-// registry is the /v2/ door: the distribution project's registry as a handler.
-type registry struct{ *handlers.App }
+// registry serves /v2/: the distribution project's registry over one store. Make it with newRegistry and end it with Close.
+type registry struct {
+	*handlers.App
+	store *store.Store
+}
 
+// newRegistry opens the registry of a store. The key for upload sessions is kept in root. Upload sessions without progress expire after expiry; 0: never.
 func newRegistry(root *os.Root, s *store.Store, expiry time.Duration) (r *registry, err error) {
 	secret, err := uploadSecret(root)
 	if err != nil {
@@ -38,7 +45,14 @@ func newRegistry(root *os.Root, s *store.Store, expiry time.Duration) (r *regist
 			r, err = nil, fmt.Errorf("start registry: %v", p)
 		}
 	}()
-	return &registry{handlers.NewApp(context.Background(), registryConfig(s, secret, expiry))}, nil
+	return &registry{handlers.NewApp(context.Background(), registryConfig(s, secret, expiry)), s}, nil
+}
+
+// handler is the registry with what its library leaves out: reserved repositories, limits on pushes, referrers, checks of manifests, blobs under
+// other digests. makeWay ends the idle push with the longest rest, if there is one, and reports whether it did.
+func (r *registry) handler(gate *limits.Gate, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
+	blobs := &blobNamer{r.store, log, blobSender(r.store, r)}
+	return guarded(&pushes{gate, makeWay, lister(r.store, log, &manifestTaker{r.store, log, blobs})})
 }
 
 // Close ends the registry's background purge of abandoned uploads.

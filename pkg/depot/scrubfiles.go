@@ -24,14 +24,14 @@ func ScrubFiles(ctx context.Context, dir string, report func(path, why string)) 
 		return 0, 0, err
 	}
 	defer root.Close()
-	err = fs.WalkDir(root.FS(), filesDir, func(at string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), FilesDir, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			return err
 		}
-		name := strings.TrimPrefix(filepath.ToSlash(at), filesDir+"/")
+		name := strings.TrimPrefix(filepath.ToSlash(at), FilesDir+"/")
 		held, ok := keptDigest(root, name)
 		info, statErr := root.Stat(at)
 		if statErr != nil {
@@ -74,7 +74,7 @@ func SetAsideFile(dir, name string) error {
 	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
 		return err
 	}
-	if err := root.Rename(path.Join(filesDir, name), to); err != nil {
+	if err := root.Rename(path.Join(FilesDir, name), to); err != nil {
 		return err
 	}
 	return removeIfThere(root, sidecar(name))

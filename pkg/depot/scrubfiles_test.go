@@ -18,7 +18,7 @@ func TestScrubFindsAChangedFile(t *testing.T) {
 	}
 	defer d.Close()
 	for _, name := range []string{"good", "flipped", "unknown"} {
-		if err := os.WriteFile(filepath.Join(dir, filesDir, name), []byte("content"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, FilesDir, name), []byte("content"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,13 +53,6 @@ type Store interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Command is a process to run.
-type Command struct {
-	Dir  string
-	Args []string // the program first
-	Env  []string
-}
-
 // Run does the whole task. Twice equals once as far as the playbook is idempotent.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()

@@ -14,6 +14,13 @@ import (
 // KillAfter is how long a playbook may take to end after it was asked to; Kubernetes gives the pod 30 s altogether.
 const KillAfter = 10 * time.Second
 
+// Command is a process to run.
+type Command struct {
+	Dir  string
+	Args []string // the program first
+	Env  []string
+}
+
 // signalled is added to the number of the signal that ended a process, as shells do.
 const signalled = 128
 
