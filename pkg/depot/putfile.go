@@ -179,11 +179,6 @@ func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
 	})
 }
 
-// replacesNothing says whether a request may only bring what is not there.
-func replacesNothing(r *http.Request) bool { return r.Header.Get("If-None-Match") == "*" }
-
-const nowThere = "somebody has put something else there meanwhile, and this request may not replace it"
-
 var errNowThere = &putRefusal{http.StatusPreconditionFailed, nowThere}
 
 // holds says whether a file is there with the same bytes.

@@ -12,19 +12,24 @@ import (
 
 func TestScrubFindsAChangedFile(t *testing.T) {
 	dir := t.TempDir()
-	d, err := New(dir)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer root.Close()
+	files, err := openFiles(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
 	for _, name := range []string{"good", "flipped", "unknown"} {
 		if err := os.WriteFile(filepath.Join(dir, FilesDir, name), []byte("content"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sums := &digests{files: d.files, cache: d.root, racy: -1}
+	sums := &digests{files: files, cache: root, racy: -1}
 	for _, name := range []string{"good", "flipped"} {
-		info, err := d.files.Stat(name)
+		info, err := files.Stat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
