@@ -9,10 +9,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/collectkubeconfig"
-	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func main() {
@@ -25,27 +24,27 @@ func main() {
 	sshDir := flag.String("ssh-dir", "", "folder with "+node.KeyFile)
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
 	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign")
-	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 
-	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
 		var err error
-		if in.Request, err = workspace.Request(*requestDir, *namespace, *provisioning); err != nil {
+		if in.Request, err = task.ReadRequest(*requestDir, *namespace, *provisioning); err != nil {
 			return nil, err
 		}
-		if in.Nodes, err = workspace.Nodes(*inventoryDir); err != nil {
+		if in.Nodes, err = task.ReadNodes(*inventoryDir); err != nil {
 			return nil, err
 		}
 		if in.PrivateKey, err = node.ReadFile(*sshDir, node.KeyFile); err != nil {
 			return nil, err
 		}
-		maps, err := configmap.Client(*namespace)
+		maps, err := kube.ConfigMaps(*namespace)
 		if err != nil {
 			return nil, err
 		}
 		out, err := collectkubeconfig.Run(ctx, in, collectkubeconfig.Ports{
 			Dial:       node.DialSSH,
-			KnownHosts: configmap.New(maps, contract.KnownHostsName(*provisioning)),
+			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
 			Log:        os.Stdout,
 		})
 		if err != nil {

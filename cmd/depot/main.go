@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/auth/kubernetes"
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
+	"github.com/akraino-icn/bpa/pkg/depot/registry"
 )
 
 type config struct {
@@ -71,7 +72,7 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	if c.root == "" {
 		return errors.New("--root is empty: name the directory to keep the store in")
 	}
-	depot.RedirectLog(log)
+	registry.RedirectLog(log)
 	held, err := lock(c.root)
 	if err != nil {
 		return err

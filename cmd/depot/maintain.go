@@ -16,7 +16,9 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/garbage"
+	"github.com/akraino-icn/bpa/pkg/depot/registry"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
@@ -37,7 +39,7 @@ func maintain(args []string) (code int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	depot.RedirectLog(slog.New(slog.DiscardHandler)) // what is wrong is said as an error
+	registry.RedirectLog(slog.New(slog.DiscardHandler)) // what is wrong is said as an error
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	code, err := run(ctx, args[1:], os.Stdout)
@@ -87,22 +89,22 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var files []string
-	read, unknown, err := depot.ScrubFiles(ctx, *root, func(path, why string) {
-		files = append(files, path)
+	var damagedFiles []string
+	read, unknown, err := files.Scrub(ctx, *root, func(path, why string) {
+		damagedFiles = append(damagedFiles, path)
 		_, _ = fmt.Fprintf(out, "damaged: file %s: %s\n", path, why)
 	})
 	if err != nil {
 		return 0, err
 	}
 	if *aside {
-		if err := setAside(ctx, opened, *root, damaged, files); err != nil {
+		if err := setAside(ctx, opened, *root, damaged, damagedFiles); err != nil {
 			return 0, err
 		}
 	}
 	_, _ = fmt.Fprintf(out, "read %d blobs (%d bytes), %d links, %d manifests and %d files; %d files have no checksum yet; %d damaged\n",
-		summary.Blobs, summary.Bytes, summary.Links, summary.Manifests, read, unknown, len(damaged)+len(files))
-	if len(damaged)+len(files) == 0 {
+		summary.Blobs, summary.Bytes, summary.Links, summary.Manifests, read, unknown, len(damaged)+len(damagedFiles))
+	if len(damaged)+len(damagedFiles) == 0 {
 		return 0, nil
 	}
 	if !*aside {
@@ -112,14 +114,14 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 }
 
 // setAside makes damaged content absent, so that clients upload it again.
-func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.Damage, files []string) error {
+func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.Damage, damagedFiles []string) error {
 	for _, d := range damaged {
 		if err := scrub.SetAside(ctx, s, d); err != nil {
 			return err
 		}
 	}
-	for _, name := range files {
-		if err := depot.SetAsideFile(root, name); err != nil {
+	for _, name := range damagedFiles {
+		if err := files.SetAside(root, name); err != nil {
 			return err
 		}
 	}

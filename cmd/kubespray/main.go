@@ -8,11 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func main() {
@@ -30,22 +31,22 @@ func main() {
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
 	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to get Ready after the playbook")
 	flag.DurationVar(&in.LookLimit, "look-limit", 40*time.Second, "how long the new cluster may take to tell its nodes and system pods")
-	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 
-	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
 		if err := mounts.Fill(&in, *namespace, *provisioning); err != nil {
 			return nil, err
 		}
-		maps, err := configmap.Client(*namespace)
+		maps, err := kube.ConfigMaps(*namespace)
 		if err != nil {
 			return nil, err
 		}
 		out, err := kubespray.Run(ctx, in, kubespray.Ports{
 			Dial:       node.DialSSH,
 			Playbook:   playbook(in.ScratchDir),
-			KnownHosts: configmap.New(maps, contract.KnownHostsName(*provisioning)),
-			Progress:   configmap.New(maps, contract.ProgressName(*provisioning)),
+			KnownHosts: kube.NewStore(maps, contract.KnownHostsName(*provisioning)),
+			Progress:   kube.NewStore(maps, contract.ProgressName(*provisioning)),
 			Log:        os.Stdout,
 		})
 		if err != nil {
@@ -55,9 +56,9 @@ func main() {
 	})
 }
 
-func playbook(scratch string) func(context.Context, kubespray.Command, io.Writer, io.Writer) (int, error) {
-	return func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
-		defer kubespray.CloseMasters(scratch)
-		return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+func playbook(scratch string) func(context.Context, process.Command, io.Writer, io.Writer) (int, error) {
+	return func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+		defer process.CloseMasters(scratch)
+		return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 	}
 }

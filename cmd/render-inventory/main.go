@@ -8,11 +8,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
-	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/renderinventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func main() {
@@ -21,29 +19,29 @@ func main() {
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
 	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
 	checksums := flag.String("checksums", "", "what nodes must find in files of the depot, as seed-registry found it; empty: what kubespray knows")
-	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 
-	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
-		request, err := workspace.Request(*requestDir, *namespace, *provisioning)
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		request, err := task.ReadRequest(*requestDir, *namespace, *provisioning)
 		if err != nil {
 			return nil, err
 		}
-		nodes, err := workspace.Nodes(*inventoryDir)
+		nodes, err := task.ReadNodes(*inventoryDir)
 		if err != nil {
 			return nil, err
 		}
 		pins, err := inventory.ParsePins(*checksums)
 		if err != nil {
-			return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+			return nil, task.Because(contract.ReasonInvalidRequest, err)
 		}
-		maps, err := configmap.Client(*namespace)
+		maps, err := kube.ConfigMaps(*namespace)
 		if err != nil {
 			return nil, err
 		}
 		out, err := renderinventory.Run(ctx, renderinventory.Input{Request: request, Nodes: nodes, Pins: pins}, renderinventory.Ports{
-			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
-			Reason:    apierror.Reason,
+			Inventory: kube.NewStore(maps, contract.InventoryName(*provisioning)),
+			Reason:    kube.Reason,
 			Log:       os.Stdout,
 		})
 		return out.Results(), err

@@ -13,11 +13,11 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
 	"github.com/akraino-icn/bpa/pkg/tasks/seedregistry"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
@@ -40,7 +40,7 @@ func main() {
 	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
 	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
 	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
-	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	step, args := "", os.Args[1:]
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		step, args = args[0], args[1:]
@@ -48,7 +48,7 @@ func main() {
 	_ = flag.CommandLine.Parse(args) // which exits by itself
 
 	steps := map[string]func(context.Context, options, contract.Request) (map[string]string, error){"list": list, "seed": seed}
-	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
 		run, ok := steps[step]
 		if !ok {
 			return nil, fmt.Errorf("%q is no step: list and seed are", step)
@@ -64,8 +64,8 @@ func main() {
 func list(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
 	in := seedregistry.ListInput{Request: request, PlaybooksDir: o.playbooksDir, ScratchDir: o.scratchDir}
 	needed, pins, err := seedregistry.List(ctx, in, seedregistry.ListPorts{
-		Playbook: func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
-			return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+		Playbook: func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+			return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 		},
 		Log: os.Stdout,
 	})
@@ -81,18 +81,18 @@ func list(ctx context.Context, o options, request contract.Request) (map[string]
 func seed(ctx context.Context, o options, request contract.Request) (map[string]string, error) {
 	needed, err := seedregistry.ReadList(o.list)
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	pins, err := seedregistry.ReadPins(o.list + pinsSuffix)
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	in := seedregistry.Input{Pins: pins, OSImage: seedregistry.UploadedImage(request), List: seedregistry.WithOSImage(needed, request), Depot: request.DepotURL, Connected: request.Connected}
 	if o.depotWrite != "" && in.Depot != "" {
 		in.Depot = o.depotWrite
 	}
 	if in.Platforms, err = platforms(o.platforms); err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	out, err := seedregistry.Run(ctx, in, seedregistry.Ports{
 		Depot: func(ctx context.Context, url string) (*client.Depot, error) {

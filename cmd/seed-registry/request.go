@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // request comes from the run's workspace. Without one it is made up from flags, for a person who asks what a cluster would need.
@@ -31,7 +31,7 @@ func (r *request) flags() {
 
 func (r *request) read() (contract.Request, error) {
 	if r.dir != "" {
-		return workspace.Request(r.dir, r.namespace, r.provisioning)
+		return task.ReadRequest(r.dir, r.namespace, r.provisioning)
 	}
 	if r.kubernetes == "" {
 		return contract.Request{}, fmt.Errorf("neither --request-dir nor --kubernetes says what is asked for")

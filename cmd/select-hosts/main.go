@@ -16,36 +16,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
-	"github.com/akraino-icn/bpa/pkg/tasks/configmap"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func main() {
 	provisioning := flag.String("provisioning", "", "name of the Provisioning to claim hosts for")
 	namespace := flag.String("namespace", "", "its namespace, which is also that of the hosts")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
-	resultsDir := flag.String("results-dir", outcome.ResultsDir, "folder for results")
+	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 
-	outcome.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
-		request, err := workspace.Request(*requestDir, *namespace, *provisioning)
+	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
+		request, err := task.ReadRequest(*requestDir, *namespace, *provisioning)
 		if err != nil {
 			return nil, err
 		}
 		hosts, err := hostClient()
 		if err != nil {
-			return nil, outcome.Because(apierror.Reason(err), fmt.Errorf("find the API server: %w", err))
+			return nil, task.Because(kube.Reason(err), fmt.Errorf("find the API server: %w", err))
 		}
-		maps, err := configmap.Client(*namespace)
+		maps, err := kube.ConfigMaps(*namespace)
 		if err != nil {
 			return nil, err
 		}
 		out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{
 			Hosts:     hosts,
-			Inventory: configmap.New(maps, contract.InventoryName(*provisioning)),
+			Inventory: kube.NewStore(maps, contract.InventoryName(*provisioning)),
 			Log:       os.Stdout,
 		})
 		return out.Results(), err

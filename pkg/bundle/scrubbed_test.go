@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/depot"
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
+	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/scrub"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
@@ -37,7 +38,7 @@ func TestImportBringsBackWhatScrubSetAside(t *testing.T) {
 	if err := scrub.SetAside(t.Context(), keptStore, damaged[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := depot.SetAsideFile(site.Dir, "dl.k8s.io/kubelet"); err != nil {
+	if err := files.SetAside(site.Dir, "dl.k8s.io/kubelet"); err != nil {
 		t.Fatal(err)
 	}
 	done, err := Import(t.Context(), b, to, io.Discard)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
 // flip changes one bit of a blob, as a disk does.
@@ -174,13 +174,13 @@ func damageFile(t *testing.T, path, note string) {
 		t.Fatal(err)
 	}
 	var kept struct {
-		filestamp.Stamp
+		disk.Stamp
 		SHA256 string `json:"sha256"`
 	}
 	if err := json.Unmarshal(body, &kept); err != nil {
 		t.Fatal(err)
 	}
-	kept.Stamp = filestamp.Of(info)
+	kept.Stamp = disk.StampOf(info)
 	if body, err = json.Marshal(kept); err == nil {
 		err = os.WriteFile(note, body, 0o600)
 	}

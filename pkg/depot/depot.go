@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/archive"
+	"github.com/akraino-icn/bpa/pkg/depot/files"
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/registry"
 	"github.com/akraino-icn/bpa/pkg/depot/rest"
 	"github.com/akraino-icn/bpa/pkg/depot/status"
 	"github.com/akraino-icn/bpa/pkg/depot/store"
@@ -29,7 +31,7 @@ type Depot struct {
 	root     *os.Root
 	files    *os.Root
 	store    *store.Store
-	registry *registry
+	registry *registry.Registry
 	uploads  *uploads.Service
 	counter  *limits.Counter
 	gate     *limits.Gate
@@ -108,7 +110,7 @@ func (d *Depot) openFolders(dir string) error {
 	if err := d.root.MkdirAll(RegistryDir, 0o755); err != nil {
 		return err
 	}
-	d.files, err = openFiles(d.root)
+	d.files, err = files.Open(d.root)
 	return err
 }
 
@@ -134,12 +136,12 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if err := d.store.FinishRemovals(ctx); err != nil {
 		o.log.Error("what was being removed when the depot was killed is still there, out of sight: it is tried again at the next start", "error", err)
 	}
-	if d.registry, err = newRegistry(d.root, d.store, o.limits.Expiry); err != nil {
+	if d.registry, err = registry.New(d.root, d.store, o.limits.Expiry); err != nil {
 		return err
 	}
 	d.gate = limits.NewGate(o.limits, d.counter)
 	if o.s3 != nil { // uploads take no room on this machine's disk, plain files do
-		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, FilesDir)))
+		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, files.Dir)))
 	}
 	if o.importer == nil {
 		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
@@ -178,10 +180,10 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", d.registry.handler(d.gate, d.counter.MakeWay, log))
+	mux.Handle("/v2/", d.registry.Handler(d.gate, d.counter.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	get, put := fileHandlers(d.root, d.files, d.uploads, d.gate, d.disk, log)
+	get, put := files.Handlers(d.root, d.files, d.uploads, d.gate, d.disk, log)
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
@@ -195,7 +197,7 @@ func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.Se
 // ready says whether both stores can be read, which a vanished mount, a deleted
 // root or a bucket out of reach would prevent.
 func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
-	for _, dir := range []string{FilesDir, RegistryDir} {
+	for _, dir := range []string{files.Dir, RegistryDir} {
 		info, err := d.root.Stat(dir)
 		if err == nil && !info.IsDir() {
 			err = errors.New("is not a directory")

@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/registry"
 )
 
 func TestMain(m *testing.M) {
-	depot.RedirectLog(slog.New(slog.DiscardHandler))
+	registry.RedirectLog(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 

@@ -13,6 +13,7 @@ import (
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
 	"github.com/akraino-icn/bpa/pkg/depot/lease"
 )
 
@@ -65,7 +66,7 @@ func depotID(root *os.Root) (string, error) {
 		return "", fmt.Errorf("read the depot's id: %w", err)
 	}
 	id := rand.Text()
-	if err := writeFile(root, idFile, []byte(id), 0o600); err != nil {
+	if err := disk.WriteFile(root, idFile, []byte(id), 0o600); err != nil {
 		return "", fmt.Errorf("keep the depot's id: %w", err)
 	}
 	return id, nil

@@ -27,8 +27,9 @@ var rooms = []room{
 	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
 	{folder: "pkg/depot/"},
+	{folder: "pkg/depot/protocol/", foreign: []string{}},
 	{folder: "pkg/depot/tlscert/", foreign: []string{}},
-	{folder: "pkg/depot/auth/", foreign: []string{}},
+	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
 	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
@@ -40,9 +41,10 @@ var rooms = []room{
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/ansible/process/", foreign: []string{}},
 	{folder: "pkg/artifacts/", foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
-	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/"}},
-	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/"}},
+	{folder: "pkg/depot/client/", ours: []string{"pkg/artifacts/", "pkg/depot/protocol/"}},
+	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/"}},
 
 	// Tasks and the reconciler know each other by the contract alone.

@@ -22,7 +22,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/settings"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 const (
@@ -103,7 +103,7 @@ func (s imageStory) run(t *testing.T, ctx context.Context, c client.WithWatch, s
 	if err == nil {
 		t.Fatalf("provisioned; want %q\n%s", s.want, log)
 	}
-	got := outcome.FailureOf(err)
+	got := task.FailureOf(err)
 	if got.Reason != contract.ReasonHostProvisioningFailed || got.Host != s.host || !strings.Contains(got.Message, s.want) {
 		t.Errorf("failure %+v; want %q", got, s.want)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 const (
@@ -82,7 +82,7 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	}
 	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "worker-2",
 		Message: "host demo-validation-error, claimed for worker-2, does not get its operating system: provisioning error: validation failed"}
-	if got := outcome.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
+	if got := task.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
 		t.Errorf("failure %+v; want %+v", got, want)
 	}
 	awaitHosts(t, ctx, c, imaged, names, metal3.StateAvailable) // Metal3 leaves its error on the host, so the next attempt takes another

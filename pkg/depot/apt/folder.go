@@ -7,12 +7,12 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
 // content is what is in a system's folder at one moment.
 type content struct {
-	packages map[string]filestamp.Stamp // by path below the folder
+	packages map[string]disk.Stamp // by path below the folder
 	// changed is when anything in it last changed, in Unix nanoseconds. Folders count too: without them, taking away the newest package
 	// would set the clock back, and apt keeps what it has when a Release is older than that.
 	changed int64
@@ -20,7 +20,7 @@ type content struct {
 
 // look lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
 func look(files *os.Root, folder string) (content, error) {
-	w := walker{files, folder, content{packages: map[string]filestamp.Stamp{}}}
+	w := walker{files, folder, content{packages: map[string]disk.Stamp{}}}
 	info, err := files.Stat(folder)
 	if err == nil && info.IsDir() {
 		err = w.walk(files, folder, "")
@@ -54,7 +54,7 @@ func (w *walker) walk(parent *os.Root, name, at string) error {
 	if err != nil {
 		return err
 	}
-	w.found.changed = max(w.found.changed, filestamp.Of(info).Changed)
+	w.found.changed = max(w.found.changed, disk.StampOf(info).Changed)
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 			info = target // else it stays the link's own state: who opens it is told what is wrong
 		}
 	}
-	s := filestamp.Of(info)
+	s := disk.StampOf(info)
 	w.found.changed = max(w.found.changed, s.Changed)
 	w.found.packages[rest] = s
 	return nil

@@ -3,14 +3,13 @@ package apt
 import (
 	"bytes"
 	"fmt"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 )
 
 // Handler serves what is generated. Any other path is for next. Paths are those below /files/.
@@ -103,7 +102,7 @@ func serveContent(w http.ResponseWriter, req *http.Request, sum, kind string, co
 	h.Set("ETag", `"`+sum+`"`)
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set(checksum.Header, sum)
+	h.Set(protocol.ChecksumHeader, sum)
 	http.ServeContent(w, req, "", time.Time{}, content)
 }
 

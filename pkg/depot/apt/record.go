@@ -5,14 +5,14 @@ import (
 	"path"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
 // record is what was found out about one package.
 type record struct {
-	Stamp   filestamp.Stamp `json:"stamp"`
-	SHA256  string          `json:"sha256,omitempty"`
-	Control Control         `json:"control"`
+	Stamp   disk.Stamp `json:"stamp"`
+	SHA256  string     `json:"sha256,omitempty"`
+	Control Control    `json:"control"`
 	// Problem says why the package cannot be in an index. Empty: it can.
 	Problem string `json:"problem,omitempty"`
 	// again: what was read may already be out of date, or reading failed for a reason that may pass.
@@ -29,7 +29,7 @@ func (r record) same(other record) bool {
 const unsettled = 2 * time.Second
 
 // read finds out about the package at a path below the repository's folder. A problem that may pass is one too.
-func (r *repository) read(rest string, seen filestamp.Stamp) record {
+func (r *repository) read(rest string, seen disk.Stamp) record {
 	found, err := r.tryRead(rest)
 	if err != nil {
 		return record{Stamp: seen, Problem: problemText(err), again: !errors.Is(err, ErrFormat)}
@@ -57,7 +57,7 @@ func (r *repository) tryRead(rest string) (record, error) {
 		return record{}, err
 	}
 	defer f.Close()
-	s := filestamp.Of(before)
+	s := disk.StampOf(before)
 	young := started.Sub(time.Unix(0, s.Changed)) <= r.unsettled
 	control, err := r.control(f, before.Size())
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *repository) tryRead(rest string) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	if filestamp.Of(after) != s {
+	if disk.StampOf(after) != s {
 		return record{}, errChanging
 	}
 	return record{Stamp: s, SHA256: sum, Control: control, again: young}, nil

@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/akraino-icn/bpa/pkg/depot/filestamp"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
 func sumOf(content []byte) string {
@@ -97,7 +97,7 @@ func (r *repository) store(rest string, rec record, publish func() (fs.FileInfo,
 	if err != nil {
 		return err
 	}
-	rec.Stamp = filestamp.Of(info)
+	rec.Stamp = disk.StampOf(info)
 	r.records[rest] = rec
 	r.stale = true
 	return nil

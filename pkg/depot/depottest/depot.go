@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/depot"
+	"github.com/akraino-icn/bpa/pkg/depot/registry"
 )
 
 // Depot is a running one.
@@ -27,7 +28,7 @@ type Depot struct {
 // Start runs a depot until the test ends.
 func Start(t testing.TB) *Depot {
 	t.Helper()
-	depot.RedirectLog(slog.New(slog.DiscardHandler))
+	registry.RedirectLog(slog.New(slog.DiscardHandler))
 	dir := t.TempDir()
 	real, err := depot.New(dir, depot.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {

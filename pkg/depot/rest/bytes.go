@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -121,7 +120,7 @@ func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref proto
 	defer f.Close()
 	h := w.Header()
 	h.Set("ETag", `"`+a.Digest.String()+`"`)
-	h.Set(checksum.Header, a.Record.SHA256)
+	h.Set(protocol.ChecksumHeader, a.Record.SHA256)
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
 	var modified time.Time

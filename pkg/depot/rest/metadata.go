@@ -8,7 +8,6 @@ import (
 	"mime/multipart"
 	"net/http"
 
-	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
@@ -109,7 +108,7 @@ func fit(rec *protocol.Record, ref protocol.Ref) error {
 	if rec.Type == "" {
 		rec.Type = string(ref.Kind)
 	}
-	sum, err := checksum.Parse(rec.SHA256)
+	sum, err := protocol.ParseChecksum(rec.SHA256)
 	if err != nil {
 		return bad("%v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -46,7 +45,7 @@ func (a *api) post(w http.ResponseWriter, r *http.Request) {
 // announced takes the checksum of the whole content from the request's headers
 // where the record has none.
 func announced(r *http.Request, inRecord string) (string, error) {
-	sum, err := checksum.Of(r.Header)
+	sum, err := protocol.AnnouncedChecksum(r.Header)
 	if err != nil {
 		return "", bad("%v", err)
 	}
@@ -74,7 +73,7 @@ func progress(h http.Header, rec protocol.Record) {
 		h.Set("Upload-Offset", strconv.FormatInt(*rec.ImageOffset, 10))
 	}
 	if rec.Complete() {
-		h.Set(checksum.Header, rec.SHA256)
+		h.Set(protocol.ChecksumHeader, rec.SHA256)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 	"golang.org/x/exp/slog"
 
-	"github.com/akraino-icn/bpa/pkg/depot/checksum"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
@@ -68,7 +67,7 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, bad("%v: Upload-Metadata needs image_name or filename", err))
 		return
 	}
-	sum, err := checksum.Parse(meta["sha256"])
+	sum, err := protocol.ParseChecksum(meta["sha256"])
 	if err != nil {
 		a.fail(w, r, bad("Upload-Metadata: %v", err))
 		return

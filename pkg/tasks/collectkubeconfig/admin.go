@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // admin is the administrator's access to the new cluster. It holds a private key: never print it.
@@ -107,11 +107,11 @@ func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) 
 	config.Dial = (&route{through: through, limit: limit}).dial
 	certs, err := certificatesv1.NewForConfig(config)
 	if err != nil {
-		return nil, outcome.Because(apierror.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+		return nil, task.Because(kube.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
 	}
 	core, err := corev1.NewForConfig(config)
 	if err != nil {
-		return nil, outcome.Because(apierror.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+		return nil, task.Because(kube.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
 	}
 	return &cluster{
 		requests:  certs.CertificateSigningRequests(),
@@ -123,7 +123,7 @@ func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) 
 func (c *cluster) version() (string, error) {
 	version, err := c.discovery.ServerVersion()
 	if err != nil {
-		return "", outcome.Because(apierror.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
+		return "", task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
 	}
 	return version.GitVersion, nil
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Input is what one run is about.
@@ -51,7 +51,7 @@ func (o Output) Results() (map[string]string, error) {
 		contract.ResultCA: o.CA, contract.ResultCertificate: o.Certificate, contract.ResultEndpoint: o.Endpoint, contract.ResultVersion: o.Version,
 	}
 	if size := messageSize(results); size > maxMessage {
-		return nil, outcome.Because(contract.ReasonInternal,
+		return nil, task.Because(contract.ReasonInternal,
 			fmt.Errorf("the results take %d bytes, Tekton has room for %d: the CA has %d bytes, the certificate %d", size, maxMessage, len(o.CA), len(o.Certificate)))
 	}
 	return results, nil
@@ -61,7 +61,7 @@ func (o Output) Results() (map[string]string, error) {
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	request, err := parseRequest(in.CertificateRequest)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	conn, master, err := connect(ctx, in, ports)
 	if err != nil {
@@ -112,15 +112,15 @@ func parseRequest(text string) (*x509.CertificateRequest, error) {
 func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contract.Node, error) {
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
-		return nil, contract.Node{}, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
+		return nil, contract.Node{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
 	}
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
-		return nil, contract.Node{}, outcome.Because(apierror.Reason(err), err)
+		return nil, contract.Node{}, task.Because(kube.Reason(err), err)
 	}
 	pins, err := ssh.ParsePins(text)
 	if err != nil {
-		return nil, contract.Node{}, outcome.Because(contract.ReasonInvalidRequest,
+		return nil, contract.Node{}, task.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
 	access := node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}
@@ -137,13 +137,13 @@ func readAdmin(ctx context.Context, in Input, conn node.Connection, master contr
 	var exit *ssh.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return nil, &outcome.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: exit}
+		return nil, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: exit}
 	case err != nil:
-		return nil, &outcome.Error{Reason: node.Reason(err), Host: master.Name, Step: "read " + adminPath, Err: err}
+		return nil, &task.Error{Reason: node.Reason(err), Host: master.Name, Step: "read " + adminPath, Err: err}
 	}
 	admin, err := parseAdmin(text, master.Address)
 	if err != nil {
-		return nil, &outcome.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: err}
+		return nil, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: err}
 	}
 	return admin, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestRun(t *testing.T) {
@@ -148,7 +148,7 @@ func TestFailures(t *testing.T) {
 			w := newWorld(t)
 			tc.spoil(w)
 			_, err := w.run()
-			f := outcome.FailureOf(err)
+			f := task.FailureOf(err)
 			if f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
 				t.Errorf("failure %+v, want %s that tells %q", f, tc.reason, tc.says)
 			}
@@ -213,7 +213,7 @@ func TestResultsMustFit(t *testing.T) {
 	w := newWorld(t)
 	out := Output{CA: strings.Repeat(w.clientCA, 10), Certificate: w.clientCA, Endpoint: "https://10.0.0.7:6443", Version: "v1.35.4"}
 	results, err := out.Results()
-	if err == nil || results != nil || outcome.FailureOf(err).Reason != contract.ReasonInternal {
+	if err == nil || results != nil || task.FailureOf(err).Reason != contract.ReasonInternal {
 		t.Errorf("Results() = %d results, %v", len(results), err)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // lifetime is what is asked for; a cluster may grant less.
@@ -34,7 +34,7 @@ func (c *cluster) sign(ctx context.Context, in Input, request *x509.CertificateR
 	signed, err := c.certificate(ctx, in, request)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err = outcome.Because(contract.ReasonClusterUnhealthy,
+			err = task.Because(contract.ReasonClusterUnhealthy,
 				fmt.Errorf("the new cluster has not signed the certificate request in %s: does its kube-controller-manager run? (%w)", in.SignLimit, err))
 		}
 		return nil, err
@@ -54,9 +54,9 @@ func (c *cluster) certificate(ctx context.Context, in Input, request *x509.Certi
 	if err == nil {
 		csr, err = c.await(ctx, csr.Name)
 	}
-	var told *outcome.Error
+	var told *task.Error
 	if err != nil && !errors.As(err, &told) {
-		err = outcome.Because(apierror.Reason(err), fmt.Errorf("ask the new cluster for a certificate: %w", err))
+		err = task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for a certificate: %w", err))
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (c *cluster) submit(ctx context.Context, in Input, request *x509.Certificat
 	}
 	there, err := c.requests.Get(ctx, name, metav1.GetOptions{})
 	if err == nil && (!bytes.Equal(there.Spec.Request, csr.Spec.Request) || there.Spec.SignerName != csr.Spec.SignerName) {
-		err = outcome.Because(contract.ReasonInternal, fmt.Errorf("CertificateSigningRequest %s is there and asks for something else: delete it", name))
+		err = task.Because(contract.ReasonInternal, fmt.Errorf("CertificateSigningRequest %s is there and asks for something else: delete it", name))
 	}
 	return there, err
 }
@@ -155,7 +155,7 @@ func (c *cluster) await(ctx context.Context, name string) (*certificates.Certifi
 func answered(csr *certificates.CertificateSigningRequest) (bool, error) {
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificates.CertificateDenied || c.Type == certificates.CertificateFailed {
-			return true, outcome.Because(contract.ReasonClusterUnhealthy,
+			return true, task.Because(contract.ReasonClusterUnhealthy,
 				fmt.Errorf("the new cluster refuses the certificate request: %s: %s", c.Reason, c.Message))
 		}
 	}
@@ -167,11 +167,11 @@ func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 	const name, key = "extension-apiserver-authentication", "client-ca-file"
 	m, err := c.maps.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, outcome.Because(apierror.Reason(err), fmt.Errorf("read the new cluster's client CA: %w", err))
+		return nil, task.Because(kube.Reason(err), fmt.Errorf("read the new cluster's client CA: %w", err))
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(m.Data[key])) {
-		return nil, outcome.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the new cluster's ConfigMap kube-system/%s has no certificate in %s", name, key))
+		return nil, task.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the new cluster's ConfigMap kube-system/%s has no certificate in %s", name, key))
 	}
 	return roots, nil
 }
@@ -179,7 +179,7 @@ func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 // check makes sure that the certificate is for our request and will be accepted.
 func check(signed []byte, request *x509.CertificateRequest, roots *x509.CertPool) (*x509.Certificate, error) {
 	fail := func(err error) (*x509.Certificate, error) {
-		return nil, outcome.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the certificate that the new cluster has signed: %w", err))
+		return nil, task.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the certificate that the new cluster has signed: %w", err))
 	}
 	block, _ := pem.Decode(signed)
 	if block == nil || block.Type != "CERTIFICATE" {

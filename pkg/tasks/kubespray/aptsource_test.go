@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 const bookworm = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME='Debian'\nVERSION_ID=\"12\"\nID=debian\n"
@@ -46,7 +46,7 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 	touched := false
 	w.sources = func(string, io.Writer, io.Writer) int { touched = true; return 0 }
 	_, err := w.run()
-	var failed *outcome.Error
+	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonInvalidRequest || failed.Host != "master-1" {
 		t.Fatalf("Run: %v; want a failure of master-1 that a person must mend", err)
 	}
@@ -85,7 +85,7 @@ func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 		return notReached
 	}
 	_, err := w.run()
-	var failed *outcome.Error
+	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonDepotUnavailable || !strings.Contains(err.Error(), "Connection refused") {
 		t.Errorf("Run: %v; want a depot that is not there", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // kubectl on a control plane; sudo's own PATH lacks /usr/local/bin on some systems.
@@ -110,7 +110,7 @@ func (w *watch) look(ctx context.Context) []trouble {
 	raw, err := w.ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", maxObjects)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
-		return []trouble{{what: "the new API server does not answer kubectl: " + outcome.Cut(exit.Stderr, 300)}}
+		return []trouble{{what: "the new API server does not answer kubectl: " + task.Cut(exit.Stderr, 300)}}
 	}
 	if err != nil {
 		return []trouble{{what: fmt.Sprintf("the control plane cannot be asked: %v", err)}}
@@ -217,14 +217,14 @@ func (o object) ready() (bool, string) {
 			return false, strings.Trim(w.Reason+": "+w.Message, ": ")
 		}
 	}
-	return false, outcome.Cut(why, 300)
+	return false, task.Cut(why, 300)
 }
 
 // pressure is the condition by which a node that is Ready refuses pods all the same: a full disk, mostly.
 func (o object) pressure() (condition, why string) {
 	for _, c := range o.Status.Conditions {
 		if strings.HasSuffix(c.Type, "Pressure") && c.Status == "True" {
-			return c.Type, outcome.Cut(strings.Trim(c.Reason+": "+c.Message, ": "), 300)
+			return c.Type, task.Cut(strings.Trim(c.Reason+": "+c.Message, ": "), 300)
 		}
 	}
 	return "", ""
@@ -261,7 +261,7 @@ func unhealthy(ctx context.Context, in Input, bad []trouble) error {
 	if len(bad) == 0 {
 		bad = []trouble{{what: "the control plane does not answer"}}
 	}
-	return &outcome.Error{
+	return &task.Error{
 		Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster",
 		Err: fmt.Errorf("the playbook ended well, but after %s %s", in.HealthLimit, summary(bad)),
 	}

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Input is what one run is about.
@@ -41,7 +42,7 @@ type Output struct {
 // Ports are what the task needs of the world.
 type Ports struct {
 	Dial     node.Dial
-	Playbook func(ctx context.Context, c Command, stdout, stderr io.Writer) (status int, err error)
+	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (status int, err error)
 	// KnownHosts and Progress are the ConfigMaps that the reconciler made for them.
 	KnownHosts, Progress Store
 	Log                  io.Writer
@@ -57,7 +58,7 @@ type Store interface {
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	ports.Log = &lockedWriter{out: ports.Log}
 	told := tell(ctx, ports.Progress, in.Run, ports.Log)
@@ -72,7 +73,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	files, err := prepare(in, pins)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInternal, err)
+		return Output{}, task.Because(contract.ReasonInternal, err)
 	}
 	forget(ctx, in, key, pins, ports)
 	recap, err := play(ctx, in, files, ports, told, counted)

@@ -18,10 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestRun(t *testing.T) {
@@ -59,7 +60,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	w := newWorld(t, 1)
 	scratch := w.in.ScratchDir
 	files := map[string]os.FileMode{}
-	w.play = func(c Command, stdout, stderr io.Writer) int {
+	w.play = func(c process.Command, stdout, stderr io.Writer) int {
 		for _, name := range []string{"key", "known_hosts", "inventory/hosts.ini", "inventory/group_vars/all/bpa.json"} {
 			info, err := os.Stat(filepath.Join(scratch, name))
 			if err != nil {
@@ -170,7 +171,7 @@ func TestRefused(t *testing.T) {
 			w := newWorld(t, 0)
 			spoil(&w.in)
 			_, err := w.run()
-			if f := outcome.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.ran) > 0 || len(w.servers[0].Commands()) > 0 {
+			if f := task.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.ran) > 0 || len(w.servers[0].Commands()) > 0 {
 				t.Errorf("failure %+v after %d playbooks and %v", f, len(w.ran), w.servers[0].Commands())
 			}
 		})
@@ -203,7 +204,7 @@ func TestPreflightFailures(t *testing.T) {
 			w := newWorld(t, 2)
 			tc.spoil(w)
 			_, err := w.run()
-			got := outcome.FailureOf(err)
+			got := task.FailureOf(err)
 			for _, want := range tc.says {
 				if !strings.Contains(got.Message, want) {
 					t.Errorf("message %q does not tell %q", got.Message, want)
@@ -231,7 +232,7 @@ func TestReplacedMachineIsPinnedAnew(t *testing.T) {
 	}
 	fresh, _ := sshtest.NewKey(t)
 	w.servers[1].Rekey(w.user.PublicKey(), fresh)
-	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonHostKeyChanged {
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostKeyChanged {
 		t.Fatalf("the same machine with another key: %v", err)
 	}
 	w.in.Nodes[1].HostUID = "uid-of-a-new-machine"
@@ -246,15 +247,15 @@ func TestReplacedMachineIsPinnedAnew(t *testing.T) {
 
 func TestPlaybookFailures(t *testing.T) {
 	const killed = "ansible-playbook cluster.yml was killed, most likely for lack of memory: raise the memory limit in Task kubespray"
-	dies := func(status int, says string) func(Command, io.Writer, io.Writer) int {
-		return func(_ Command, _, stderr io.Writer) int {
+	dies := func(status int, says string) func(process.Command, io.Writer, io.Writer) int {
+		return func(_ process.Command, _, stderr io.Writer) int {
 			fmt.Fprintln(stderr, says)
 			return status
 		}
 	}
 	for _, tc := range []struct {
 		name string
-		play func(Command, io.Writer, io.Writer) int
+		play func(process.Command, io.Writer, io.Writer) int
 		want contract.Failure
 	}{
 		{"a task fails", recorded("failed", 2), contract.Failure{
@@ -263,7 +264,7 @@ func TestPlaybookFailures(t *testing.T) {
 		{"a node goes away", recorded("gone", 4), contract.Failure{
 			Reason: contract.ReasonHostUnreachable, Host: "worker-1", Step: "Ping",
 			Message: "Failed to connect to the host via ssh: ssh: connect to host 127.0.0.1 port 1: Connection refused (and 1 more host failed)"}},
-		{"the playbook is broken", func(_ Command, _, stderr io.Writer) int {
+		{"the playbook is broken", func(_ process.Command, _, stderr io.Writer) int {
 			fmt.Fprint(stderr, "ERROR! couldn't resolve module\npassword=hunter22")
 			return 4
 		}, contract.Failure{
@@ -274,14 +275,14 @@ func TestPlaybookFailures(t *testing.T) {
 		{"ended by another signal", dies(139, ""), contract.Failure{
 			Reason:  contract.ReasonPlaybookFailed,
 			Message: "ansible-playbook cluster.yml ended by a signal (segmentation fault), and no task that failed: it says nothing on stderr"}},
-		{"no recap", func(Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
+		{"no recap", func(process.Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
 			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, 1)
 			w.play = tc.play
 			_, err := w.run()
-			if diff := cmp.Diff(tc.want, outcome.FailureOf(err)); diff != "" {
+			if diff := cmp.Diff(tc.want, task.FailureOf(err)); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 			for _, secret := range []string{"0123456789abcdef", "hunter22"} {
@@ -332,7 +333,7 @@ func TestClusterStaysSick(t *testing.T) {
 		Reason: contract.ReasonClusterUnhealthy, Host: "worker-1", Step: "check the cluster",
 		Message: "the playbook ended well, but after 1.5s pod kube-system/coredns-1 on worker-1 is not Ready: CrashLoopBackOff: again and again",
 	}
-	if diff := cmp.Diff(want, outcome.FailureOf(err)); diff != "" {
+	if diff := cmp.Diff(want, task.FailureOf(err)); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
 }
@@ -374,7 +375,7 @@ func TestAPIServerDown(t *testing.T) {
 	}
 	w = newWorld(t, 0)
 	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")
-	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
 		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // says is a machine that answers with these lines.
@@ -75,7 +75,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 			w.in.Request.DepotCA = ca
 			w.answers(tc.with)
 			_, err := w.run()
-			failed := outcome.FailureOf(err)
+			failed := task.FailureOf(err)
 			if failed.Reason != contract.ReasonWrongMachine || failed.Host != "worker-1" || failed.Reason.Transient() {
 				t.Fatalf("failure %+v", failed)
 			}
@@ -115,7 +115,7 @@ func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.answers(map[int]func(io.Writer) int{1: says("name db-7", "card eno1 aa:bb:cc:00:00:01")})
-	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonWrongMachine {
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonWrongMachine {
 		t.Errorf("Run: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 	w := newWorld(t, 1)
 	w.answers(map[int]func(io.Writer) int{1: func(io.Writer) int { w.servers[1].Disconnect(); return 0 }})
-	if _, err := w.run(); outcome.FailureOf(err).Reason != contract.ReasonHostUnreachable {
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostUnreachable {
 		t.Errorf("Run: %v", err)
 	}
 }

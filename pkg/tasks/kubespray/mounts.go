@@ -3,7 +3,7 @@ package kubespray
 import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/workspace"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Mounts are the folders that the workspaces are mounted at.
@@ -14,10 +14,10 @@ type Mounts struct {
 // Fill reads what the workspaces hold into the input.
 func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	var err error
-	if in.Request, err = workspace.Request(m.RequestDir, namespace, provisioning); err != nil {
+	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {
 		return err
 	}
-	if in.Nodes, err = workspace.Nodes(m.InventoryDir); err != nil {
+	if in.Nodes, err = task.ReadNodes(m.InventoryDir); err != nil {
 		return err
 	}
 	for _, file := range []struct {

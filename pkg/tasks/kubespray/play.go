@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // play runs the playbook, follows what it says, and returns its recap. Counted is how many tasks were found in the playbook.
@@ -59,7 +60,7 @@ type ending struct {
 }
 
 // follow starts the playbook. The events end before the ending is told.
-func follow(ctx context.Context, c Command, ports Ports, stderr io.Writer) (<-chan ansible.Event, <-chan ending) {
+func follow(ctx context.Context, c process.Command, ports Ports, stderr io.Writer) (<-chan ansible.Event, <-chan ending) {
 	events, ended := make(chan ansible.Event, 64), make(chan ending, 1)
 	out, in := io.Pipe()
 	go func() {
@@ -77,7 +78,7 @@ func follow(ctx context.Context, c Command, ports Ports, stderr io.Writer) (<-ch
 // verdict decides whether the run went well: only the exit status and the statistics count, since ignored failures look like real ones.
 func verdict(ctx context.Context, in Input, findings *ansible.Findings, end ending, stderr string) error {
 	if end.err != nil {
-		return outcome.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", end.err))
+		return task.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", end.err))
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s was interrupted: %w", in.Playbook, context.Cause(ctx))
@@ -89,7 +90,7 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 	case end.status != 0:
 		return aborted(in, end.status, stderr)
 	case !findings.Ended():
-		return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended without a recap", in.Playbook))
+		return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended without a recap", in.Playbook))
 	}
 	return nil
 }
@@ -97,18 +98,18 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 // aborted tells of an ansible-playbook that failed without a failed task.
 func aborted(in Input, status int, stderr string) error {
 	// The kernel kills either ansible-playbook or one of the workers that it forks.
-	if status == signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
-		return outcome.Because(contract.ReasonOutOfMemory, fmt.Errorf("ansible-playbook %s was killed, most likely for lack of memory: "+
+	if status == process.Signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
+		return task.Because(contract.ReasonOutOfMemory, fmt.Errorf("ansible-playbook %s was killed, most likely for lack of memory: "+
 			"raise the memory limit in Task %s", in.Playbook, contract.TaskKubespray))
 	}
 	how := fmt.Sprintf("with exit status %d", status)
-	if status > signalled {
-		how = fmt.Sprintf("by a signal (%s)", syscall.Signal(status-signalled))
+	if status > process.Signalled {
+		how = fmt.Sprintf("by a signal (%s)", syscall.Signal(status-process.Signalled))
 	}
 	if stderr == "" {
 		stderr = "it says nothing on stderr"
 	}
-	return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, and no task that failed: %s", in.Playbook, how, stderr))
+	return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, and no task that failed: %s", in.Playbook, how, stderr))
 }
 
 // troubles are the reasons of failed tasks.
@@ -124,7 +125,7 @@ func failure(cause ansible.Failure) error {
 	if cause.Others > 0 {
 		message += fmt.Sprintf(" (and %s failed)", some(cause.Others, "more host"))
 	}
-	e := &outcome.Error{Reason: troubles[cause.Trouble], Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
+	e := &task.Error{Reason: troubles[cause.Trouble], Host: cause.Host, Step: cause.Task, Err: errors.New(message)}
 	if cause.Unreachable {
 		e.Reason = contract.ReasonHostUnreachable
 		switch {
@@ -140,7 +141,7 @@ func failure(cause ansible.Failure) error {
 // forks is how many hosts are worked on at a time: Ansible's default of 5 makes many nodes slow, too many take the memory.
 func forks(nodes int) int { return min(max(5, nodes), 40) }
 
-func command(in Input, f files) Command {
+func command(in Input, f files) process.Command {
 	env := []string{
 		"HOME=" + f.scratch,
 		"TMPDIR=" + filepath.Join(f.scratch, "tmp"),
@@ -166,7 +167,7 @@ func command(in Input, f files) Command {
 			env = append(env, kept+"="+value)
 		}
 	}
-	return Command{
+	return process.Command{
 		Dir: in.PlaybooksDir,
 		Args: []string{
 			"ansible-playbook", "-b", "-i", f.inventory, "--private-key", f.key, "--forks", strconv.Itoa(forks(len(in.Nodes))),

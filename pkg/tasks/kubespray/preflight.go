@@ -13,9 +13,9 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // manyAtOnce bounds how many nodes are connected to at a time.
@@ -35,11 +35,11 @@ type visit struct {
 func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
-		return nil, outcome.Because(apierror.Reason(err), err)
+		return nil, task.Because(kube.Reason(err), err)
 	}
 	pins, err := ssh.ParsePins(text)
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest,
+		return nil, task.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
 	fmt.Fprintf(ports.Log, "Connect to %s by SSH as %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
@@ -52,7 +52,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 		}
 	}
 	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, pins.String()); err != nil {
-		return nil, outcome.Because(apierror.Reason(err), err)
+		return nil, task.Because(kube.Reason(err), err)
 	}
 	if !slices.ContainsFunc(visits, func(v visit) bool { return v.err != nil }) {
 		each(in.Nodes, func(i int, n contract.Node) { equip(ctx, in, n, key, &visits[i], ports) })
@@ -184,9 +184,9 @@ func worst(in Input, visits []visit) error {
 		for i, other := range others {
 			names[i] = in.Nodes[other].Name
 		}
-		message += fmt.Sprintf(" And %s: %s.", some(len(others), "more node"), outcome.Cut(strings.Join(names, ", "), 200))
+		message += fmt.Sprintf(" And %s: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
 	}
-	return &outcome.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
+	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
 
 // advice says what to do next.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 const ca = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -45,7 +45,7 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 		return 127
 	}
 	_, err := w.run()
-	var failed *outcome.Error
+	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonPlaybookFailed || failed.Host != "master-1" {
 		t.Fatalf("Run: %v; want a failure of master-1 that a person must mend", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
@@ -28,9 +29,9 @@ type world struct {
 	knownHosts memory
 	progress   memory
 	log        bytes.Buffer
-	ran        []Command
+	ran        []process.Command
 	// play is what the playbook does.
-	play func(c Command, stdout, stderr io.Writer) int
+	play func(c process.Command, stdout, stderr io.Writer) int
 	// kubectl answers "kubectl get" on the control plane; waited is told when a "kubectl wait" was called.
 	kubectl func() string
 	waited  func(command string)
@@ -147,7 +148,7 @@ func (w *world) shell(command string, stdout, stderr io.Writer) int {
 func (w *world) ports() Ports {
 	return Ports{
 		Dial: node.DialSSH,
-		Playbook: func(_ context.Context, c Command, stdout, stderr io.Writer) (int, error) {
+		Playbook: func(_ context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 			w.ran = append(w.ran, c)
 			return w.play(c, stdout, stderr), nil
 		},
@@ -163,8 +164,8 @@ func (w *world) run() (Output, error) {
 }
 
 // recorded is a playbook that says what package ansible's fixture says.
-func recorded(name string, status int) func(Command, io.Writer, io.Writer) int {
-	return func(_ Command, stdout, stderr io.Writer) int {
+func recorded(name string, status int) func(process.Command, io.Writer, io.Writer) int {
+	return func(_ process.Command, stdout, stderr io.Writer) int {
 		raw, err := os.ReadFile("../../ansible/testdata/" + name + ".jsonl")
 		if err != nil {
 			panic(err)

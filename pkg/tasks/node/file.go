@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // longest is more than a ConfigMap or a Secret can hold.
@@ -17,7 +17,7 @@ const longest = 2 << 20
 func ReadFile(dir, name string) ([]byte, error) {
 	text, err := readBounded(filepath.Join(dir, name))
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", name, err))
+		return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", name, err))
 	}
 	return text, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // KeyFile is the file with the private key in a Secret of type kubernetes.io/ssh-auth.
@@ -68,14 +68,14 @@ var ErrNeverSeen = errors.New("its SSH host key is not known: the task kubespray
 
 // FirstControlPlane connects to the first control plane that answers. If none does, the error is that of the first one.
 func (a Access) FirstControlPlane(ctx context.Context, nodes []contract.Node) (Connection, contract.Node, error) {
-	failed := error(outcome.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
+	failed := error(task.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
 	for i, node := range ControlPlanes(nodes) {
 		conn, err := a.open(ctx, node)
 		if err == nil {
 			return conn, node, nil
 		}
 		if i == 0 {
-			failed = &outcome.Error{Reason: Reason(err), Host: node.Name, Step: "connect by SSH", Err: err}
+			failed = &task.Error{Reason: Reason(err), Host: node.Name, Step: "connect by SSH", Err: err}
 		}
 	}
 	return nil, contract.Node{}, failed

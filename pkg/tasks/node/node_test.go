@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 func TestFirstControlPlane(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFirstControlPlane(t *testing.T) {
 				}
 				return
 			}
-			if f := outcome.FailureOf(err); f.Reason != tc.reason || f.Host != tc.want {
+			if f := task.FailureOf(err); f.Reason != tc.reason || f.Host != tc.want {
 				t.Errorf("failure %+v, want %s of %q", f, tc.reason, tc.want)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Input is what the task is given.
@@ -46,12 +46,12 @@ type Inventory interface {
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	rendered, err := render(in)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInvalidRequest, err)
+		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	tell(ports.Log, in.Request, rendered)
 	for key, text := range map[string][]byte{contract.KeyHostsINI: rendered.HostsINI, contract.KeyGroupVars: rendered.GroupVars} {
 		if err := ports.Inventory.Set(ctx, key, string(text)); err != nil {
-			return Output{}, outcome.Because(ports.Reason(err), err)
+			return Output{}, task.Because(ports.Reason(err), err)
 		}
 	}
 	return Output{Digest: rendered.Digest()}, nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // memory is an inventory that fails on demand.
@@ -111,7 +111,7 @@ func TestRunFails(t *testing.T) {
 			if err == nil || len(store.data) > 0 {
 				t.Fatalf("Run: %v, stored %v; want a failure and nothing stored", err, store.data)
 			}
-			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+			if got := task.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
 				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
 			}
 		})

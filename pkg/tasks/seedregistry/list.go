@@ -14,11 +14,11 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/ansible"
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // ListInput is what the first step is given.
@@ -33,7 +33,7 @@ type ListInput struct {
 // ListPorts are what the first step works with.
 type ListPorts struct {
 	// Playbook runs ansible-playbook and returns its exit status.
-	Playbook func(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error)
+	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error)
 	Log      io.Writer
 }
 
@@ -53,11 +53,11 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, [
 	}
 	system, err := SystemOf(in.Request.OperatingSystem)
 	if err != nil {
-		return artifacts.List{}, nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return artifacts.List{}, nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	nodes, err := standIns(in.Request)
 	if err != nil {
-		return artifacts.List{}, nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return artifacts.List{}, nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	playbook, err := prepare(in, system, nodes)
 	if err != nil {
@@ -69,7 +69,7 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, [
 	}
 	list, pins, err := collect(in, system, nodes, ports.Log)
 	if err != nil {
-		return artifacts.List{}, nil, outcome.Because(contract.ReasonPlaybookFailed, err)
+		return artifacts.List{}, nil, task.Because(contract.ReasonPlaybookFailed, err)
 	}
 	fmt.Fprintf(ports.Log, "%d images, %d files, %s\n", len(list.Images), len(list.Files), packagesOf(system, list))
 	return list, pins, nil
@@ -94,7 +94,7 @@ func kinds(nodes []standIn) string {
 func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	rendered, err := render(in.Request, nodes)
 	if err != nil {
-		return "", outcome.Because(contract.ReasonInvalidRequest, err)
+		return "", task.Because(contract.ReasonInvalidRequest, err)
 	}
 	extra, err := json.Marshal(map[string]string{
 		"artifacts_dir": in.lists(), "ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}", "ansible_become": "false",
@@ -155,13 +155,13 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	<-read
 	switch cause, bad := findings.Cause(); {
 	case err != nil:
-		return outcome.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", err))
+		return task.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", err))
 	case ctx.Err() != nil:
 		return fmt.Errorf("the list was interrupted: %w", context.Cause(ctx))
 	case bad:
-		return &outcome.Error{Reason: contract.ReasonPlaybookFailed, Step: cause.Task, Err: errors.New(cause.Message)}
+		return &task.Error{Reason: contract.ReasonPlaybookFailed, Step: cause.Task, Err: errors.New(cause.Message)}
 	case status != 0 || !findings.Ended():
-		return outcome.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended with exit status %d: %s", playbook, status, lastLine(stderr.String())))
+		return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended with exit status %d: %s", playbook, status, lastLine(stderr.String())))
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func lastLine(text string) string {
 	return ansible.Redact(lines[len(lines)-1])
 }
 
-func command(in ListInput, playbook string) kubespray.Command {
+func command(in ListInput, playbook string) process.Command {
 	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
 	env := []string{
 		"HOME=" + in.ScratchDir, "TMPDIR=" + at("tmp"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1",
@@ -187,7 +187,7 @@ func command(in ListInput, playbook string) kubespray.Command {
 			env = append(env, kept+"="+value)
 		}
 	}
-	return kubespray.Command{
+	return process.Command{
 		Dir:  in.PlaybooksDir,
 		Args: []string{"ansible-playbook", "-i", at("inventory/hosts.ini"), "-e", "@" + at("extra-vars.json"), playbook},
 		Env:  env,

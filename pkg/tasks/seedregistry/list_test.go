@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 const depotURL = "http://10.60.0.1:5000"
@@ -38,11 +38,11 @@ type fakePlaybooks struct {
 	listing string
 	events  string
 	status  int
-	got     kubespray.Command
+	got     process.Command
 	hosts   []string
 }
 
-func (f *fakePlaybooks) run(_ context.Context, c kubespray.Command, stdout, _ io.Writer) (int, error) {
+func (f *fakePlaybooks) run(_ context.Context, c process.Command, stdout, _ io.Writer) (int, error) {
 	f.got = c
 	scratch := filepath.Dir(filepath.Dir(c.Args[2])) // of -i <scratch>/inventory/hosts.ini
 	facts, err := filepath.Glob(filepath.Join(scratch, "inventory", "host_vars", "*.json"))
@@ -182,7 +182,7 @@ func TestListFails(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+			if got := task.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
 				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Pin is a file of which the playbooks do not know what is in it: nodes must get what the depot has now.
@@ -77,7 +77,7 @@ func pinned(ctx context.Context, pins []Pin, depot *client.Depot, log io.Writer)
 			err = fmt.Errorf("file %s was in the depot a moment ago: start again", p.Path)
 		}
 		if err != nil {
-			return nil, outcome.Because(contract.ReasonDepotUnavailable, err)
+			return nil, task.Because(contract.ReasonDepotUnavailable, err)
 		}
 		if all[p.Variable] == nil {
 			all[p.Variable] = map[string]string{}
@@ -95,7 +95,7 @@ func pinned(ctx context.Context, pins []Pin, depot *client.Depot, log io.Writer)
 		_, err = inventory.ParsePins(string(text))
 	}
 	if err != nil {
-		return nil, outcome.Because(contract.ReasonInvalidRequest, err)
+		return nil, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	return all, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // What the playbooks know is left to them; of the rest the depot's digest counts, if they have a variable for it.
@@ -83,7 +83,7 @@ func TestRunRefusesPins(t *testing.T) {
 	in := w.input()
 	in.Pins = []Pin{{"dl.k8s.io/kubelet", "ansible_become_exe", "amd64"}}
 	refused := func(err error, says string) bool {
-		return err != nil && strings.Contains(err.Error(), says) && outcome.FailureOf(err).Reason == contract.ReasonInvalidRequest
+		return err != nil && strings.Contains(err.Error(), says) && task.FailureOf(err).Reason == contract.ReasonInvalidRequest
 	}
 	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "is no variable of kubespray") {
 		t.Errorf("a variable of the playbook's choosing: %v", err)

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/tasks/kubespray"
 )
 
-func execute(ctx context.Context, c kubespray.Command, stdout, stderr io.Writer) (int, error) {
-	return kubespray.Exec(ctx, kubespray.KillAfter, c, stdout, stderr)
+func execute(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+	return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 }
 
 // The real ansible-playbook (on the PATH, or the lab's) with the real playbooks: those of the lab and, where KUBESPRAY names a checkout of

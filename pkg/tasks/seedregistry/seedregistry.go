@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/inventory"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
@@ -71,7 +71,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	depot, err := ports.Depot(ctx, in.Depot)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
 	defer depot.Close()
 	out, err := ensure(ctx, in, ports, depot)
@@ -82,7 +82,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	if out.OSImage, err = imageDigest(ctx, in.OSImage, depot); err != nil {
-		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
 	return out, nil
 }
@@ -92,7 +92,7 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	start := ports.Now()
 	missing, err := compare(ctx, in, depot)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
 	tellPackages(ports.Log, missing)
 	if missing.Nothing() {
@@ -100,7 +100,7 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	}
 	fmt.Fprint(ports.Log, missing.Full(in.Depot))
 	if !in.Connected {
-		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", missing.Short(in.Depot)))
+		return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", missing.Short(in.Depot)))
 	}
 	return fetch(ctx, in, ports, depot, missing)
 }
@@ -145,7 +145,7 @@ func summary(missing artifacts.Missing, text string) string {
 func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, missing artifacts.Missing) (Output, error) {
 	upstream, err := ports.Upstream()
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonInternal, err)
+		return Output{}, task.Because(contract.ReasonInternal, err)
 	}
 	fmt.Fprintf(ports.Log, "\nThis site is connected: fetch it from upstream\n")
 	done, failed := transfer.ToDepot(ctx, missing.List, upstream, depot, transfer.Options{Platforms: in.Platforms, Log: ports.Log, Now: ports.Now})
@@ -154,14 +154,14 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, miss
 	}
 	left, err := compare(ctx, in, depot)
 	if err != nil {
-		return Output{}, outcome.Because(contract.ReasonDepotUnavailable, err)
+		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
 	if !left.Nothing() {
 		if failed != nil {
 			fmt.Fprintf(ports.Log, "\n%v\n", failed)
-			return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
+			return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
 		}
-		return Output{}, outcome.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
+		return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
 	return Output{Summary: summary(left, fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
 		done.Images, done.Files, transfer.Bytes(done.Sent), left.Of-len(left.Own)))}, nil

@@ -24,7 +24,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
@@ -134,7 +134,7 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 				}
 				return
 			}
-			failure := outcome.FailureOf(err)
+			failure := task.FailureOf(err)
 			if failure.Reason != contract.ReasonArtifactsMissing || len(failure.Message) > artifacts.MaxShort || !strings.Contains(failure.Message, "project/image-2:v1") ||
 				!strings.Contains(failure.Message, "kubectl bpa bundle import FILE --depot "+w.site.URL) {
 				t.Errorf("failure %+v", failure)
@@ -192,7 +192,7 @@ func TestRunFails(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if got := outcome.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
+			if got := task.FailureOf(err); got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) {
 				t.Errorf("failure %+v; want %s with %q", got, tc.reason, tc.message)
 			}
 		})
@@ -240,7 +240,7 @@ func TestPackages(t *testing.T) {
 				t.Errorf("summary %q, %v; want %q", out.Summary, err, tc.summary)
 			}
 			if tc.missing != "" {
-				if got := outcome.FailureOf(err); got.Reason != contract.ReasonArtifactsMissing || !strings.Contains(got.Message, tc.missing) {
+				if got := task.FailureOf(err); got.Reason != contract.ReasonArtifactsMissing || !strings.Contains(got.Message, tc.missing) {
 					t.Errorf("failure %+v; want %q", got, tc.missing)
 				}
 			}

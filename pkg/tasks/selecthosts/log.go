@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // tell prints which host has become which node, and what else is held.
@@ -115,10 +115,10 @@ func explain(log io.Writer, err error) {
 		t.Flush()
 	}
 	if len(nofit.Fitting) > 0 {
-		fmt.Fprintf(log, "\nHosts that could be one of them: %s\n", outcome.Cut(strings.Join(nofit.Fitting, ", "), contract.MaxText))
+		fmt.Fprintf(log, "\nHosts that could be one of them: %s\n", task.Cut(strings.Join(nofit.Fitting, ", "), contract.MaxText))
 	}
 	if len(nofit.Also) > 0 {
-		fmt.Fprintf(log, "\nWithout a host too: %s\n", outcome.Cut(strings.Join(nofit.Also, ", "), contract.MaxText))
+		fmt.Fprintf(log, "\nWithout a host too: %s\n", task.Cut(strings.Join(nofit.Also, ", "), contract.MaxText))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/apierror"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // Input is what the task is given.
@@ -111,7 +111,7 @@ func output(nodes []contract.Node) Output {
 	for _, node := range nodes {
 		pairs = append(pairs, node.Name+"="+node.Host)
 	}
-	return Output{Hosts: outcome.Cut(strings.Join(pairs, " "), contract.MaxText), Count: len(nodes)}
+	return Output{Hosts: task.Cut(strings.Join(pairs, " "), contract.MaxText), Count: len(nodes)}
 }
 
 // because gives an error of the claim its reason.
@@ -122,17 +122,17 @@ func because(err error) error {
 	var secrets *claim.MissingSecrets
 	switch {
 	case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
-		return outcome.Because(contract.ReasonHostsNotAvailable, err)
+		return task.Because(contract.ReasonHostsNotAvailable, err)
 	case errors.As(err, &address):
-		return &outcome.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}
+		return &task.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}
 	case errors.As(err, &imaged):
-		return &outcome.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
+		return &task.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
 	case errors.As(err, &secrets):
-		return outcome.Because(contract.ReasonInvalidRequest, err)
+		return task.Because(contract.ReasonInvalidRequest, err)
 	case aboutSecret(err):
-		return outcome.Because(contract.ReasonAPIUnavailable, err)
+		return task.Because(contract.ReasonAPIUnavailable, err)
 	}
-	return outcome.Because(apierror.Reason(err), err)
+	return task.Because(kube.Reason(err), err)
 }
 
 // aboutSecret: the right to read a Secret is missing. The Role names those of the hosts that there were when the run started; of a host that came

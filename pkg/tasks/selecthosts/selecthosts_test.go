@@ -22,7 +22,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
-	"github.com/akraino-icn/bpa/pkg/tasks/outcome"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 var ctx = context.Background()
@@ -169,7 +169,7 @@ func TestRunFails(t *testing.T) {
 			if err == nil {
 				t.Fatal("Run did not fail")
 			}
-			got := outcome.FailureOf(err)
+			got := task.FailureOf(err)
 			if !strings.Contains(got.Message, tc.want.Message) {
 				t.Errorf("message %q does not tell of %q", got.Message, tc.want.Message)
 			}
@@ -307,7 +307,7 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 	}
 	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "master-1",
 		Message: "host host-2, claimed for master-1, does not get its operating system: provisioning error: checksum mismatch"}
-	if diff := cmp.Diff(want, outcome.FailureOf(err)); diff != "" {
+	if diff := cmp.Diff(want, task.FailureOf(err)); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
 	var list metal3.BareMetalHostList
@@ -352,7 +352,7 @@ func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
-	if got := outcome.FailureOf(err); got.Reason != contract.ReasonAPIUnavailable || !strings.Contains(got.Message, "look for Secret host-1-user") {
+	if got := task.FailureOf(err); got.Reason != contract.ReasonAPIUnavailable || !strings.Contains(got.Message, "look for Secret host-1-user") {
 		t.Errorf("failure = %+v", got)
 	}
 }

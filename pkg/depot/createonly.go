@@ -1,9 +1,0 @@
-package depot
-
-import "net/http"
-
-// replacesNothing reports whether a request may only create what it names, and never replace it: If-None-Match: * (RFC 9110, 13.1.2).
-func replacesNothing(r *http.Request) bool { return r.Header.Get("If-None-Match") == "*" }
-
-// nowThere is the text of the answer 412 to a create-only request.
-const nowThere = "somebody has put something else there meanwhile, and this request may not replace it"

@@ -1,0 +1,187 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+	"github.com/akraino-icn/bpa/pkg/depot/uploads"
+)
+
+// Folders below the depot's root.
+const (
+	// Dir is the only one that people write to: what they put there appears under /files/ by the same path.
+	Dir = "files"
+	// digestsDir holds the checksums of files.
+	digestsDir = "digests"
+	// incomingDir holds files until they are whole.
+	incomingDir = "incoming"
+)
+
+// Open makes the folders that are missing, removes what a killed process left half-received, and opens Dir.
+func Open(root *os.Root) (*os.Root, error) {
+	if err := root.RemoveAll(incomingDir); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{Dir, digestsDir, incomingDir} {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return root.OpenRoot(Dir)
+}
+
+// Handlers serve /files/, without that prefix in the request's path: one sends files, uploads and the apt source, the other receives files.
+// files is the folder that Open has opened. disk bounds the room on the files' disk; nil: gate does.
+func Handlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limits.Gate, log *slog.Logger) (get, put http.Handler) {
+	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
+	packages := apt.New(root, files, sums.Of, log)
+	get = packages.Handler(&artifactFiles{uploaded, log, &fileServer{root: files, digests: sums, log: log}})
+	return get, &filePutter{root: root, digests: sums, packages: packages, gate: gate, disk: disk, log: log}
+}
+
+// sumSuffix asks for the checksum of the file before it.
+const sumSuffix = ".sha256"
+
+// wantDigest asks for a file's own checksum with it (RFC 9530); what is stored
+// beside a file under a checksum's name is what somebody stored.
+const wantDigest = "Want-Repr-Digest"
+
+// fileServer is the /files/ door. The URL path, without its prefix, is the path
+// below root; os.Root keeps symbolic links from leading out of it.
+type fileServer struct {
+	root    *os.Root
+	digests *digests
+	log     *slog.Logger
+}
+
+func (s *fileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.Trim(r.URL.Path, "/")
+	if name == "" {
+		name = "."
+	}
+	err := s.serve(w, r, name)
+	for _, suffix := range []string{sumSuffix, sha256sumSuffix} {
+		if target, isSum := strings.CutSuffix(name, suffix); isSum && target != "" && errors.Is(err, fs.ErrNotExist) {
+			err = s.serveSum(w, target)
+		}
+	}
+	if err != nil {
+		s.fail(w, name, err)
+	}
+}
+
+// serve sends a file or lists a directory. It returns an error only while
+// nothing has been sent.
+func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) error {
+	f, info, err := openFile(s.root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info.IsDir() {
+		return list(w, f)
+	}
+	h := w.Header()
+	h.Set("ETag", disk.StampOf(info).ETag())
+	// Never let a browser run what somebody stored.
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Header.Get(wantDigest) != "" {
+		sum, err := s.digests.Of(name)
+		if err != nil {
+			return err
+		}
+		h.Set(protocol.ChecksumHeader, sum)
+	}
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
+// serveSum answers in the format of sha256sum, which Ironic, Ansible and
+// "sha256sum -c" read.
+func (s *fileServer) serveSum(w http.ResponseWriter, name string) error {
+	sum, err := s.digests.Of(name)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, sumLine(sum, path.Base(name)))
+	return nil
+}
+
+func sumLine(sum, name string) string { return fmt.Sprintf("%s  %s\n", sum, name) }
+
+// fail answers for a path that cannot be served. That a path is impossible, or
+// leads out of the files, is nobody's business but the asker's: not found.
+func (s *fileServer) fail(w http.ResponseWriter, name string, err error) {
+	if isAbsent(err) {
+		http.Error(w, fmt.Sprintf("not in the depot: %q", name), http.StatusNotFound)
+		return
+	}
+	s.log.Error("file cannot be served", "path", name, "error", err)
+	http.Error(w, fmt.Sprintf("cannot read %q: see the depot's log", name), http.StatusInternalServerError)
+}
+
+func isAbsent(err error) bool {
+	for _, absent := range []error{
+		fs.ErrNotExist, errNotRegular, syscall.ENOTDIR, syscall.EINVAL, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ENXIO,
+	} {
+		if errors.Is(err, absent) {
+			return true
+		}
+	}
+	// os.Root's refusal to leave the root; the os package exports no value for it.
+	return strings.Contains(err.Error(), "path escapes from parent")
+}
+
+var errNotRegular = errors.New("neither a file nor a directory")
+
+// openFile opens a file or directory for reading. Pipes, sockets and devices
+// are refused, and opened without blocking so that they cannot hang us.
+func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errNotRegular
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// list writes one name a line, directories with a slash at the end.
+func list(w http.ResponseWriter, dir *os.File) error {
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		names = append(names, name+"\n")
+	}
+	slices.Sort(names)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, strings.Join(names, ""))
+	return nil
+}

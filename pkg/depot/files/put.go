@@ -1,0 +1,226 @@
+package files
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/akraino-icn/bpa/pkg/depot/apt"
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
+	"github.com/akraino-icn/bpa/pkg/depot/limits"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+)
+
+// filePutter stores plain files: all or nothing, in place of one that is
+// there. A checksum in the request's headers is checked before that.
+type filePutter struct {
+	root     *os.Root
+	digests  *digests
+	packages *apt.Repositories
+	gate     *limits.Gate
+	// disk is for the room on the files' disk; nil if gate knows that.
+	disk *limits.Gate
+	log  *slog.Logger
+}
+
+// putRefusal is a request that cannot be done, with the status that says so.
+type putRefusal struct {
+	status int
+	text   string
+}
+
+func (r *putRefusal) Error() string { return r.text }
+
+func (s *filePutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Path
+	sum, err := s.put(r, name)
+	var refused *putRefusal
+	var full *limits.Refusal
+	var packaged *apt.Refusal
+	switch {
+	case errors.As(err, &refused):
+		http.Error(w, refused.text, refused.status)
+	case errors.As(err, &full):
+		if full.Status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "10")
+		}
+		http.Error(w, full.Text, full.Status)
+	case errors.As(err, &packaged):
+		http.Error(w, packaged.Text, packaged.Status)
+	case err != nil:
+		s.log.Error("file cannot be stored", "path", name, "error", err)
+		http.Error(w, fmt.Sprintf("cannot store %q: see the depot's log", name), http.StatusInternalServerError)
+	default:
+		w.Header().Set(protocol.ChecksumHeader, sum)
+		w.WriteHeader(http.StatusCreated)
+	}
+}
+
+func (s *filePutter) put(r *http.Request, name string) (string, error) {
+	if err := checkFileName(name); err != nil {
+		return "", err
+	}
+	if err := s.packages.Check(name); err != nil {
+		return "", err
+	}
+	want, err := protocol.AnnouncedChecksum(r.Header)
+	if err != nil {
+		return "", &putRefusal{http.StatusBadRequest, err.Error()}
+	}
+	if r.ContentLength < 0 {
+		return "", &putRefusal{http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length"}
+	}
+	temp := path.Join(incomingDir, rand.Text())
+	release, err := s.reserve(temp, r.ContentLength)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	sum, err := s.receive(r, temp)
+	if err == nil && want != "" && sum != want {
+		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
+	}
+	if err == nil {
+		err = s.publish(temp, name, sum, protocol.IsCreateOnly(r))
+	}
+	if errors.Is(err, errNowThere) && s.holds(name, sum) {
+		return sum, disk.RemoveIfThere(s.root, temp)
+	}
+	if err != nil {
+		return "", errors.Join(err, disk.RemoveIfThere(s.root, temp))
+	}
+	return sum, nil
+}
+
+// reserve promises room for a file until release is called.
+func (s *filePutter) reserve(temp string, size int64) (release func(), err error) {
+	if err := s.gate.Reserve(temp, size); err != nil || s.disk == nil {
+		return func() { s.gate.Release(temp) }, err
+	}
+	if err := s.disk.Hold(temp, size); err != nil {
+		s.gate.Release(temp)
+		return nil, err
+	}
+	return func() { s.disk.Release(temp); s.gate.Release(temp) }, nil
+}
+
+func (s *filePutter) written(temp string, n int64) {
+	s.gate.Written(temp, n)
+	if s.disk != nil {
+		s.disk.Written(temp, n)
+	}
+}
+
+// checkFileName refuses what could be no file's path, and what is /v1's.
+func checkFileName(name string) error {
+	bad := name == "" || len(name) > 1024 || path.Clean("/"+name) != "/"+name || strings.ContainsAny(name, "\\\x00")
+	if bad {
+		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("path %q: want the names of folders and a file, with single slashes between them", name)}
+	}
+	if ref, ok := protocol.ParseFilePath(name); ok {
+		return &putRefusal{http.StatusConflict, fmt.Sprintf("%s is an artifact's place: upload it to %s/content", name, ref.Path())}
+	}
+	return nil
+}
+
+// counted is told how many bytes have been written.
+type counted func(int)
+
+func (c counted) Write(p []byte) (int, error) {
+	c(len(p))
+	return len(p), nil
+}
+
+// receive writes a body where nobody sees it, durably.
+func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h, counted(func(n int) { s.written(temp, int64(n)) })), r.Body)
+	if err == nil && n < r.ContentLength || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("%d of %d bytes came: nothing of it was kept, send it again", n, r.ContentLength)}
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
+}
+
+// publish gives a whole file its name, once nothing speaks against what is in it.
+func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
+	f, err := s.root.Open(temp)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.packages.Store(name, f, sum, func() (fs.FileInfo, error) {
+		if err := s.place(temp, name, sum, isNew); err != nil {
+			return nil, err
+		}
+		// The state is this file's, even if another has its name by now.
+		info, err := f.Stat()
+		if err == nil {
+			s.digests.keep(name, kept{Stamp: disk.StampOf(info), SHA256: sum})
+		}
+		return info, err
+	})
+}
+
+var errNowThere = &putRefusal{http.StatusPreconditionFailed, protocol.Exists}
+
+// holds says whether a file is there with the same bytes.
+func (s *filePutter) holds(name, sum string) bool {
+	held, err := s.digests.Of(name)
+	return err == nil && held == sum
+}
+
+// place returns once the file would be found by its name after a crash.
+func (s *filePutter) place(temp, name, sum string, isNew bool) error {
+	place := path.Join(Dir, name)
+	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
+		return blocked(name, err)
+	}
+	move := func() error { // one at a time
+		// The same bytes replace nothing, except those that a disk has damaged.
+		if _, err := s.root.Lstat(place); err == nil && isNew && !s.digests.recorded(name, sum) {
+			return errNowThere
+		}
+		return s.root.Rename(temp, place)
+	}
+	if err := s.gate.Place(temp, name, move); err != nil {
+		return blocked(name, err)
+	}
+	for dir := path.Dir(place); ; dir = path.Dir(dir) {
+		if err := disk.SyncDir(s.root, dir); err != nil {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+	}
+}
+
+// blocked explains what stands in a file's way.
+func blocked(name string, err error) error {
+	for _, in := range []error{syscall.ENOTDIR, syscall.EISDIR, fs.ErrExist, syscall.ENOTEMPTY} {
+		if errors.Is(err, in) {
+			return &putRefusal{http.StatusConflict, fmt.Sprintf("%q cannot be stored: a file is where a folder has to be, or the reverse", name)}
+		}
+	}
+	if isAbsent(err) {
+		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("%q cannot be a file's path", name)}
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/depot/disk"
+)
+
+// Scrub reads the plain files below a depot's directory whose checksum is
+// known and says which have changed though nobody wrote to them. It returns how
+// many were read, and how many have no checksum to hold them against: those
+// were copied in and never asked for theirs.
+func Scrub(ctx context.Context, dir string, report func(path, why string)) (read, unknown int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), Dir, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(at), Dir+"/")
+		held, ok := keptDigest(root, name)
+		info, statErr := root.Stat(at)
+		if statErr != nil {
+			return statErr
+		}
+		if !ok || held.Stamp != disk.StampOf(info) {
+			unknown++
+			return ctx.Err()
+		}
+		read++
+		f, err := root.Open(at)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum, err := hashStable(f, info)
+		switch {
+		case err != nil:
+			report(name, "it cannot be read: "+err.Error())
+		case sum != held.SHA256:
+			report(name, fmt.Sprintf("its content has changed, it now has sha256 %s, not %s", sum, held.SHA256))
+		}
+		return ctx.Err()
+	})
+	return read, unknown, err
+}
+
+// damagedDir holds damaged files, by their paths below files/.
+const damagedDir = "damaged"
+
+// SetAside moves a damaged file out of files/ and forgets its checksum. The
+// file is then absent. No depot may serve dir meanwhile.
+func SetAside(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	to := path.Join(damagedDir, name)
+	if err := root.MkdirAll(path.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := root.Rename(path.Join(Dir, name), to); err != nil {
+		return err
+	}
+	return disk.RemoveIfThere(root, sidecar(name))
+}
+
+func keptDigest(root *os.Root, name string) (kept, bool) {
+	data, err := root.ReadFile(sidecar(name))
+	if err != nil {
+		return kept{}, false
+	}
+	var k kept
+	return k, json.Unmarshal(data, &k) == nil
+}

@@ -1,0 +1,9 @@
+package protocol
+
+import "net/http"
+
+// IsCreateOnly reports whether a request may only create what it names, and never replace it: If-None-Match: * (RFC 9110, 13.1.2).
+func IsCreateOnly(r *http.Request) bool { return r.Header.Get("If-None-Match") == "*" }
+
+// Exists is the text of the answer 412 to a create-only request.
+const Exists = "somebody has put something else there meanwhile, and this request may not replace it"

@@ -1,0 +1,25 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Reason is that of an error from an API server: ReasonAPIUnavailable if it does not answer or is too busy, else ReasonInternal.
+func Reason(err error) contract.Reason {
+	var network net.Error
+	var request *url.Error
+	switch {
+	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err),
+		apierrors.IsInternalError(err), apierrors.IsUnexpectedServerError(err), apierrors.IsConflict(err),
+		errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &request):
+		return contract.ReasonAPIUnavailable
+	}
+	return contract.ReasonInternal
+}

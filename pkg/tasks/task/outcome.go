@@ -1,0 +1,107 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// ResultsDir is where Tekton collects results: one file each.
+const ResultsDir = "/tekton/results"
+
+// Error is a failure with a reason from the closed set. Host and Step may be empty.
+type Error struct {
+	Reason contract.Reason
+	Host   string
+	Step   string
+	Err    error
+}
+
+func (e *Error) Error() string {
+	if e.Host == "" {
+		return fmt.Sprintf("%s: %v", e.Reason, e.Err)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Reason, e.Host, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Because gives an error its reason.
+func Because(reason contract.Reason, err error) error {
+	return &Error{Reason: reason, Err: err}
+}
+
+// FailureOf describes an error for the result "failure", cut to fit. An error without a reason is ReasonInternal.
+func FailureOf(err error) contract.Failure {
+	f := contract.Failure{Reason: contract.ReasonInternal, Message: err.Error()}
+	var e *Error
+	if errors.As(err, &e) {
+		f = contract.Failure{Reason: e.Reason, Host: e.Host, Step: e.Step, Message: e.Err.Error()}
+	}
+	f.Step = Cut(f.Step, 160)
+	f.Message = Cut(f.Message, contract.MaxText-300)
+	return f
+}
+
+// Cut shortens a text to at most max bytes, never inside a character.
+func Cut(s string, max int) string {
+	const dots = "..."
+	if len(s) <= max {
+		return s
+	}
+	s = s[:max-len(dots)]
+	for len(s) > 0 && !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + dots
+}
+
+// Write stores the results of a task in dir, one file each, written whole or not at all.
+func Write(dir string, results map[string]string) error {
+	for name, value := range results {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path+".tmp", []byte(value), 0o644); err != nil {
+			return fmt.Errorf("write result %s: %w", name, err)
+		}
+		if err := os.Rename(path+".tmp", path); err != nil {
+			return fmt.Errorf("write result %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Main runs a task and ends the process: 0 if it did well, 1 with a "failure" result in dir if not. The context ends when Tekton
+// cancels the task (SIGTERM). It is the only place where a task exits.
+func Main(dir string, task func(context.Context) (map[string]string, error)) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, dir, task))
+}
+
+func run(ctx context.Context, dir string, task func(context.Context) (map[string]string, error)) int {
+	results, err := task(ctx)
+	if err == nil {
+		err = Write(dir, results)
+	}
+	if err == nil {
+		return 0
+	}
+	if ctx.Err() != nil {
+		err = &Error{Reason: contract.ReasonCancelled, Err: fmt.Errorf("stopped: %w", err)}
+	}
+	failure := FailureOf(err)
+	fmt.Fprintf(os.Stderr, "\nFAILED %s\n", err)
+	told, _ := json.Marshal(failure) // cannot fail: strings only
+	if err := Write(dir, map[string]string{contract.ResultFailure: string(told)}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 1
+}

@@ -1,0 +1,75 @@
+package task
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRequest(t *testing.T) {
+	dir := writeFile(t, contract.KeyRequest, `{"provisioning":"edge-1","namespace":"site","release":"v2.31.0","slots":[{"name":"m-1","cpu":8}]}`)
+	got, err := ReadRequest(dir, "site", "edge-1")
+	want := contract.Request{Provisioning: "edge-1", Namespace: "site", Release: "v2.31.0", Slots: []contract.Slot{{Name: "m-1", Needs: contract.Needs{CPU: 8}}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, request (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestNodes(t *testing.T) {
+	got, err := ReadNodes(writeFile(t, contract.KeyNodes, `[{"name":"m-1","host":"host-1","address":"10.0.0.1"},{"name":"w-2","host":"host-2","set":"w","standby":true}]`))
+	if diff := cmp.Diff([]contract.Node{{Name: "m-1", Host: "host-1", Address: "10.0.0.1"}}, got); err != nil || diff != "" {
+		t.Errorf("%v, nodes (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestRequestOfAnotherBuild: while BPA is upgraded, a task reads what a controller of a newer build wrote, and of an older one that wrote no version.
+func TestRequestOfAnotherBuild(t *testing.T) {
+	const text = `{"provisioning":"edge-1","namespace":"site","added":{"later":1}}`
+	dir := writeFile(t, contract.KeyRequest, text)
+	for _, version := range []string{"", strconv.Itoa(contract.Version)} {
+		if version != "" {
+			if err := os.WriteFile(filepath.Join(dir, contract.KeyVersion), []byte(version), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := ReadRequest(dir, "site", "edge-1"); err != nil || got.Provisioning != "edge-1" {
+			t.Errorf("version %q: %+v, %v", version, got, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, contract.KeyVersion), []byte(strconv.Itoa(contract.Version+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ReadRequest(dir, "site", "edge-1")
+	if failure := FailureOf(err); failure.Reason != contract.ReasonVersionSkew || !failure.Reason.Transient() || !strings.Contains(failure.Message, "apply config/") {
+		t.Errorf("a request of a newer contract: %+v, want one that is tried again and says what to do", failure)
+	}
+}
+
+func TestRequestRefuses(t *testing.T) {
+	for name, dir := range map[string]string{
+		"no such file": t.TempDir(),
+		"it is for":    writeFile(t, contract.KeyRequest, `{"provisioning":"edge-2","namespace":"site"}`),
+		"unexpected":   writeFile(t, contract.KeyRequest, `{"provisioning":`),
+		"longer than":  writeFile(t, contract.KeyRequest, strings.Repeat(" ", longest+1)),
+	} {
+		_, err := ReadRequest(dir, "site", "edge-1")
+		if err == nil || !strings.Contains(err.Error(), name) || FailureOf(err).Reason != contract.ReasonInvalidRequest {
+			t.Errorf("Request: %v; want an invalid request that tells %q", err, name)
+		}
+	}
+}
