@@ -1,16 +1,17 @@
-# BPA on one page: `make help` lists what there is. Everything below works on a bare Debian-like machine with Go, make and git, as root.
+# `make help` lists the targets. They run on a bare Debian-like machine with Go, make and git, as root.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# up is base, then deploy; parallel work happens inside the commands.
+# Targets run one after the other: up is base, then deploy. The commands do their own work in parallel.
 .NOTPARALLEL:
 
 export BPA_STATE ?= /var/lib/bpa
-# One set of build flags for tests, tools and images: everything is compiled once.
+# Tests, tools and images share these build flags, so each package is compiled only once.
 export CGO_ENABLED := 0
 export GOFLAGS += -trimpath -buildvcs=false
-# The real kubespray: a checkout that the caller names, or what `make kubespray` has brought. Empty: there is none.
+# KUBESPRAY is the checkout of the real kubespray: the caller's, or that of `make kubespray`.
+# Empty means that this machine has no kubespray.
 export KUBESPRAY ?= $(patsubst %/cluster.yml,%,$(wildcard $(BPA_STATE)/kubespray/cluster.yml))
 export KUBECONFIG := $(BPA_STATE)/kubeconfig
 export PATH := $(BPA_STATE)/bin:$(PATH)
@@ -18,36 +19,37 @@ export PATH := $(BPA_STATE)/bin:$(PATH)
 machine := $(BPA_STATE)/bin/machine
 lab     := $(BPA_STATE)/bin/lab
 
-# debian installs packages if a program is missing; on a fresh machine apt has no lists yet. RUNLEVEL=1: no service is started.
+# debian installs Debian packages ($(2)) if a program ($(1)) is missing. It updates apt's lists first, because
+# a fresh machine has none. RUNLEVEL=1 prevents that apt starts services.
 debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); }
 
 .PHONY: help
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "  State lives in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0>: the real kubespray, if not $(BPA_STATE)/kubespray (make kubespray)."
+	@echo "  State is in BPA_STATE=$(BPA_STATE). KUBESPRAY=<checkout of v2.31.0> names a kubespray other than $(BPA_STATE)/kubespray (make kubespray)."
 
 ##@ Use
 
 .PHONY: up base deploy down clean status demo kubespray bundle bench
-up: base deploy ## Bring up the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
+up: base deploy ## Start the bootstrap machine: Kubernetes, depot, Tekton, Metal3's kinds and this project
 base: tools
 	$(machine) up --project=false
 	$(lab) artifacts
-deploy: tools ## Build this project's images and apply config/ on a machine that is up
+deploy: tools ## Build this project's images and apply config/ on a running bootstrap machine
 	$(machine) deploy
-down: ## Stop it and remove the cluster; builds and the depot's contents stay
+down: ## Stop the bootstrap machine and remove its cluster; keep builds and the depot's content
 	@[ ! -x $(machine) ] || $(machine) down
-clean: ## Remove everything, caches included
+clean: ## Remove everything, also the caches
 	@[ ! -x $(machine) ] || $(machine) clean
-status: ## What runs on the bootstrap machine
+status: ## Show the state of the bootstrap machine's components
 	@$(machine) status
-demo: up plugin ## From nothing to a new cluster with a pod on it: up, lab, a Provisioning, its kubeconfig
+demo: up plugin ## Install a new cluster on lab machines with one Provisioning, and run a pod on it
 	test/demo/demo.sh
-kubespray: ## Bring the real kubespray: its tag v2.31.0 by git, or ARCHIVE=<tar.gz by git archive>
+kubespray: ## Get the real kubespray: clone tag v2.31.0, or use ARCHIVE=<tar.gz by git archive>
 	hack/kubespray.sh $(ARCHIVE)
-bundle: up plugin ## One file with everything that the demo's cluster needs, from this machine's depot, and an empty depot that takes it
+bundle: up plugin ## Pack all artifacts of the demo's cluster into one file, and import it into an empty depot
 	test/demo/bundle.sh
-bench: up plugin ## Ratios in one run: a run against the playbook by hand, the depot against cp, nginx and a plain registry
+bench: up plugin ## Measure a run against the playbook by hand, the depot against cp, nginx and a plain registry
 	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
@@ -67,11 +69,11 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 ##@ Test
 
 .PHONY: test unit integration e2e e2e-kubespray kubespray-story survival
-test: unit integration e2e survival kubespray-story ## Every test, on real parts: unit, integration (real API server), e2e (real clusters), survival, kubespray
-unit: ## Tests without a cluster, in seconds
+test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
+unit: ## Run the tests that need no cluster
 	go test ./...
 	go test -C bootstrap ./...
-integration: tools ## Against real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
+integration: tools ## Test with real servers and clients: kube-apiserver, Metal3, Ironic, S3, containerd, skopeo, apt-get, tus-js-client, OCI conformance
 	$(machine) build
 	$(call debian,skopeo,skopeo)
 	$(call debian,npm,nodejs npm)
@@ -92,33 +94,33 @@ integration: tools ## Against real servers and clients: kube-apiserver, Metal3, 
 	go test ./test/integration/... -tags integration -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
-e2e: up plugin ## User stories with failures, on lab machines
+e2e: up plugin ## Test user scenarios, also with failures, on lab machines
 	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
-e2e-kubespray: up plugin ## The user story on the real kubespray (make kubespray brings it)
-	@[ -n "$(KUBESPRAY)" ] || { echo 'There is no kubespray on this machine: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+e2e-kubespray: up plugin ## Test an installation with the real kubespray (first: make kubespray)
+	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
 	go test ./test/e2e -tags e2e,kubespray -run TestKubespray -count=1 -v -timeout 20m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
-	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the story on the real kubespray, and the comparison with its tables: this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
-survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox beside the one in use
+	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
+survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox
 	$(machine) build
 	bootstrap/e2e/run
 
 ##@ Keep
 
 .PHONY: generate verify fmt lint vuln
-generate: ## Regenerate code, CRD and manifests
+generate: ## Regenerate code, CRD, API reference and manifests
 	hack/update-codegen.sh
 	go -C bootstrap run ./cmd/machine generate
-verify: ## Fail if generated code, formatting or modules are stale
+verify: ## Fail if generated code, formatting or modules are out of date
 	hack/verify-codegen.sh
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run make fmt'; exit 1; }
 	go mod tidy -diff
-fmt: ## Format
+fmt: ## Format the Go code
 	gofmt -w $$(git ls-files '*.go')
-lint: ## go vet and staticcheck, over the product and the bootstrap machine
+lint: ## Run go vet and staticcheck on the product and the bootstrap machine
 	go vet -tags e2e,integration,bench,kubespray ./... && go vet -C bootstrap -tags e2e,integration ./...
 	go tool -modfile=hack/tools/go.mod staticcheck -tags e2e,integration,bench,kubespray ./...
 	go tool -C bootstrap -modfile=../hack/tools/go.mod staticcheck -tags e2e,integration ./...
-vuln: ## govulncheck over the product and the bootstrap machine; VULNDB=URL for another database (hack/vulndb/README.md)
+vuln: ## Run govulncheck on the product and the bootstrap machine; VULNDB=URL: another database (hack/vulndb/README.md)
 	VULNDB=$(VULNDB) hack/govulncheck.sh
