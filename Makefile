@@ -20,7 +20,7 @@ machine := $(BPA_STATE)/bin/machine
 lab     := $(BPA_STATE)/bin/lab
 
 # debian installs Debian packages ($(2)) if a program ($(1)) is missing. It updates apt's lists first, because
-# a fresh machine has none. RUNLEVEL=1 prevents that apt starts services.
+# a fresh machine has none. RUNLEVEL=1 keeps apt from starting services.
 debian = command -v $(1) >/dev/null || { apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); }
 
 .PHONY: help
