@@ -80,12 +80,12 @@ func hardwareGap(n *contract.Needs, h *Host) gap {
 		}
 	}
 	for i := range n.Disks {
-		if h.disks(&n.Disks[i]) < n.Disks[i].Count {
+		if disksLike(h, &n.Disks[i]) < n.Disks[i].Count {
 			return gap{ofDisk, i}
 		}
 	}
 	for i := range n.NICs {
-		if h.nics(&n.NICs[i]) < n.NICs[i].Count {
+		if nicsLike(h, &n.NICs[i]) < n.NICs[i].Count {
 			return gap{ofNIC, i}
 		}
 	}
@@ -135,8 +135,8 @@ func selects(t *contract.LabelTerm, labels map[string]string) bool {
 	return false
 }
 
-// disks is how many disks of the host are as needed.
-func (h *Host) disks(need *contract.DiskNeed) int {
+// disksLike is how many disks of the host are as needed.
+func disksLike(h *Host, need *contract.DiskNeed) int {
 	n := 0
 	for i := range h.Disks {
 		if d := &h.Disks[i]; d.Size >= need.Size && (need.Type == "" || strings.EqualFold(d.Type, need.Type)) {
@@ -146,8 +146,8 @@ func (h *Host) disks(need *contract.DiskNeed) int {
 	return n
 }
 
-// nics is how many cards of the host are as needed.
-func (h *Host) nics(need *contract.NICNeed) int {
+// nicsLike is how many cards of the host are as needed.
+func nicsLike(h *Host, need *contract.NICNeed) int {
 	n := 0
 	for i := range h.NICs {
 		if c := &h.NICs[i]; c.Speed >= need.Speed && (c.SRIOV || !need.SRIOV) && matches(need.Model, c.Model) {

@@ -71,20 +71,3 @@ func takenAddresses(all []Host, assigned Assignment, access contract.Access) map
 	}
 	return taken
 }
-
-// remedy is what a person can do about a missing address.
-func remedy(access contract.Access, why string) string {
-	switch {
-	case why == unreadable:
-		return "correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"
-	case access.Interface != "":
-		return "correct spec.access.interface, or the Secret with the host's network data"
-	case why == severalOnData:
-		return "name the network in spec.access.interface, or its subnet in spec.access.subnets"
-	case why == tooMany:
-		return "name the nodes' subnet in spec.access.subnets"
-	case len(access.Subnets) > 0:
-		return "correct spec.access.subnets, or the host's addresses"
-	}
-	return "inspect it again, or give its HardwareData the address"
-}
