@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -56,8 +57,8 @@ func try(p *v1alpha1.Provisioning, depot settings.Depot, all []hosts.Host) (*tri
 	all = slices.Clone(all)
 	hosts.MarkInstalled(request, all)
 	t := &trial{Provisioning: p.Name}
-	assigned, err := hosts.Assign(request, all)
-	var noFit *hosts.NoFit
+	assigned, err := assign.Assign(request, all)
+	var noFit *assign.NoFit
 	switch {
 	case errors.As(err, &noFit):
 		t.NoFit = noFit.Error()
@@ -130,7 +131,7 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 	for _, k := range kinds {
 		k.slot.Name = "node"
 		request.Slots = []contract.Slot{k.slot}
-		_, err := hosts.Assign(request, []hosts.Host{h})
+		_, err := assign.Assign(request, []hosts.Host{h})
 		if err == nil {
 			f.Fits = append(f.Fits, k.names...)
 			if k.slot.MAC != "" {
@@ -161,7 +162,7 @@ func (f *fit) lacks(why string, nodes []string) {
 
 // obstacle is why a host is not the one, in words that complete "host-1 is ...".
 func obstacle(err error, slot contract.Slot, host string) string {
-	var noFit *hosts.NoFit
+	var noFit *assign.NoFit
 	if !errors.As(err, &noFit) || len(noFit.Unmet) == 0 {
 		return err.Error()
 	}

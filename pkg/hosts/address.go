@@ -72,10 +72,10 @@ func (h *Host) WantsNetworkData(mac string, access contract.Access) bool {
 	return why == unread
 }
 
-// unreachable is why a host can have no address for a node, in words that complete "host-1 is ..."; empty if it has one, or may have: from network data
+// Unreachable is why a host can have no address for a node, in words that complete "host-1 is ..."; empty if it has one, or may have: from network data
 // that are not read yet, or that it is given with its operating system.
-func (h *Host) unreachable(mac string, request *contract.Request) string {
-	if h.addressedLater(request) {
+func (h *Host) Unreachable(mac string, request *contract.Request) string {
+	if h.AddressedLater(request) {
 		return ""
 	}
 	_, _, why := h.Addresses(mac, request.Access)
@@ -85,8 +85,8 @@ func (h *Host) unreachable(mac string, request *contract.Request) string {
 	return why
 }
 
-// addressedLater: the host has no operating system, and the request's image brings the network data that will give it its address.
-func (h *Host) addressedLater(request *contract.Request) bool {
+// AddressedLater: the host has no operating system, and the request's image brings the network data that will give it its address.
+func (h *Host) AddressedLater(request *contract.Request) bool {
 	return h.Bare && request.OSImage != nil && request.OSImage.NetworkData != ""
 }
 
@@ -246,8 +246,8 @@ func preferred(addresses []netip.Addr) netip.Addr {
 	return addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))]
 }
 
-// remedy is what a person can do about a missing address.
-func remedy(access contract.Access, why string) string {
+// Remedy is what a person can do about a missing address.
+func Remedy(access contract.Access, why string) string {
 	switch {
 	case why == unreadable:
 		return "correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"

@@ -153,7 +153,7 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("WantsNetworkData = %t", wants)
 			}
 			request := contract.Request{Access: tc.access}
-			if why := tc.host.unreachable(tc.mac, &request); why != "" && why != tc.want || why == unread {
+			if why := tc.host.Unreachable(tc.mac, &request); why != "" && why != tc.want || why == unread {
 				t.Errorf("unreachable = %q", why)
 			}
 		})

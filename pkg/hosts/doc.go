@@ -1,11 +1,7 @@
-// Package hosts decides which host becomes which node: what is known of a host, the assignment of hosts to slots and sets, the explanation when
-// there is none, and the address by which a host is reached.
+// Package hosts describes the servers of a site: the facts of a host that the assignment and the inventory need, who
+// holds it, and the address by which it is reached.
 //
-// An assignment is a flow. Places that ask for the same make a bin; a bin that is to be spread has a node for each domain, bounded from below and
-// above. The hosts that can flow into places together form a matroid, so that bringing them in one by one, those first that we hold and then the
-// cheapest, gives the best of all (matching.go, augment.go). What cannot flow shows a smallest set of nodes that want too few hosts (circuit.go).
-// How many hosts the emptiest domain has is tried out, within a bound (search.go).
-//
-// Its invariant: the same input always gives the same answer, and an assignment is found whenever one exists, or it says that it gave up. It is
-// pure: it imports package contract and nothing of Kubernetes, Metal3 or the file system (package facts translates).
+// Invariant: the same facts always give the same address, and an ambiguous address is an error that names the remedy.
+// The package is pure: it imports package contract, but nothing of Kubernetes, Metal3 or the file system. Package
+// facts translates Metal3's objects, and package assign chooses hosts.
 package hosts

@@ -34,6 +34,7 @@ var rooms = []room{
 
 	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/contract/"}, foreign: []string{}},
+	{folder: "pkg/hosts/assign/", ours: []string{"pkg/contract/", "pkg/hosts/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/hosts/facts/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/imaging/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
@@ -115,6 +116,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "pkg/contract":                          nothing,
 		module + "pkg/hosts":                             nothing,
+		module + "pkg/hosts/assign":                      nothing,
 		module + "pkg/hosts/networkdata":                 nothing,
 		module + "pkg/inventory":                         nothing,
 		module + "pkg/ansible":                           nothing,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // TestBenchAssign prints how much processor time the assignment of 1,000 nodes takes among 1,000, 3,000 and 10,000 hosts, and the most memory
@@ -38,7 +39,7 @@ func TestBenchAssign(t *testing.T) {
 			{"the same, softly", narrow(all, true), true},
 		} {
 			took, peak, err := measure(c.request, all)
-			var nofit *hosts.NoFit
+			var nofit *assign.NoFit
 			if err != nil && !errors.As(err, &nofit) || n != 1000 && c.fits != (err == nil) {
 				t.Errorf("%d hosts, %s: %v", n, c.name, err)
 			}
@@ -57,14 +58,14 @@ func measure(request contract.Request, all []hosts.Host) (took time.Duration, pe
 	var times []time.Duration
 	for range 5 {
 		start := processorTime()
-		_, err = hosts.Assign(request, all)
+		_, err = assign.Assign(request, all)
 		times = append(times, processorTime()-start)
 	}
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = hosts.Assign(request, all)
+	_, err = assign.Assign(request, all)
 	runtime.ReadMemStats(&after)
 	slices.Sort(times)
 	return times[len(times)/2], after.HeapAlloc - before.HeapAlloc, err

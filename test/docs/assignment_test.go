@@ -11,7 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
-	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -52,10 +52,10 @@ func compare(t *testing.T, wants, site, outcome fence) {
 		t.Fatal(err)
 	}
 	all := described(t, site, p.Name)
-	assigned, err := hosts.Assign(request, all)
+	assigned, err := assign.Assign(request, all)
 	var nodes []contract.Node
 	if err == nil {
-		nodes, err = hosts.Nodes(request, all, assigned)
+		nodes, err = assign.Nodes(request, all, assigned)
 	}
 	switch outcome.kind {
 	case "nodes":

@@ -21,6 +21,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 )
 
@@ -168,7 +169,7 @@ func judge(t *testing.T, admin client.Client, round int, sizes []int, failed []e
 	t.Helper()
 	want := map[string]int{}
 	for i, size := range sizes {
-		var nofit *hosts.NoFit
+		var nofit *assign.NoFit
 		if failed[i] == nil {
 			want[name(i)] = size
 		} else if !errors.As(failed[i], &nofit) && !errors.Is(failed[i], claim.ErrContested) {

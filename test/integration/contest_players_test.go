@@ -26,6 +26,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 )
@@ -111,7 +112,7 @@ func playRound(ctx context.Context, c client.WithWatch, admin client.Client, req
 	c = counting(c, &over.Late)
 	for over.Lost < 4 && over.Hosts == nil {
 		made, err := claim.Make(ctx, c, request, options...)
-		var nofit *hosts.NoFit
+		var nofit *assign.NoFit
 		switch {
 		case err == nil:
 			for _, node := range made.Nodes {
@@ -274,8 +275,8 @@ func (p player) look(ctx context.Context, admin client.Client, seen *hostcache.C
 				continue
 			}
 			planned[round.Name] = true
-			var nofit *hosts.NoFit
-			if _, err := hosts.Assign(request, all); err != nil && !errors.As(err, &nofit) {
+			var nofit *assign.NoFit
+			if _, err := assign.Assign(request, all); err != nil && !errors.As(err, &nofit) {
 				return fmt.Errorf("plan %s: %w", round.Name, err)
 			}
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // claimant claims for one request.
@@ -34,7 +35,7 @@ type claimant struct {
 // decision is what to do, and the world that it was made for.
 type decision struct {
 	world    world
-	assigned hosts.Assignment
+	assigned assign.Assignment
 	nodes    []contract.Node
 }
 
@@ -70,7 +71,7 @@ func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err erro
 		return "", err
 	}
 	byName := slices.Clone(d.assigned)
-	slices.SortFunc(byName, func(a, b hosts.Placed) int { return cmp.Compare(a.Host, b.Host) })
+	slices.SortFunc(byName, func(a, b assign.Placed) int { return cmp.Compare(a.Host, b.Host) })
 	for _, p := range byName {
 		if err := c.take(ctx, d.world.objects[p.Host], p); err != nil {
 			return p.Host, fmt.Errorf("claim host %s: %w", p.Host, err)
@@ -100,14 +101,14 @@ func (c *claimant) decideIn(ctx context.Context, oldest age) (decision, error) {
 func (c *claimant) assign(ctx context.Context, w world) (d decision, err error) {
 	d.world = w
 	for again := true; again; {
-		if d.assigned, err = hosts.AssignFrom(c.request, d.world.facts, c.first); err != nil {
+		if d.assigned, err = assign.AssignFrom(c.request, d.world.facts, c.first); err != nil {
 			return d, err
 		}
 		if again, err = c.readNetworks(ctx, d.world, d.assigned); err != nil {
 			return d, err
 		}
 	}
-	d.nodes, err = hosts.Nodes(c.request, d.world.facts, d.assigned)
+	d.nodes, err = assign.Nodes(c.request, d.world.facts, d.assigned)
 	return d, err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // ErrContested means that somebody else was faster every time.
@@ -34,7 +35,7 @@ type Claim struct {
 	Kept []string
 
 	claimant *claimant
-	assigned hosts.Assignment
+	assigned assign.Assignment
 }
 
 // Option changes how a claim is made.
@@ -66,7 +67,7 @@ func Make(ctx context.Context, c client.Client, request contract.Request, option
 			return claim, nil
 		}
 		err = claimant.undo(ctx, err)
-		var nofit *hosts.NoFit
+		var nofit *assign.NoFit
 		switch {
 		case errors.Is(err, errLost):
 			lost = fmt.Errorf("%w: %w", ErrContested, err)

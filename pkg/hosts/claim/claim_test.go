@@ -21,6 +21,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 const namespace = "site"
@@ -174,7 +175,7 @@ func TestMakeWithoutFitChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Make(ctx, c, wants("a", "b", "c"))
-	var nofit *hosts.NoFit
+	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) {
 		t.Errorf("Make: %v; want a NoFit", err)
 	}
@@ -230,7 +231,7 @@ func TestMakeBearsOtherWriters(t *testing.T) {
 					expectHolders(t, c, tc.want)
 					return
 				}
-				var nofit *hosts.NoFit
+				var nofit *assign.NoFit
 				if !errors.As(err, &nofit) {
 					t.Errorf("Make: %v; want a NoFit", err)
 				}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // shuffled lets other claimants run before and after each write, so that all interleavings happen.
@@ -67,7 +67,7 @@ func judge(t *testing.T, c client.Client, sizes []int, failed []error) {
 	winners := 0
 	for i, want := range sizes {
 		name := fmt.Sprintf("edge-%d", i)
-		var nofit *hosts.NoFit
+		var nofit *assign.NoFit
 		switch {
 		case failed[i] == nil:
 			winners++

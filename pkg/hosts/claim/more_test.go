@@ -18,6 +18,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // wantsSet is a request of edge-1 for a set of workers.
@@ -178,7 +179,7 @@ func TestMakeOnAnOldWorld(t *testing.T) {
 				cache := snapshot(t, c)
 				tc.since(t, c)
 				_, err := Make(t.Context(), c, wants("a"), World(cache))
-				var nofit *hosts.NoFit
+				var nofit *assign.NoFit
 				if (tc.want == nil) != errors.As(err, &nofit) || tc.want != nil && err != nil {
 					t.Fatalf("Make: %v", err)
 				}

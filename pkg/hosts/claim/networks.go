@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 	"github.com/akraino-icn/bpa/pkg/hosts/networkdata"
 )
 
 // readNetworks reads the network data of those chosen hosts whose address depends on them, and tells whether there were any. Data that are not there or
 // make no sense give no address: such a host is not chosen again, and other hosts can be.
-func (c *claimant) readNetworks(ctx context.Context, w world, assigned hosts.Assignment) (some bool, err error) {
+func (c *claimant) readNetworks(ctx context.Context, w world, assigned assign.Assignment) (some bool, err error) {
 	byName := map[string]*hosts.Host{}
 	for i := range w.facts {
 		byName[w.facts[i].Name] = &w.facts[i]
@@ -48,7 +49,7 @@ func (c *Claim) Refresh(ctx context.Context) error {
 	if _, err := c.claimant.readNetworks(ctx, w, c.assigned); err != nil {
 		return err
 	}
-	nodes, err := hosts.Nodes(c.claimant.request, w.facts, c.assigned)
+	nodes, err := assign.Nodes(c.claimant.request, w.facts, c.assigned)
 	if err != nil {
 		return err
 	}

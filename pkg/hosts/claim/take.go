@@ -17,6 +17,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
@@ -27,7 +28,7 @@ var errLost = errors.New("somebody else was faster")
 const rereads = 5
 
 // take claims one host, or changes the labels of one that is ours.
-func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed hosts.Placed) error {
+func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed assign.Placed) error {
 	seen := essence(host, c.request)
 	_, isNew := c.taken[host.Name]
 	isNew = isNew || !c.me.Holds(seen)
@@ -107,7 +108,7 @@ func lookedAt(request contract.Request) (labels []string) {
 }
 
 // claimed is the host with our reference and labels on it.
-func (c *claimant) claimed(host *metal3.BareMetalHost, placed hosts.Placed) *metal3.BareMetalHost {
+func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: hosts.Group + "/v1alpha1",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
 // The faults of the original BPA and of Airship's SIP that are about what is read of a host. The numbers are those of the study of both.
@@ -22,11 +23,11 @@ func nodesOf(request contract.Request, objects ...*metal3.BareMetalHost) (string
 	for _, o := range objects {
 		all = append(all, Of(o, nil))
 	}
-	assigned, err := hosts.Assign(request, all)
+	assigned, err := assign.Assign(request, all)
 	if err != nil {
 		return "", err
 	}
-	nodes, err := hosts.Nodes(request, all, assigned)
+	nodes, err := assign.Nodes(request, all, assigned)
 	var found []string
 	for _, n := range nodes {
 		found = append(found, n.Name+"="+n.Host+"/"+n.Address)
@@ -55,7 +56,7 @@ func TestFault_BPA_1_7_5_NoAddressIsAnError(t *testing.T) {
 		h.Status.HardwareDetails = &metal3.HardwareDetails{}
 	})
 	got, err := nodesOf(pinned("02:00:00:00:00:01"), blank)
-	var nofit *hosts.NoFit
+	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) || !strings.Contains(err.Error(), "host-1") || !strings.Contains(err.Error(), "without an IP address") {
 		t.Errorf("nodes %q, %v; want an error that names host-1 and says that it has no IP address", got, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -114,8 +115,8 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	request.Installed = seen.InstalledHosts()
 	hosts.MarkInstalled(request, all)
 	seen.Hosts = &plan.Need{}
-	var noFit *hosts.NoFit
-	_, err = hosts.Assign(request, all)
+	var noFit *assign.NoFit
+	_, err = assign.Assign(request, all)
 	if errors.As(err, &noFit) {
 		seen.Hosts.Missing = noFit.Error()
 		return nil

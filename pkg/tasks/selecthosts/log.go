@@ -12,6 +12,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -52,11 +53,11 @@ func needs(request contract.Request, node contract.Node) string {
 	parts := []string{}
 	for _, slot := range request.Slots {
 		if slot.Name == node.Name {
-			parts = append(parts, slot.MAC, hosts.Needs(slot))
+			parts = append(parts, slot.MAC, assign.Needs(slot))
 		}
 	}
 	if set := setOf(request, node); set != nil {
-		parts = append(parts, hosts.Needs(contract.Slot{Needs: set.Needs}))
+		parts = append(parts, assign.Needs(contract.Slot{Needs: set.Needs}))
 	}
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	return cmp.Or(strings.Join(parts, ", "), "any")
@@ -94,7 +95,7 @@ const (
 
 // explain prints, if no assignment exists, for each host why it cannot be the one.
 func explain(log io.Writer, err error) {
-	var nofit *hosts.NoFit
+	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) {
 		return
 	}
@@ -123,14 +124,14 @@ func explain(log io.Writer, err error) {
 }
 
 // nodesOf names a slot, or the nodes of a set that are meant.
-func nodesOf(unmet hosts.Unmet) string {
+func nodesOf(unmet assign.Unmet) string {
 	if unmet.Of <= 1 {
 		return unmet.Slot
 	}
 	return fmt.Sprintf("%d of %d nodes of %s", unmet.Nodes, unmet.Of, unmet.Slot)
 }
 
-func explainSlot(log io.Writer, all []hosts.Host, unmet hosts.Unmet) {
+func explainSlot(log io.Writer, all []hosts.Host, unmet assign.Unmet) {
 	t := table(log, "HOST", "CPUS", "MEMORY", "ADDRESS", "WHY NOT")
 	defer t.Flush()
 	n := 0

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 	"github.com/akraino-icn/bpa/pkg/hosts/claim"
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
@@ -116,8 +116,8 @@ func output(nodes []contract.Node) Output {
 
 // because gives an error of the claim its reason.
 func because(err error) error {
-	var nofit *hosts.NoFit
-	var address *hosts.AddressError
+	var nofit *assign.NoFit
+	var address *assign.AddressError
 	var imaged *imaging.Failed
 	var secrets *claim.MissingSecrets
 	switch {

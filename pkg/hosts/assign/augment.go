@@ -1,0 +1,124 @@
+package assign
+
+// search is the state of the search for an augmenting path.
+type search struct {
+	round   int32
+	seen    []int32 // per node: in which round it was reached last
+	seenBin []int32 // per bin: in which round its common places were reached last
+	from    []int32 // per node: the host that would come, or common
+	via     []int32 // per bin: the node that would take a common place
+	closed  set     // bins that need no more visits in this round: reached or dead, and of one domain
+	dead    set     // the same for ever
+	queue   []int32 // nodes reached; those below 0 are the common places of bin -1-n
+}
+
+const (
+	common   = -2        // the common places of the node's bin: one of the node's hosts gives up such a place
+	deadNode = 1<<31 - 1 // the round of what is reached in every round
+)
+
+func newSearch(bins, nodes int) search {
+	return search{
+		seen: make([]int32, nodes), seenBin: make([]int32, bins), from: make([]int32, nodes), via: make([]int32, bins),
+		closed: newSet(bins), dead: newSet(bins),
+	}
+}
+
+// add brings a host in that is out, moving as few others as possible (the search is breadth first). Where a search ends without success, no
+// later one can succeed either, so what it saw is never searched again.
+func (m *matching) add(host int) {
+	m.round++
+	copy(m.closed, m.dead)
+	m.queue = m.queue[:0]
+	end := m.tryHost(host)
+	for i := 0; i < len(m.queue) && end == none; i++ {
+		if n := m.queue[i]; n < 0 {
+			m.reachSharers(-1 - n)
+		} else {
+			end = m.tryNode(n)
+		}
+	}
+	if end == none {
+		m.bury()
+		return
+	}
+	m.shift(host, end)
+	m.left--
+}
+
+// tryHost looks where else a host may go. It returns a node that has room, or none.
+func (m *matching) tryHost(host int) int32 {
+	for b := range m.w.fits.row(host).without(m.closed) {
+		node := m.node(host, b)
+		if m.seen[node] == m.round || m.seen[node] == deadNode {
+			continue
+		}
+		m.reach(node, int32(host))
+		if m.free(node) {
+			return node
+		}
+		if _, high := m.bounds(node); m.has[node] < high && m.seenBin[b] != m.round && m.seenBin[b] != deadNode {
+			m.seenBin[b], m.via[b] = m.round, node
+			m.queue = append(m.queue, int32(-1-b))
+		}
+	}
+	return none
+}
+
+func (m *matching) tryNode(node int32) int32 {
+	for h := m.head[node]; h != none; h = m.next[h] {
+		if end := m.tryHost(int(h)); end != none {
+			return end
+		}
+	}
+	return none
+}
+
+// reachSharers reaches the domains of a bin that have common places in use.
+func (m *matching) reachSharers(bin int32) {
+	for d, low := range m.rooms[bin].low {
+		node := m.first[bin] + int32(d)
+		if m.has[node] > low && m.seen[node] != m.round && m.seen[node] != deadNode {
+			m.reach(node, common)
+		}
+	}
+}
+
+func (m *matching) reach(node, from int32) {
+	m.seen[node], m.from[node] = m.round, from
+	m.queue = append(m.queue, node)
+	if b := int(m.binOf[node]); len(m.rooms[b].low) == 1 {
+		m.closed.add(b)
+	}
+}
+
+// bury marks what a search without success saw.
+func (m *matching) bury() {
+	for _, n := range m.queue {
+		if n < 0 {
+			m.seenBin[-1-n] = deadNode
+			continue
+		}
+		m.seen[n] = deadNode
+		if b := int(m.binOf[n]); len(m.rooms[b].low) == 1 {
+			m.dead.add(b)
+		}
+	}
+}
+
+// shift moves the hosts along the path from a host that is out to a node with room.
+func (m *matching) shift(start int, node int32) {
+	for {
+		for m.from[node] == common {
+			node = m.via[m.binOf[node]]
+		}
+		host := int(m.from[node])
+		before := m.nodeOf[host]
+		m.leave(host)
+		m.enter(host, node)
+		if host == start {
+			return
+		}
+		node = before
+	}
+}

@@ -1,0 +1,56 @@
+package assign
+
+import "math/bits"
+
+// set is a set of small numbers. Sets that meet are of the same length.
+type set []uint64
+
+func newSet(n int) set { return make(set, (n+63)/64) }
+
+func (s set) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+func (s set) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }
+func (s set) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
+
+func (s set) meets(t set) bool {
+	for i := range s {
+		if s[i]&t[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s set) isEmpty() bool {
+	for _, word := range s {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// without yields, in order, what is in s and not in t, as t is when its turn comes.
+func (s set) without(t set) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range s {
+			for word := s[i] &^ t[i]; word != 0; word &= word - 1 {
+				if n := i<<6 + bits.TrailingZeros64(word); !t.has(n) && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// table is a row of bits for each of many.
+type table struct {
+	width int
+	words []uint64
+}
+
+func newTable(rows, columns int) table {
+	width := (columns + 63) / 64
+	return table{width, make([]uint64, rows*width)}
+}
+
+func (t table) row(i int) set { return t.words[i*t.width : (i+1)*t.width] }

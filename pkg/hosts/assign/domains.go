@@ -1,0 +1,48 @@
+package assign
+
+import "slices"
+
+// domains are the values of a topology key that count for the spread of a bin: those of the hosts that it has settled, and of the hosts that
+// it may have. Another bin's pinned host is none of these (see reservePinned), nor is a host that lacks something or that somebody else holds.
+type domains struct {
+	names  []string // sorted
+	of     []int32  // per host: its domain; of those without the label: one more than there are
+	supply []int    // per domain: hosts that may be taken
+	had    []int    // per domain: hosts that are settled
+}
+
+// findDomains finds the domains of the bins that are to be spread.
+func (w *world) findDomains() {
+	for i, b := range w.bins {
+		if b.spread() != nil {
+			b.domains = w.domainsOf(i, b.spread().TopologyKey)
+		}
+	}
+}
+
+func (w *world) domainsOf(bin int, key string) *domains {
+	d := &domains{of: make([]int32, len(w.hosts))}
+	var members []int
+	for h, host := range w.hosts {
+		name, labelled := host.Labels[key]
+		if labelled && (w.settledIn[h] == bin || w.fits.row(h).has(bin)) {
+			members, d.names = append(members, h), append(d.names, name)
+		}
+	}
+	slices.Sort(d.names)
+	d.names = slices.Compact(d.names)
+	for h := range d.of {
+		d.of[h] = int32(len(d.names))
+	}
+	d.supply, d.had = make([]int, len(d.names)), make([]int, len(d.names))
+	for _, h := range members {
+		i, _ := slices.BinarySearch(d.names, w.hosts[h].Labels[key])
+		d.of[h] = int32(i)
+		if w.settledIn[h] == bin {
+			d.had[i]++
+		} else {
+			d.supply[i]++
+		}
+	}
+	return d
+}

@@ -1,0 +1,136 @@
+package assign
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// The faults of the original operator (BPA) and of Airship's SIP that an assignment can have, by their number in the study of the seeds. Others are
+// tested where they belong: in packages facts, claim and the reconciler's.
+
+func assigned(t *testing.T, request contract.Request, all []hosts.Host) string {
+	t.Helper()
+	found, err := Assign(request, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(found)
+}
+
+func same(t *testing.T, want, got string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("assignment (-want +got):\n%s", diff)
+	}
+}
+
+// A set that shrinks took all free hosts that matched; now it takes none, and leaves some.
+func TestFault_SIP_4_5_1_ScaleDownTakesNoMoreHosts(t *testing.T) {
+	all := join([]hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, running("w", 3))}, small(4, 3))
+	same(t, "w-1=1", assigned(t, askSets(nodeSet("w", 1, 0)), all))
+}
+
+// A complete cluster could not be scheduled any more as soon as no host was free.
+func TestFault_SIP_4_5_2_CompleteStaysComplete(t *testing.T) {
+	all := []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, heldBy("edge-2", "w-1"))}
+	same(t, "w-1=1 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0)), all))
+}
+
+// The racks in use were forgotten when a set grew.
+func TestFault_SIP_4_5_3_SpreadIsRemembered(t *testing.T) {
+	all := join([]hosts.Host{host(9, 1, 1, in("r1"), running("w", 1))}, small(1, 1, in("r1")), small(2, 1, in("r2")))
+	same(t, "w-1=9 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0, over(rack, 1))), all))
+}
+
+// Hosts without the label were never limited.
+func TestFault_SIP_4_5_4_UnlabelledIsNoRack(t *testing.T) {
+	all := join(small(1, 3), small(4, 1, in("r1")))
+	same(t, "w-1=4", assigned(t, askSets(nodeSet("w", 1, 0, over(rack, 1))), all))
+	if found, err := Assign(askSets(nodeSet("w", 3, 0, over(rack, 1))), all[:3]); err == nil {
+		t.Errorf("three hosts without a rack are spread over racks: %v", found)
+	}
+}
+
+// Hosts of others and hosts in trouble were chosen.
+func TestFault_SIP_4_5_5_OthersAndErrorsAreNotChosen(t *testing.T) {
+	foreign := host(1, 1, 1, func(h *hosts.Host) { h.Holder = &hosts.Holder{Kind: "Metal3Machine", Name: "m"} })
+	all := []hosts.Host{foreign, host(2, 1, 1, unusable("in error state")), host(3, 1, 1, unusable("paused")), host(4, 1, 1)}
+	same(t, "w-1=4", assigned(t, askSets(nodeSet("w", 1, 0)), all))
+}
+
+// One host that could not be used was tried again and again until none was left.
+func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
+	bad := map[string]func(*hosts.Host){"without address": noAddress, "in error": unusable("in error state"), "lost": isLost, "bare": isBare, "twin": func(h *hosts.Host) { h.NICs = host(2, 1, 1).NICs }}
+	for name, change := range bad {
+		t.Run(name, func(t *testing.T) {
+			all := join([]hosts.Host{host(1, 1, 1, change)}, small(2, 5))
+			if got := assigned(t, askSets(nodeSet("w", 2, 0)), all); strings.Contains(got, "=1 ") || strings.HasSuffix(got, "=1") {
+				t.Errorf("the bad host is chosen: %s", got)
+			}
+		})
+	}
+}
+
+// Hosts were known by name without namespace: a holder of our name elsewhere is another.
+func TestFault_SIP_4_5_8_NamespacesAreApart(t *testing.T) {
+	elsewhere := host(1, 1, 1, running("w", 1), func(h *hosts.Host) { h.Holder.Namespace = "other" })
+	same(t, "w-1=2", assigned(t, askSets(nodeSet("w", 1, 0)), []hosts.Host{elsewhere, host(2, 1, 1)}))
+}
+
+// Hosts that vanished or were lost were never replaced.
+func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
+	request := askSets(nodeSet("w", 2, 0))
+	request.Slots = []contract.Slot{slot("a", 0, 0)}
+	quarantined := []hosts.Host{host(1, 1, 1, running("w", 1), isLost), host(2, 1, 1, running("w", 2)), host(3, 1, 1, heldBy("edge-1", "a"), isLost), host(4, 1, 1), host(5, 1, 1)}
+	same(t, "a=4 w-2=2 w-3=5", assigned(t, request, quarantined))
+	same(t, "a=4 w-1=5 w-2=2", assigned(t, request, []hosts.Host{quarantined[1], quarantined[3], quarantined[4]}))
+}
+
+// worker-1 was left out after worker-10, as its name is in there.
+func TestFault_BPA_1_7_4_NamesInNames(t *testing.T) {
+	same(t, "worker-10=1 worker-1=2", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)), small(1, 2)))
+	same(t, "worker-10=7 worker-1=8", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)),
+		[]hosts.Host{host(7, 1, 1, heldBy("edge-1", "worker-10")), host(8, 1, 1, heldBy("edge-1", "worker-1"))}))
+}
+
+// A worker whose host had no address went into the inventory with nothing behind the equals sign.
+func TestFault_BPA_1_7_5_NoAddressNoNode(t *testing.T) {
+	_, err := Assign(ask(pinned("worker-1", 1)), []hosts.Host{host(1, 1, 1, noAddress), host(2, 1, 1)})
+	if err == nil || !strings.Contains(err.Error(), "without an IP address") {
+		t.Errorf("Assign: %v; want a NoFit that tells of the address", err)
+	}
+}
+
+// A MAC address was searched for in the whole text of a host.
+func TestFault_BPA_1_7_6_PinsAreCompared(t *testing.T) {
+	decoy := host(1, 1, 1, func(h *hosts.Host) { h.Name, h.MACs = "host-02:00:00:00:00:02", []string{"02:00:00:00:00:02:ff"} })
+	same(t, "p=2", assigned(t, ask(pinned("p", 2)), []hosts.Host{decoy, host(2, 1, 1)}))
+}
+
+// Threads and memory without a MAC address were refused.
+func TestFault_BPA_1_7_7_FoundByWhatItHas(t *testing.T) {
+	same(t, "a=2", assigned(t, ask(slot("a", 8, 16)), []hosts.Host{host(1, 4, 8), host(2, 8, 16), host(3, 64, 256)}))
+}
+
+// A second master that was a worker too was refused or was there twice: it is one slot with both roles and one host.
+func TestFault_BPA_1_7_9_BothRolesAreOneHost(t *testing.T) {
+	both := pinned("master-2", 2)
+	both.Roles = []string{contract.RoleControlPlane, contract.RoleWorker}
+	found, err := Assign(ask(pinned("master-1", 1), both), small(1, 3))
+	if err != nil || written(found) != "master-1=1 master-2=2" || len(found[1].Roles) != 2 {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// A host of one cluster could be given to another.
+func TestFault_BPA_1_7_10_HeldHostsAreNotGivenAgain(t *testing.T) {
+	_, err := Assign(ask(pinned("p", 1)), []hosts.Host{host(1, 1, 1, heldBy("edge-2", "w"))})
+	if err == nil || !strings.Contains(err.Error(), "is held by Provisioning edge-2") {
+		t.Errorf("Assign: %v; want a NoFit that names the holder", err)
+	}
+}

@@ -1,0 +1,159 @@
+package assign
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// gap is the first need that a host does not meet: what it is of, and of a list the how manieth. The zero gap is none.
+type gap struct {
+	of part
+	at int
+}
+
+type part int
+
+const (
+	ofNothing part = iota
+	ofLabel
+	ofCPU
+	ofMemory
+	ofSRIOV
+	ofQAT
+	ofClock
+	ofArchitecture
+	ofModel
+	ofFlag
+	ofDisk
+	ofNIC
+	ofVendor
+	ofProduct
+	ofBIOSVendor
+	ofBIOSVersion
+	ofBIOSDate
+)
+
+// meets reports whether a host has all that is needed. It asks what is cheap to know first, and allocates nothing.
+func meets(n *contract.Needs, h *hosts.Host) bool {
+	return numberGap(n, h) == gap{} && hardwareGap(n, h) == gap{} && labelGap(n, h) == gap{}
+}
+
+// shortfall is the first need that a host does not meet, in words that complete "host-1 is ..." and "3 hosts: 2 ..."; empty if it meets all.
+// Labels come first: who selects by them does not ask about the other hosts.
+func shortfall(n *contract.Needs, h *hosts.Host) string {
+	for _, of := range []func(*contract.Needs, *hosts.Host) gap{labelGap, numberGap, hardwareGap} {
+		if g := of(n, h); g != (gap{}) {
+			return g.text(n)
+		}
+	}
+	return ""
+}
+
+func numberGap(n *contract.Needs, h *hosts.Host) gap {
+	switch {
+	case h.CPU < n.CPU:
+		return gap{of: ofCPU}
+	case h.Memory < n.Memory:
+		return gap{of: ofMemory}
+	case n.SRIOV && !h.SRIOV:
+		return gap{of: ofSRIOV}
+	case n.QAT && !h.QAT:
+		return gap{of: ofQAT}
+	case h.CPUClock < n.CPUClock:
+		return gap{of: ofClock}
+	}
+	return gap{}
+}
+
+func hardwareGap(n *contract.Needs, h *hosts.Host) gap {
+	switch {
+	case n.Architecture != "" && n.Architecture != h.Architecture:
+		return gap{of: ofArchitecture}
+	case !matches(n.CPUModel, h.CPUModel):
+		return gap{of: ofModel}
+	}
+	for i, flag := range n.CPUFlags {
+		if _, has := slices.BinarySearch(h.CPUFlags, strings.ToLower(flag)); !has {
+			return gap{ofFlag, i}
+		}
+	}
+	for i := range n.Disks {
+		if disksLike(h, &n.Disks[i]) < n.Disks[i].Count {
+			return gap{ofDisk, i}
+		}
+	}
+	for i := range n.NICs {
+		if nicsLike(h, &n.NICs[i]) < n.NICs[i].Count {
+			return gap{ofNIC, i}
+		}
+	}
+	return systemGap(n, h)
+}
+
+func systemGap(n *contract.Needs, h *hosts.Host) gap {
+	switch {
+	case !matches(n.Vendor, h.Vendor):
+		return gap{of: ofVendor}
+	case !matches(n.Product, h.Product):
+		return gap{of: ofProduct}
+	case n.Firmware == nil:
+		return gap{}
+	case !matches(n.Firmware.Vendor, h.Firmware.Vendor):
+		return gap{of: ofBIOSVendor}
+	case !matches(n.Firmware.Version, h.Firmware.Version):
+		return gap{of: ofBIOSVersion}
+	case !matches(n.Firmware.Date, h.Firmware.Date):
+		return gap{of: ofBIOSDate}
+	}
+	return gap{}
+}
+
+func labelGap(n *contract.Needs, h *hosts.Host) gap {
+	for i := range n.Labels {
+		if !selects(&n.Labels[i], h.Labels) {
+			return gap{ofLabel, i}
+		}
+	}
+	return gap{}
+}
+
+// selects is as in a Kubernetes label selector: NotIn holds where the label is missing. An operator that is not known selects nothing.
+func selects(t *contract.LabelTerm, labels map[string]string) bool {
+	value, has := labels[t.Key]
+	switch t.Operator {
+	case "In":
+		return has && slices.Contains(t.Values, value)
+	case "NotIn":
+		return !has || !slices.Contains(t.Values, value)
+	case "Exists":
+		return has
+	case "DoesNotExist":
+		return !has
+	}
+	return false
+}
+
+// disksLike is how many disks of the host are as needed.
+func disksLike(h *hosts.Host, need *contract.DiskNeed) int {
+	n := 0
+	for i := range h.Disks {
+		if d := &h.Disks[i]; d.Size >= need.Size && (need.Type == "" || strings.EqualFold(d.Type, need.Type)) {
+			n++
+		}
+	}
+	return n
+}
+
+// nicsLike is how many cards of the host are as needed.
+func nicsLike(h *hosts.Host, need *contract.NICNeed) int {
+	n := 0
+	for i := range h.NICs {
+		if c := &h.NICs[i]; c.Speed >= need.Speed && (c.SRIOV || !need.SRIOV) && matches(need.Model, c.Model) {
+			n++
+		}
+	}
+	return n
+}

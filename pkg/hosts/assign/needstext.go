@@ -1,0 +1,165 @@
+package assign
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// text tells of a gap in words that complete "host-1 is ..." and "3 hosts: 2 ...". They are the same for every host that has it.
+func (g gap) text(n *contract.Needs) string {
+	switch g.of {
+	case ofLabel:
+		return missing(n.Labels[g.at])
+	case ofCPU:
+		return "below " + plural(n.CPU, "CPU")
+	case ofMemory:
+		return "below " + hosts.Memory(n.Memory)
+	case ofSRIOV:
+		return "without SR-IOV"
+	case ofQAT:
+		return "without QAT"
+	case ofClock:
+		return fmt.Sprintf("below %d MHz", n.CPUClock)
+	case ofArchitecture:
+		return "not " + n.Architecture
+	case ofModel:
+		return "not of CPU model " + n.CPUModel
+	case ofFlag:
+		return "without CPU flag " + n.CPUFlags[g.at]
+	case ofDisk:
+		return "with fewer than " + diskText(n.Disks[g.at])
+	case ofNIC:
+		return "with fewer than " + nicText(n.NICs[g.at])
+	case ofVendor:
+		return "not of vendor " + n.Vendor
+	case ofProduct:
+		return "not of product " + n.Product
+	case ofBIOSVendor:
+		return "without BIOS vendor " + n.Firmware.Vendor
+	case ofBIOSVersion:
+		return "without BIOS version " + n.Firmware.Version
+	case ofBIOSDate:
+		return "without BIOS date " + n.Firmware.Date
+	}
+	return ""
+}
+
+// needsText writes what is asked of a host, such as "8 CPUs, 16Gi, SR-IOV, CPU flag avx512f"; empty if anything will do.
+func needsText(n contract.Needs) string {
+	var parts []string
+	say := func(asked bool, text string) {
+		if asked {
+			parts = append(parts, text)
+		}
+	}
+	say(n.CPU > 0, plural(n.CPU, "CPU"))
+	say(n.Memory > 0, hosts.Memory(n.Memory))
+	say(n.SRIOV, "SR-IOV")
+	say(n.QAT, "QAT")
+	say(n.CPUClock > 0, fmt.Sprintf("%d MHz", n.CPUClock))
+	say(n.Architecture != "", n.Architecture)
+	say(n.CPUModel != "", "CPU model "+n.CPUModel)
+	say(len(n.CPUFlags) == 1, "CPU flag "+some(n.CPUFlags))
+	say(len(n.CPUFlags) > 1, "CPU flags "+some(n.CPUFlags))
+	for _, d := range n.Disks {
+		say(true, diskText(d))
+	}
+	for _, c := range n.NICs {
+		say(true, nicText(c))
+	}
+	say(n.Vendor != "", "vendor "+n.Vendor)
+	say(n.Product != "", "product "+n.Product)
+	if f := n.Firmware; f != nil {
+		say(f.Vendor != "", "BIOS vendor "+f.Vendor)
+		say(f.Version != "", "BIOS version "+f.Version)
+		say(f.Date != "", "BIOS date "+f.Date)
+	}
+	for _, t := range n.Labels {
+		say(true, wanted(t))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wanted is a label as it is asked for: "label rack in (r1, r2)", "no label gpu".
+func wanted(t contract.LabelTerm) string {
+	switch t.Operator {
+	case "In":
+		return "label " + pair(t)
+	case "NotIn":
+		return "not label " + pair(t)
+	case "DoesNotExist":
+		return "no label " + t.Key
+	}
+	return "label " + t.Key
+}
+
+// missing is how a host with other labels is told of: "without label rack in (r1, r2)", "with label gpu".
+func missing(t contract.LabelTerm) string {
+	switch t.Operator {
+	case "In":
+		return "without label " + pair(t)
+	case "NotIn":
+		return "with label " + pair(t)
+	case "DoesNotExist":
+		return "with label " + t.Key
+	}
+	return "without label " + t.Key
+}
+
+func pair(t contract.LabelTerm) string {
+	if len(t.Values) == 1 {
+		return t.Key + "=" + t.Values[0]
+	}
+	return fmt.Sprintf("%s in (%s)", t.Key, some(t.Values))
+}
+
+// diskText writes a need of disks: "2 NVMe disks of 960G".
+func diskText(d contract.DiskNeed) string {
+	noun := "disk"
+	switch d.Type {
+	case "":
+	case "NVME":
+		noun = "NVMe disk"
+	default:
+		noun = d.Type + " disk"
+	}
+	text := plural(d.Count, noun)
+	if d.Size > 0 {
+		text += " of " + diskSize(d.Size)
+	}
+	return text
+}
+
+// nicText writes a need of network cards: "2 NICs of 25 Gbit/s and model 0x8086 0x158b with SR-IOV".
+func nicText(c contract.NICNeed) string {
+	text := plural(c.Count, "NIC")
+	var of []string
+	if c.Speed > 0 {
+		of = append(of, fmt.Sprintf("%d Gbit/s", c.Speed))
+	}
+	if c.Model != "" {
+		of = append(of, "model "+c.Model)
+	}
+	if len(of) > 0 {
+		text += " of " + strings.Join(of, " and ")
+	}
+	if c.SRIOV {
+		text += " with SR-IOV"
+	}
+	return text
+}
+
+// diskSize writes bytes as disks are sold, 960G, 1.9T, unless they are a round number of Gi.
+func diskSize(bytes int64) string {
+	const G, T, Gi = 1e9, 1e12, 1 << 30
+	switch {
+	case bytes < G || bytes%Gi == 0 && bytes%G != 0:
+		return hosts.Memory(bytes)
+	case bytes >= T:
+		return fmt.Sprintf("%.4gT", float64(bytes)/T)
+	}
+	return fmt.Sprintf("%.4gG", float64(bytes)/G)
+}

@@ -1,0 +1,98 @@
+package assign
+
+import "sort"
+
+// solve finds the best matching. Where it cannot be had in full, what is asked for softly gives way: first how evenly a soft set is spread, then
+// the spare standby hosts. For the sake of a soft spread no host that we hold is moved. With several soft sets the first of the
+// spec is spread as evenly as possible, then the next, which need not be the most even in all; and effort ends.
+func (w *world) solve() (result, wish) {
+	wanted := w.wishAll()
+	r := w.attempt(wanted)
+	if r.matching != nil && (r.score.moved == 0 || !w.anySoft()) {
+		return r, wanted
+	}
+	full := wanted.copy()
+	for b := range w.bins {
+		w.loosen(&wanted, b)
+	}
+	if r = w.attempt(wanted); r.matching == nil {
+		if r = w.dropSpare(&wanted); r.matching == nil {
+			return r, wanted
+		}
+	}
+	moved := r.score.moved
+	keeps := func(try wish) bool {
+		r := w.try(try, moved)
+		return r.matching != nil && r.score.moved <= moved
+	}
+	for _, b := range w.ranked() {
+		if s := w.bins[b].spread(); s != nil && s.Soft {
+			w.tighten(&wanted, wanted.even[b].strays, keeps, func(try *wish, n int) { try.even[b].strays = n })
+			w.tighten(&wanted, len(w.hosts), keeps, func(try *wish, n int) { try.even[b].skew = full.even[b].skew + n })
+		}
+	}
+	return w.attempt(wanted), wanted
+}
+
+func (w *world) anySoft() bool {
+	for _, b := range w.bins {
+		if s := b.spread(); s != nil && s.Soft {
+			return true
+		}
+	}
+	return false
+}
+
+// loosen drops the spread of a soft set.
+func (w *world) loosen(wanted *wish, bin int) {
+	if s := w.bins[bin].spread(); s != nil && s.Soft {
+		wanted.even[bin] = even{skew: wanted.even[bin].skew + len(w.hosts), strays: wanted.places[bin]}
+	}
+}
+
+// dropSpare gives up as few spare places as it must, those first whose hosts are not held yet.
+func (w *world) dropSpare(wanted *wish) result {
+	full := wanted.copy()
+	for i, b := range w.bins {
+		wanted.places[i] -= b.spare
+	}
+	if r := w.attempt(*wanted); r.matching == nil {
+		return r
+	}
+	held := make([]int, len(w.bins))
+	for _, h := range w.mine {
+		if home := w.home[h]; home != none && w.hosts[h].Standby && w.fits.row(h).has(home) {
+			held[home]++
+		}
+	}
+	for i, b := range w.bins {
+		keep := min(held[i], b.spare)
+		w.tighten(wanted, keep, w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
+	}
+	for i := range w.bins {
+		w.tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - less })
+	}
+	return w.attempt(*wanted)
+}
+
+// effort bounds how many matchings are made while a wish is tightened: what is not tight then stays as it is.
+const effort = 400
+
+// tighten sets the least number from 0 to most that is still good; most is known to be. It is expected to be small.
+func (w *world) tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
+	fits := func(n int) bool {
+		try := wanted.copy()
+		change(&try, n)
+		return w.spent < effort && good(try)
+	}
+	bad, end := -1, 0
+	for end < most && !fits(end) {
+		bad, end = end, min(2*end+1, most)
+	}
+	n := bad + 1 + sort.Search(end-bad-1, func(i int) bool { return fits(bad + 1 + i) })
+	change(wanted, n)
+}
+
+func (w wish) copy() wish {
+	return wish{append([]int(nil), w.places...), append([]even(nil), w.even...)}
+}

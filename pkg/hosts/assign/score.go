@@ -1,0 +1,39 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+)
+
+// score compares complete matchings; the lower the better.
+type score struct {
+	moved int   // hosts that were to stay and are not kept
+	cost  cost  // of the hosts that we do not hold yet, or that yield
+	away  int   // hosts that were to stay, not in their present place
+	hosts []int // the others, by name
+}
+
+func (w *world) scoreOf(m *matching) score {
+	s := score{}
+	stay := newSet(len(w.hosts))
+	for _, h := range w.stay {
+		stay.add(h)
+		switch {
+		case m.nodeOf[h] == none:
+			s.moved++
+		case int(m.binOf[m.nodeOf[h]]) != w.home[h]:
+			s.away++
+		}
+	}
+	for h, node := range m.nodeOf {
+		if node != none && !stay.has(h) {
+			s.cost = s.cost.plus(w.costOf(h))
+			s.hosts = append(s.hosts, h)
+		}
+	}
+	return s
+}
+
+func (s score) compare(t score) int {
+	return cmp.Or(cmp.Compare(s.moved, t.moved), s.cost.compare(t.cost), cmp.Compare(s.away, t.away), slices.Compare(s.hosts, t.hosts))
+}

@@ -1,0 +1,74 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+)
+
+// member is a host with a place in a set.
+type member struct {
+	host    int
+	number  int // of its name, 0: it needs one
+	standby bool
+	grade   int // see roles
+}
+
+// Who is active by right comes first, then who is held for it, then who is new.
+const (
+	active = iota
+	standby
+	newcomer
+)
+
+// members says which hosts of a set are active and which stand by. An active one stays so. Where some are wanted, standby hosts come before
+// new ones, if they are well; among equals the emptiest domain comes first, so that the active nodes by themselves are spread as evenly as all, then the lowest
+// number, then the cheapest host.
+func (w *world) members(bin int, hosts []int) []member {
+	b := w.bins[bin]
+	var all []member
+	for _, h := range hosts {
+		host, m := w.hosts[h], member{host: h, grade: newcomer, standby: true}
+		if w.home[h] == bin {
+			m.number, m.grade = number(b.set.Name, host.Node), active
+			switch {
+			case host.Standby && w.yields(h):
+				m.grade = newcomer
+			case host.Standby:
+				m.grade = standby
+			}
+		}
+		all = append(all, m)
+	}
+	domain := func(m member) int32 {
+		if b.domains == nil {
+			return 0
+		}
+		return b.domains.of[m.host]
+	}
+	crowd := map[int32]int{}
+	slices.SortFunc(all, func(x, y member) int {
+		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.settledIn[y.host], w.settledIn[x.host]), w.rather(x.host, y.host))
+	})
+	for i := 1; i < len(all); i++ { // two hosts in one name: the second gets another
+		if all[i].number == all[i-1].number && all[i].grade == all[i-1].grade {
+			all[i].number = 0
+		}
+	}
+	for range min(b.set.Active, len(all)) {
+		next := none
+		for i, m := range all {
+			if m.standby && (next == none || m.grade == all[next].grade && crowd[domain(m)] < crowd[domain(all[next])]) {
+				next = i
+			}
+		}
+		all[next].standby = false
+		crowd[domain(all[next])]++
+	}
+	slices.SortStableFunc(all, func(x, y member) int { return cmp.Compare(count(x.standby), count(y.standby)) })
+	return all
+}
+
+// rather compares hosts by what they cost.
+func (w *world) rather(a, b int) int {
+	return cmp.Or(w.costOf(a).compare(w.costOf(b)), cmp.Compare(a, b))
+}

@@ -1,0 +1,88 @@
+package assign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Uneven tells why a set cannot be spread as it is to be.
+type Uneven struct {
+	Set         string
+	TopologyKey string
+	MaxSkew     int
+	// Domains are the values of the key with how many hosts they offer, the poorest first.
+	Domains []Domain
+	// Most is how many nodes the set could have if no other nodes were wanted.
+	Most int
+	// Enough is the lowest MaxSkew with which everything would have a host; 0: there is none, or it was not looked for.
+	Enough int
+}
+
+// Domain is a value of a topology key with the number of hosts that meet the needs, are free or ours, and are not pinned to another node.
+type Domain struct {
+	Name  string
+	Hosts int
+}
+
+func (u Uneven) String() string {
+	var domains []string
+	for _, d := range u.Domains {
+		domains = append(domains, fmt.Sprintf("%s has %s", d.Name, plural(d.Hosts, "fitting host")))
+	}
+	text := fmt.Sprintf("%s: %s; maxSkew %d allows at most %s of %s", u.TopologyKey, cmp.Or(some(domains), "no fitting host has this label"),
+		u.MaxSkew, plural(u.Most, "node"), u.Set)
+	switch {
+	case u.Enough > 0:
+		return text + fmt.Sprintf(" (maxSkew %d would do)", u.Enough)
+	default:
+		return text + " (without the spread they would have hosts)"
+	}
+}
+
+// uneven describes the spread of a bin.
+func (w *world) uneven(bin int, wanted wish, inFull wish) Uneven {
+	b := w.bins[bin]
+	u := Uneven{Set: b.set.Name, TopologyKey: b.set.Spread.TopologyKey, MaxSkew: wanted.even[bin].skew}
+	for i, name := range b.domains.names {
+		u.Domains = append(u.Domains, Domain{name, b.domains.supply[i] + b.domains.had[i]})
+	}
+	least := b.domains.poorest()
+	for i, d := range u.Domains {
+		u.Most += max(b.domains.had[i], min(d.Hosts, least+u.MaxSkew))
+	}
+	slices.SortStableFunc(u.Domains, func(x, y Domain) int { return cmp.Or(cmp.Compare(x.Hosts, y.Hosts), strings.Compare(x.Name, y.Name)) })
+	u.Enough = w.enough(bin, inFull)
+	return u
+}
+
+// poorest is how many hosts the poorest domain offers.
+func (d *domains) poorest() int {
+	least := 0
+	for i, had := range d.had {
+		if n := had + d.supply[i]; i == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// enough is the lowest skew of a bin with which the whole wish can be met, or 0.
+func (w *world) enough(bin int, wanted wish) int {
+	try := wanted.copy()
+	most := wanted.places[bin] + len(w.bins[bin].settled)
+	if try.even[bin].skew = most; w.spent > patience || !w.feasible(try) {
+		return 0
+	}
+	low, high := wanted.even[bin].skew, most
+	for low+1 < high && w.spent <= patience {
+		try.even[bin].skew = (low + high) / 2
+		if w.feasible(try) {
+			high = try.even[bin].skew
+		} else {
+			low = try.even[bin].skew
+		}
+	}
+	return high
+}
