@@ -9,13 +9,12 @@ import (
 
 	"pault.ag/go/debian/dependency"
 	"pault.ag/go/debian/version"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// PackageFolder is where below /files a depot keeps the packages of a system such as debian-12: a flat Debian repository.
-func PackageFolder(system string) string { return "apt/" + system }
-
 // IndexPath is the list of what is in that folder.
-func IndexPath(system string) string { return PackageFolder(system) + "/Packages" }
+func IndexPath(system string) string { return protocol.PackageFolder(system) + "/Packages" }
 
 var (
 	packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)

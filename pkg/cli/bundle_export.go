@@ -10,6 +10,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
@@ -84,7 +85,7 @@ func (s *session) everything(ctx context.Context, depot *client.Depot, withoutPa
 		fmt.Fprintf(s.ErrOut, "warning: not in the bundle, since it is damaged in the depot: %s\n", d)
 	}
 	if withoutPackages {
-		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, artifacts.PackageFolder("")) })
+		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, protocol.PackageFolder("")) })
 	}
 	return list, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Upstream is the Internet: each image's own registry, each file's own server.
@@ -106,12 +107,15 @@ func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, 
 	return ref.Context().Digest(d.Digest.String()), nil
 }
 
-// owned are folders of a depot that are no names of servers: people put into them what they have.
-var owned = []string{"binary_images", "container_images", "os_images", "apt"}
+// isUploaded reports whether the first folder of a path is one that people upload into. Its name is not the name of a
+// server.
+func isUploaded(folder string) bool {
+	return folder == protocol.AptFolder || slices.Contains(protocol.Kinds, protocol.Kind(folder))
+}
 
 // File implements Source.
 func (u *Upstream) File(ctx context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
-	if folder, _, _ := strings.Cut(file.Path, "/"); file.URL == "" && slices.Contains(owned, folder) {
+	if folder, _, _ := strings.Cut(file.Path, "/"); file.URL == "" && isUploaded(folder) {
 		return nil, 0, errors.New("no server has it: upload it to the depot, or import a bundle of a depot that has it")
 	}
 	return get(ctx, u.client, file.Upstream())

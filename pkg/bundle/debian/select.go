@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // maxIndex bounds the index of a depot's package source, in bytes: some hundred thousand packages.
@@ -75,7 +76,7 @@ func resolve(packages *artifacts.PackageIndex, system string, wanted []artifacts
 
 // inDepot is a package as a file of the depot. It stays in its system's folder, whatever the index says.
 func inDepot(system, name, sum string) (artifacts.File, error) {
-	file := artifacts.File{Path: path.Join(artifacts.PackageFolder(system), path.Join("/", name)), SHA256: sum}
+	file := artifacts.File{Path: path.Join(protocol.PackageFolder(system), path.Join("/", name)), SHA256: sum}
 	if err := artifacts.CheckPath(file.Path); err != nil {
 		return file, fmt.Errorf("%w: rename it in the depot", err)
 	}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // systemPattern is that of a Provisioning's spec.operatingSystem.
@@ -72,6 +73,6 @@ func PathOf(system, file string) (string, error) {
 			parts[1] = version
 		}
 	}
-	at := path.Join(artifacts.PackageFolder(system), strings.Join(parts, "_"))
+	at := path.Join(protocol.PackageFolder(system), strings.Join(parts, "_"))
 	return at, artifacts.CheckPath(at)
 }

@@ -6,10 +6,9 @@ import (
 	"path"
 	"regexp"
 	"strings"
-)
 
-// Folder is where the systems' folders are, below the plain files.
-const Folder = "apt"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
+)
 
 // mirrorName is the folder in which a mirror has its indexes.
 const mirrorName = "dists"
@@ -29,15 +28,13 @@ const (
 var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
 
 var (
-	// systemName is ID-VERSION_ID of an os-release(5), or its ID alone.
-	systemName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	// askable are the names that apt asks a server for unchanged. It has trouble with "#" and "?".
 	askable = regexp.MustCompile(`^[A-Za-z0-9._+~:%@=,/-]+$`)
 )
 
 // split divides a path below the plain files, apt/SYSTEM/REST.
 func split(name string) (system, rest string, ok bool) {
-	inside, ok := strings.CutPrefix(name, Folder+"/")
+	inside, ok := strings.CutPrefix(name, protocol.AptFolder+"/")
 	if !ok {
 		return "", "", false
 	}
@@ -80,10 +77,10 @@ func refuse(status int, format string, args ...any) error {
 func checkPlace(name string) error {
 	system, rest, ok := split(name)
 	switch {
-	case path.Ext(name) != ".deb" || !strings.HasPrefix(name, Folder+"/"):
+	case path.Ext(name) != ".deb" || !strings.HasPrefix(name, protocol.AptFolder+"/"):
 		return nil
-	case !ok || !systemName.MatchString(system):
-		return refuse(http.StatusBadRequest, "%q: packages are kept by system: upload it to %s/SYSTEM/, where SYSTEM is ID-VERSION_ID of the nodes' /etc/os-release, such as debian-12", name, Folder)
+	case !ok || !protocol.IsSystem(system):
+		return refuse(http.StatusBadRequest, "%q: packages are kept by system: upload it to %s/SYSTEM/, where SYSTEM is ID-VERSION_ID of the nodes' /etc/os-release, such as debian-12", name, protocol.AptFolder)
 	case isHidden(rest) || !askable.MatchString(rest):
 		return refuse(http.StatusBadRequest, "%q: apt cannot fetch a file of that name: take letters, digits and any of ._+~:%%@=,- and no dot at the beginning", name)
 	}

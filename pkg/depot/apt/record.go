@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // record is what was found out about one package.
@@ -51,7 +52,7 @@ func (r *repository) tryRead(rest string) (record, error) {
 	if !askable.MatchString(rest) {
 		return record{}, malformed("apt cannot fetch a file of that name: rename it")
 	}
-	name := path.Join(Folder, r.system, rest)
+	name := path.Join(protocol.AptFolder, r.system, rest)
 	f, before, err := openRegular(r.files, name)
 	if err != nil {
 		return record{}, err

@@ -4,9 +4,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path"
 	"sync"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // cacheDir is where indexes are kept, below the depot's root. All of it can be made again.
@@ -34,8 +35,8 @@ func New(root, files *os.Root, sum func(name string) (string, error), log *slog.
 
 // of returns the repository of a system that has a folder with no index of its own, and nil for any other: that folder is served as it is.
 func (s *Repositories) of(system string) (*repository, error) {
-	folder := path.Join(Folder, system)
-	if info, err := s.files.Stat(folder); err != nil || !info.IsDir() || !systemName.MatchString(system) {
+	folder := protocol.PackageFolder(system)
+	if info, err := s.files.Stat(folder); err != nil || !info.IsDir() || !protocol.IsSystem(system) {
 		return nil, nil
 	}
 	if own, err := hasOwnIndex(s.files, folder); own || err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // repository is the folder of one system, with its indexes.
@@ -31,7 +33,7 @@ type repository struct {
 	stale   bool // the records have changed since then
 }
 
-func (r *repository) folder() string { return path.Join(Folder, r.system) }
+func (r *repository) folder() string { return protocol.PackageFolder(r.system) }
 
 // cached is where an index is kept, below root.
 func (r *repository) cached(name string) string { return path.Join(cacheDir, r.system, name) }

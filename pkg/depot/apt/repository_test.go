@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/depot/apt/apttest"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // world is a depot's directory, as far as packages need one.
@@ -428,7 +429,7 @@ func (w *world) upload(b *testing.B, rest string, content []byte) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	err = w.repos.Store(path.Join(Folder, "debian-12", rest), f, sumOf(content), func() (fs.FileInfo, error) {
+	err = w.repos.Store(path.Join(protocol.AptFolder, "debian-12", rest), f, sumOf(content), func() (fs.FileInfo, error) {
 		if err := os.Rename(temp, w.path(rest)); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 func sumOf(content []byte) string {
@@ -27,12 +28,12 @@ func (s *Repositories) Check(name string) error {
 	if !ok || !isReserved(rest) {
 		return checkPlace(name)
 	}
-	own, err := hasOwnIndex(s.files, path.Join(Folder, system))
+	own, err := hasOwnIndex(s.files, path.Join(protocol.AptFolder, system))
 	if own || err != nil {
 		return err
 	}
 	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages in it: upload those alone, and get %s. "+
-		"A mirror with an index of its own is taken as it is if its dists/ comes before", name, Folder, system, releaseName)
+		"A mirror with an index of its own is taken as it is if its dists/ comes before", name, protocol.AptFolder, system, releaseName)
 }
 
 // checkMirror refuses to begin a mirror where nodes have an index already: it would be gone with the mirror's first file.
@@ -46,7 +47,7 @@ func (s *Repositories) checkMirror(name, system string) error {
 		return err
 	}
 	return refuse(http.StatusConflict, "%q: an index of the packages in %s/%s is served already, and would be gone with a mirror's: "+
-		"upload the mirror to another SYSTEM, and its %s/ first; or take those packages from the depot's folder files/", name, Folder, system, mirrorName)
+		"upload the mirror to another SYSTEM, and its %s/ first; or take those packages from the depot's folder files/", name, protocol.AptFolder, system, mirrorName)
 }
 
 // Store puts a file of the given SHA-256, whose bytes are in temp, in its place by calling publish; that returns the file's state in its
@@ -57,7 +58,7 @@ func (s *Repositories) Store(name string, temp *os.File, sum string, publish fun
 		_, err := publish()
 		return err
 	}
-	own, err := hasOwnIndex(s.files, path.Join(Folder, system))
+	own, err := hasOwnIndex(s.files, path.Join(protocol.AptFolder, system))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Group is the API group of the resources below. No such kinds exist in Kubernetes; roles may name them all the same.
@@ -127,13 +129,10 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 	return nil, errUnknown
 }
 
-// reserved begins the repositories in which the depot keeps what /v1 is for.
-const reserved = "bpa-depot/"
-
 // reservedNeeds: a right to images is none to the artifacts of all owners.
 func reservedNeeds(images []Access) []Access {
 	for _, a := range images {
-		if strings.HasPrefix(a.Name, reserved) {
+		if strings.HasPrefix(a.Name, protocol.ReservedPrefix) {
 			return []Access{{a.Verb, Artifacts, "", ""}}
 		}
 	}
@@ -158,14 +157,9 @@ func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	return all
 }
 
-// kinds of artifacts; archives hold images.
-const archives = "container_images"
-
-var kinds = []string{"binary_images", archives, "os_images"}
-
 // fileNeeds: artifacts can be downloaded at /files/{kind}/{owner}/{cluster}/{name} as well.
 func fileNeeds(verb string, parts []string) []Access {
-	if verb == Get && len(parts) >= 4 && slices.Contains(kinds, parts[0]) {
+	if verb == Get && len(parts) >= 4 && slices.Contains(protocol.Kinds, protocol.Kind(parts[0])) {
 		return []Access{ofCluster(Get, Artifacts, parts[1], parts[2])}
 	}
 	return []Access{{verb, Files, "", strings.Join(parts, "/")}}
@@ -177,11 +171,11 @@ func artifactNeeds(verb string, parts []string) []Access {
 	parts = append(slices.Clone(parts), "", "", "")
 	base, owner, cluster, kind := parts[0], parts[1], parts[2], parts[3]
 	switch {
-	case base != "baremetalcluster" || owner == "" || verb != Get && (cluster == "" || kind == ""):
+	case "/v1/"+base != protocol.Base || owner == "" || verb != Get && (cluster == "" || kind == ""):
 		return append([]Access{{verb, Artifacts, "", ""}}, archiveNeeds(verb)...)
 	case kind == "status":
 		return []Access{ofCluster(verb, ArtifactStatus, owner, cluster)}
-	case kind == archives:
+	case kind == string(protocol.ContainerImages):
 		return append([]Access{ofCluster(verb, Artifacts, owner, cluster)}, archiveNeeds(verb)...)
 	}
 	return []Access{ofCluster(verb, Artifacts, owner, cluster)}

@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // What a depot cannot read is told beside what it has. The answers are those of its doors for a depot with one upload and one damaged record.
 func TestEverythingTellsWhatIsDamaged(t *testing.T) {
 	d := answering(t, map[string]string{
 		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, "/files/": "",
-		uploadsDoor: `{"images": [{"owner": "a", "cluster_name": "b", "kind": "os_images", "image_name": "good", "upload_complete": true}],
+		protocol.Base: `{"images": [{"owner": "a", "cluster_name": "b", "kind": "os_images", "image_name": "good", "upload_complete": true}],
 			"damaged": [{"owner": "a", "cluster_name": "b", "kind": "os_images", "image_name": "bad", "detail": "record: digest differs"}]}`,
 	})
 	list, damaged, err := d.Everything(t.Context())
@@ -35,7 +36,7 @@ func TestEverythingTellsWhatIsDamaged(t *testing.T) {
 func TestEverythingReadsLongFolders(t *testing.T) {
 	hidden := "." + strings.Repeat("x", 1000) + "\n" // which no list can name
 	answers := map[string]string{
-		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, uploadsDoor: "{}", "/files/tool": "tool",
+		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, protocol.Base: "{}", "/files/tool": "tool",
 		"/files/": strings.Repeat(hidden, artifacts.MaxList/len(hidden)+1) + "tool\n", "/files/tool.sha256": strings.Repeat("0", 64) + "  tool\n",
 	}
 	list, _, err := answering(t, answers).Everything(t.Context())

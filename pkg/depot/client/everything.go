@@ -13,13 +13,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Somewhere is the registry in the names of images of which only their place in a depot is known.
 const Somewhere = "depot.local"
-
-// ownRepositories begin the names of repositories in which the depot keeps what was uploaded at /v1. They are written through that door only.
-const ownRepositories = "bpa-depot/"
 
 // maxListed bounds how many artifacts a depot may say it has.
 const maxListed = 100_000
@@ -35,7 +33,7 @@ func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []s
 		return all, nil, d.explain(fmt.Errorf("list the repositories of %s: %w", d.base, err))
 	}
 	for _, repository := range repositories {
-		if strings.HasPrefix(repository, ownRepositories) {
+		if strings.HasPrefix(repository, protocol.ReservedPrefix) {
 			continue
 		}
 		tags, err := d.puller.List(ctx, d.registry.Repo(repository))
@@ -67,7 +65,7 @@ func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []s
 
 // uploads lists what came in at /v1, by the paths under which /files has it too.
 func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+uploadsDoor, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+protocol.Base, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,34 +77,17 @@ func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []str
 	if err := d.check(resp, http.StatusOK); err != nil {
 		return nil, err
 	}
-	var told struct {
-		Images []struct {
-			Owner    string `json:"owner"`
-			Cluster  string `json:"cluster_name"`
-			Kind     string `json:"kind"`
-			Name     string `json:"image_name"`
-			Size     int64  `json:"image_length"`
-			SHA256   string `json:"sha256"`
-			Complete bool   `json:"upload_complete"`
-		} `json:"images"`
-		Damaged []struct {
-			Owner   string `json:"owner"`
-			Cluster string `json:"cluster_name"`
-			Kind    string `json:"kind"`
-			Name    string `json:"image_name"`
-			Detail  string `json:"detail"`
-		} `json:"damaged"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 8*artifacts.MaxList)).Decode(&told); err != nil {
+	var listing protocol.Listing
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 8*artifacts.MaxList)).Decode(&listing); err != nil {
 		return nil, err
 	}
-	for _, i := range told.Images {
-		if i.Complete {
-			all.Files = append(all.Files, artifacts.File{Path: path.Join(i.Kind, i.Owner, i.Cluster, i.Name), SHA256: i.SHA256, Size: i.Size})
+	for _, r := range listing.Images {
+		if r.Complete() {
+			all.Files = append(all.Files, artifacts.File{Path: r.Ref().FilePath(), SHA256: r.SHA256, Size: r.ImageLength})
 		}
 	}
-	for _, x := range told.Damaged {
-		damaged = append(damaged, fmt.Sprintf("%s: %s", path.Join(x.Kind, x.Owner, x.Cluster, x.Name), x.Detail))
+	for _, r := range listing.Damaged {
+		damaged = append(damaged, fmt.Sprintf("%s: %s", r.Ref().FilePath(), r.Detail))
 	}
 	return damaged, nil
 }

@@ -10,15 +10,12 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/akraino-icn/bpa/pkg/artifacts"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
-
-// checksumHeader tells the depot which SHA-256 a file must have, in hexadecimal: it stores it only if that is so.
-const checksumHeader = "X-Checksum-Sha256"
 
 var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}\s`)
 
@@ -26,7 +23,7 @@ var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}\s`)
 func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (state artifacts.FileState, there bool, err error) {
 	header := http.Header{}
 	if checksum {
-		header.Set("Want-Repr-Digest", "sha-256=1")
+		header.Set(protocol.WantChecksumHeader, "sha-256=1")
 	}
 	resp, err := d.file(ctx, http.MethodHead, path, header, nil)
 	if err != nil {
@@ -41,7 +38,7 @@ func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (stat
 	}
 	state.Size = resp.ContentLength
 	if checksum {
-		if state.SHA256 = resp.Header.Get(checksumHeader); state.SHA256 == "" {
+		if state.SHA256 = resp.Header.Get(protocol.ChecksumHeader); state.SHA256 == "" {
 			state.SHA256, err = d.checksum(ctx, path)
 		}
 	}
@@ -86,7 +83,7 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	}
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	if sha256 != "" {
-		header.Set(checksumHeader, sha256)
+		header.Set(protocol.ChecksumHeader, sha256)
 	}
 	if size >= askFirst {
 		header.Set("Expect", "100-continue")
@@ -113,20 +110,17 @@ type sized struct {
 	size int64
 }
 
-// uploadsDoor is where ICN's records are.
-const uploadsDoor = "/v1/baremetalcluster"
-
-// door is where a file is read from, and written to: of kind/owner/cluster/name that is /v1, which has a record for it.
-func door(method, path string) string {
-	parts := strings.Split(path, "/")
-	if method == http.MethodPut && len(parts) == 4 && slices.Contains([]string{"binary_images", "container_images", "os_images"}, parts[0]) {
-		return strings.Join([]string{uploadsDoor, url.PathEscape(parts[1]), url.PathEscape(parts[2]), parts[0], url.PathEscape(parts[3]), "content"}, "/")
+// filePath is the path under which a file is read or written. An artifact (kind/owner/cluster/name) is written through
+// /v1, which keeps a record of it; everything else, and every read, goes through /files.
+func filePath(method, path string) string {
+	if ref, _ := protocol.ParseFilePath(path); method == http.MethodPut && slices.Contains(protocol.Kinds, ref.Kind) {
+		return ref.Path() + "/content" // the depot explains what is wrong with a bad name
 	}
 	return "/files/" + (&url.URL{Path: path}).EscapedPath()
 }
 
 func (d *Depot) file(ctx context.Context, method, path string, header http.Header, body *sized) (*http.Response, error) {
-	target := d.base.String() + door(method, path)
+	target := d.base.String() + filePath(method, path)
 	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
 		return nil, err

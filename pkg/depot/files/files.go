@@ -55,10 +55,6 @@ func Handlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limit
 // sumSuffix asks for the checksum of the file before it.
 const sumSuffix = ".sha256"
 
-// wantDigest asks for a file's own checksum with it (RFC 9530); what is stored
-// beside a file under a checksum's name is what somebody stored.
-const wantDigest = "Want-Repr-Digest"
-
 // fileServer is the /files/ door. The URL path, without its prefix, is the path
 // below root; os.Root keeps symbolic links from leading out of it.
 type fileServer struct {
@@ -99,7 +95,7 @@ func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) 
 	// Never let a browser run what somebody stored.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get(wantDigest) != "" {
+	if r.Header.Get(protocol.WantChecksumHeader) != "" {
 		sum, err := s.digests.Of(name)
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
 	}
 	if err == nil {
-		err = s.publish(temp, name, sum, protocol.IsCreateOnly(r))
+		err = s.publish(temp, name, sum, protocol.IsCreateOnly(r.Header))
 	}
 	if errors.Is(err, errNowThere) && s.holds(name, sum) {
 		return sum, disk.RemoveIfThere(s.root, temp)

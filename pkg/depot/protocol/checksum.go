@@ -4,13 +4,16 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 )
 
 // ChecksumHeader is how the depot says a checksum, and the plainest way to announce one.
 const ChecksumHeader = "X-Checksum-Sha256"
+
+// WantChecksumHeader, in a request for a file, asks for ChecksumHeader in the answer (RFC 9530). It is the checksum of
+// the file itself, unlike a stored file whose name ends in .sha256.
+const WantChecksumHeader = "Want-Repr-Digest"
 
 var isHex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -30,7 +33,7 @@ func ParseChecksum(s string) (string, error) {
 //	Upload-Checksum: sha256 <base64>           (tus)
 //	Repr-Digest, Content-Digest: sha-256=:<base64>:   (RFC 9530)
 //	Digest: sha-256=<base64>                   (RFC 3230)
-func AnnouncedChecksum(h http.Header) (string, error) {
+func AnnouncedChecksum(h Header) (string, error) {
 	if v := h.Get(ChecksumHeader); v != "" {
 		return ParseChecksum(v)
 	}

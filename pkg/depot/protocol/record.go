@@ -27,6 +27,28 @@ type Record struct {
 	Updated *time.Time `json:"updated,omitempty"`
 }
 
+// Listing is the body of GET /v1/baremetalcluster and of the paths below it.
+type Listing struct {
+	Images []Record `json:"images"`
+	// Damaged are artifacts whose records the depot cannot read; the depot lists at most 1000 of them.
+	Damaged []DamagedRecord `json:"damaged,omitempty"`
+}
+
+// DamagedRecord names an artifact that the depot stores and cannot read.
+type DamagedRecord struct {
+	Owner       string `json:"owner"`
+	ClusterName string `json:"cluster_name"`
+	Kind        Kind   `json:"kind"`
+	ImageName   string `json:"image_name"`
+	// Detail says what is damaged and what to do.
+	Detail string `json:"detail"`
+}
+
+// Ref names the damaged artifact.
+func (r DamagedRecord) Ref() Ref {
+	return Ref{Owner: r.Owner, Cluster: r.ClusterName, Kind: r.Kind, Name: r.ImageName}
+}
+
 // Description is free text about an artifact, as ICN has it.
 type Description struct {
 	ImageRecords []map[string]string `json:"image_records,omitempty"`

@@ -107,7 +107,7 @@ func (r Ref) FilePath() string {
 	return strings.Join([]string{string(r.Kind), r.Owner, r.Cluster, r.Name}, "/")
 }
 
-// ParseFilePath undoes FilePath.
+// ParseFilePath is the inverse of FilePath. A path of the right shape with a bad name gives its parts and false.
 func ParseFilePath(path string) (Ref, bool) {
 	parts := strings.Split(path, "/")
 	if len(parts) != 4 {

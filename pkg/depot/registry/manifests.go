@@ -57,7 +57,7 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 		registryError(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
 		return
 	}
-	if protocol.IsCreateOnly(r) && t.hasOther(r, name, ref, digest.FromBytes(body)) {
+	if protocol.IsCreateOnly(r.Header) && t.hasOther(r, name, ref, digest.FromBytes(body)) {
 		registryError(w, http.StatusPreconditionFailed, "DENIED", name+":"+ref+": "+protocol.Exists)
 		return
 	}

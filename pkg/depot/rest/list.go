@@ -39,17 +39,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 type lister struct {
 	w       http.ResponseWriter
 	begun   bool
-	damaged []damagedRecord
-}
-
-// damagedRecord names an artifact that is there and cannot be read.
-type damagedRecord struct {
-	Owner       string        `json:"owner"`
-	ClusterName string        `json:"cluster_name"`
-	Kind        protocol.Kind `json:"kind"`
-	ImageName   string        `json:"image_name"`
-	// Detail says what is damaged and what to do.
-	Detail string `json:"detail"`
+	damaged []protocol.DamagedRecord
 }
 
 // maxDamaged bounds how many are kept for the end of a list. The log has all.
@@ -57,7 +47,7 @@ const maxDamaged = 1000
 
 func (l *lister) hurt(ref protocol.Ref, err error) error {
 	if len(l.damaged) < maxDamaged {
-		l.damaged = append(l.damaged, damagedRecord{ref.Owner, ref.Cluster, ref.Kind, ref.Name, err.Error()})
+		l.damaged = append(l.damaged, protocol.DamagedRecord{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Detail: err.Error()})
 	}
 	return nil
 }

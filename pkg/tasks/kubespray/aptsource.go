@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
@@ -87,7 +87,7 @@ func sourceFor(request contract.Request, system string) (string, error) {
 	if err != nil || depot.Host == "" {
 		return "", fmt.Errorf("%w: %q is no URL", errNoSource, request.DepotURL)
 	}
-	folder := request.DepotURL + "/files/" + artifacts.PackageFolder(system) + "/"
+	folder := request.DepotURL + "/files/" + protocol.PackageFolder(system) + "/"
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	return strings.NewReplacer("$URL", encode(folder+"Release"), "$SOURCE", encode(sourceOf(folder)), "$CONFIG", encode(configOf(request, depot))).Replace(sourceScript), nil
 }

@@ -6,19 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // errOtherSystem: a node does not run what the request says.
 var errOtherSystem = errors.New("it has another operating system")
-
-// systemPattern is that of a folder's name in the depot.
-var systemPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // checkSystem tells what a node runs, ID-VERSION_ID of its os-release in lower case such as debian-12, and fails if the request says
 // otherwise. It is empty if the node does not say, or says what is no such name.
@@ -46,7 +43,7 @@ func systemOf(text []byte) string {
 		values[key] = strings.Trim(value, `"'`)
 	}
 	system := strings.ToLower(values["ID"] + "-" + values["VERSION_ID"])
-	if values["ID"] == "" || values["VERSION_ID"] == "" || !systemPattern.MatchString(system) {
+	if values["ID"] == "" || values["VERSION_ID"] == "" || !protocol.IsSystem(system) {
 		return ""
 	}
 	return system

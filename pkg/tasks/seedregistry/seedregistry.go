@@ -14,6 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 	"github.com/akraino-icn/bpa/pkg/transfer"
@@ -121,7 +122,7 @@ func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Miss
 // tellPackages names what keeps nobody from going on.
 func tellPackages(log io.Writer, missing artifacts.Missing) {
 	for _, system := range missing.Elsewhere {
-		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own sources.\n", system, artifacts.PackageFolder(system))
+		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own sources.\n", system, protocol.PackageFolder(system))
 	}
 	for _, p := range missing.Own {
 		fmt.Fprintf(log, "Package %s of %s is not in the depot: nodes fetch it from their own sources.\n", p, p.System)
