@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// project is a bootstrap module with one tiny program in modules/kube.
+// project returns a Builder and a Target for a bootstrap module with one small program in
+// modules/kube.
 func project(t *testing.T) (Builder, Target) {
 	t.Helper()
 	root := t.TempDir()
@@ -48,34 +49,34 @@ func ensure(t *testing.T, b Builder, target Target, want bool) {
 	}
 }
 
-func says(t *testing.T, b Builder, name, want string) {
+func wantOutput(t *testing.T, b Builder, name, want string) {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(b.Bin, name)).Output()
 	if got := strings.TrimSpace(string(out)); err != nil || got != want {
-		t.Errorf("%s says %q (%v), want %q", name, got, err, want)
+		t.Errorf("%s prints %q (%v), want %q", name, got, err, want)
 	}
 }
 
 func TestBuildsOnceAndAgainForNewSource(t *testing.T) {
 	b, target := project(t)
 	ensure(t, b, target, true)
-	says(t, b, "hi", "one")
+	wantOutput(t, b, "hi", "one")
 	ensure(t, b, target, false)
 	write(t, filepath.Join(b.Source, "modules/kube/main.go"), program("two"))
 	ensure(t, b, target, true)
-	says(t, b, "hello", "two")
+	wantOutput(t, b, "hello", "two")
 	if err := os.Remove(filepath.Join(b.Bin, "hi")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Ensure(t.Context(), target); err != nil { // the same program: nothing is replaced
 		t.Fatal(err)
 	}
-	says(t, b, "hi", "two")
+	wantOutput(t, b, "hi", "two")
 }
 
 func TestAnUnchangedProgramKeepsItsTimeStamp(t *testing.T) {
 	b, target := project(t)
-	target.Local = true // Go is asked each time
+	target.Local = true // run the go command each time
 	ensure(t, b, target, true)
 	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	path := filepath.Join(b.Bin, "hello")
@@ -84,7 +85,7 @@ func TestAnUnchangedProgramKeepsItsTimeStamp(t *testing.T) {
 	}
 	ensure(t, b, target, false)
 	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(past) {
-		t.Errorf("replaced by the same: %v, %v", info.ModTime(), err)
+		t.Errorf("replaced by an identical program: %v, %v", info.ModTime(), err)
 	}
 }
 
@@ -93,23 +94,23 @@ func TestAnUnchangedProgramIsNotLinkedAgain(t *testing.T) {
 	b, target := project(t)
 	target.Local = true
 	ensure(t, b, target, true)
-	var said strings.Builder
-	b.Log = &said
+	var output strings.Builder
+	b.Log = &output
 	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -x")
 	ensure(t, b, target, false)
-	if strings.Contains(said.String(), "/link ") {
-		t.Errorf("linked again:\n%s", said.String())
+	if strings.Contains(output.String(), "/link ") {
+		t.Errorf("linked again:\n%s", output.String())
 	}
 }
 
-func TestAFailedBuildSaysWhyAndKeepsTheOldProgram(t *testing.T) {
+func TestAFailedBuildReportsTheErrorAndKeepsTheOldProgram(t *testing.T) {
 	b, target := project(t)
 	ensure(t, b, target, true)
 	write(t, filepath.Join(b.Source, "modules/kube/main.go"), "package main\n\nfunc main() { nonsense }\n")
 	if _, err := b.Ensure(t.Context(), target); err == nil || !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("error %v, want the compiler's words", err)
+		t.Errorf("error %v, want the message of the compiler", err)
 	}
-	says(t, b, "hello", "one")
+	wantOutput(t, b, "hello", "one")
 	if left, _ := filepath.Glob(filepath.Join(b.Bin, ".new-*")); len(left) > 0 {
 		t.Errorf("left behind %v", left)
 	}

@@ -20,14 +20,16 @@ import (
 // Builder builds targets from a source tree into a folder.
 type Builder struct {
 	Source string              // folder of the bootstrap module
-	Bin    string              // where programs go
-	Stamp  func(string) string // file that remembers what a target was made from
-	Log    io.Writer           // Go's own output
-	// Progress counts what is compiled; nil means that nobody asks.
+	Bin    string              // folder for the programs
+	Stamp  func(string) string // path of the stamp file of the target with this name
+	Log    io.Writer           // receives the output of the go command
+	// Progress counts compiled packages; nil means that they are not counted.
 	Progress *Progress
 }
 
-// FindSource gives the folder of the bootstrap module: BPA_SOURCE, or the one that dir lies in or beside.
+// FindSource returns the folder of the bootstrap module. The search starts at BPA_SOURCE, or at dir
+// if that variable is not set. It checks that folder, its parents, and a subfolder named bootstrap
+// in each.
 func FindSource(dir string) (string, error) {
 	if named := os.Getenv("BPA_SOURCE"); named != "" {
 		dir = named
@@ -39,18 +41,18 @@ func FindSource(dir string) (string, error) {
 			}
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no source of the bootstrap module at or above %s: run this inside the checkout, or set BPA_SOURCE to it", dir)
+			return "", fmt.Errorf("no source of the bootstrap module at or above %s: run this command inside a checkout, or set BPA_SOURCE to one", dir)
 		}
 	}
 }
 
-// Ensure builds the target if it is not up to date, and tells whether it did.
+// Ensure builds the target if it is not up to date, and reports whether a program changed.
 func (b Builder) Ensure(ctx context.Context, t Target) (built bool, err error) {
 	key, err := b.key(t)
 	if err != nil {
 		return false, err
 	}
-	if !t.Local && b.current(t, key) {
+	if !t.Local && b.upToDate(t, key) {
 		return false, nil
 	}
 	if err := os.MkdirAll(b.Bin, 0o755); err != nil {
@@ -69,23 +71,24 @@ func (b Builder) Ensure(ctx context.Context, t Target) (built bool, err error) {
 	return before != b.times(t), os.WriteFile(b.Stamp(t.Name), []byte(key+"\n"), 0o644)
 }
 
-// compile builds without the machine's paths and without the commit, so that the same source gives the same program. It
-// builds into a folder beside the final one and moves over only programs whose content changed: one that runs
-// cannot be written to, and a new time stamp would make the supervisor restart it.
+// compile builds the target without local paths and without the commit, so that the same source
+// gives the same program. It builds into a temporary folder and then moves only programs whose
+// content changed into Bin. There are two reasons: a running program cannot be overwritten, and a
+// new modification time would make the supervisor restart the program.
 func (b Builder) compile(ctx context.Context, t Target) error {
 	fresh, err := os.MkdirTemp(b.Bin, ".new-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	kept := b.offer(t, fresh)
+	linked := b.linkPresent(t, fresh)
 	flags := t.flags()
 	args := append([]string{"build", "-v", "-ldflags", t.LDFlags, "-o", fresh + "/"}, flags...)
 	cmd := command(ctx, append(args, t.Packages...)...)
 	cmd.Dir = filepath.Join(b.Source, t.Module)
-	said, err := b.watch(ctx, cmd, t)
-	if err := errors.Join(err, kept.restore()); err != nil {
-		return fmt.Errorf("build %s: %w: %s", t.Name, err, tail(said, 2000))
+	output, err := b.runCounted(ctx, cmd, t)
+	if err := errors.Join(err, linked.restore()); err != nil {
+		return fmt.Errorf("build %s: %w: %s", t.Name, err, tail(output, 2000))
 	}
 	for _, name := range t.programs() {
 		if err := replace(filepath.Join(fresh, name), filepath.Join(b.Bin, name)); err != nil {
@@ -95,38 +98,42 @@ func (b Builder) compile(ctx context.Context, t Target) error {
 	return nil
 }
 
-// Compile brings the packages of a target, and all that they import, into Go's cache. Nothing is linked.
+// Compile compiles the packages of a target, and all packages that they import, into Go's build
+// cache. It links nothing.
 func (b Builder) Compile(ctx context.Context, t Target) error {
 	args := append([]string{"list", "-export", "-deps", "-v", "-f", ""}, t.flags()...)
 	cmd := command(ctx, append(args, t.Packages...)...)
 	cmd.Dir = filepath.Join(b.Source, t.Module)
-	if said, err := b.watch(ctx, cmd, t); err != nil {
-		return fmt.Errorf("compile %s: %w: %s", t.Name, err, tail(said, 2000))
+	if output, err := b.runCounted(ctx, cmd, t); err != nil {
+		return fmt.Errorf("compile %s: %w: %s", t.Name, err, tail(output, 2000))
 	}
 	return nil
 }
 
-// watch runs a call of Go that compiles the target, counts what it compiles, and gives what it said.
-func (b Builder) watch(ctx context.Context, cmd *exec.Cmd, t Target) (string, error) {
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = b.Log, io.MultiWriter(b.Log, &said)
+// runCounted runs a go command that compiles the target. It counts the compiled packages in
+// b.Progress and returns the command's standard error.
+func (b Builder) runCounted(ctx context.Context, cmd *exec.Cmd, t Target) (string, error) {
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = b.Log, io.MultiWriter(b.Log, &output)
 	if b.Progress != nil {
-		cmd.Stderr = io.MultiWriter(b.Log, &said, b.Progress)
+		cmd.Stderr = io.MultiWriter(b.Log, &output, b.Progress)
 		counting, stop := context.WithCancel(ctx)
 		defer stop()
 		go b.Progress.countAfter(counting, 5*time.Second, cmd.Dir, t.flags(), t.Packages)
 	}
 	err := cmd.Run()
-	return said.String(), err
+	return output.String(), err
 }
 
-// modified are times of modification by path.
-type modified map[string]time.Time
+// modTimes holds modification times by path.
+type modTimes map[string]time.Time
 
-// offer links the present programs into the folder that Go builds into: it does not link those again that it finds up to
-// date. It removes a file before it writes another, but sets the time of one that it keeps.
-func (b Builder) offer(t Target, fresh string) modified {
-	times := modified{}
+// linkPresent creates hard links to the present programs in the folder that Go builds into, because
+// Go does not relink a program that it finds there up to date. Go removes a file before it writes a
+// new one, but it changes the modification time of a file that it keeps. So linkPresent returns the
+// modification times for restore.
+func (b Builder) linkPresent(t Target, fresh string) modTimes {
+	times := modTimes{}
 	for _, name := range t.programs() {
 		at := filepath.Join(b.Bin, name)
 		if info, err := os.Stat(at); err == nil && os.Link(at, filepath.Join(fresh, name)) == nil {
@@ -136,7 +143,7 @@ func (b Builder) offer(t Target, fresh string) modified {
 	return times
 }
 
-func (m modified) restore() error {
+func (m modTimes) restore() error {
 	for path, at := range m {
 		if err := os.Chtimes(path, at, at); err != nil {
 			return err
@@ -145,7 +152,8 @@ func (m modified) restore() error {
 	return nil
 }
 
-// flags are those that decide what is compiled: the same for all targets, or Go compiles shared packages again.
+// flags returns the flags that select what Go compiles. They must be the same for all targets,
+// because Go would otherwise compile shared packages again.
 func (t Target) flags() []string {
 	flags := []string{"-trimpath", "-buildvcs=false"}
 	if t.Tags != "" {
@@ -154,8 +162,8 @@ func (t Target) flags() []string {
 	return flags
 }
 
-// command is a call of Go. GOGC is the compiler's own: it is short-lived, and with fewer collections large packages take a
-// quarter less time and more memory.
+// command returns a go command. GOGC applies to the compiler, which is short-lived: with fewer
+// garbage collections, large packages take a quarter less time but more memory.
 func command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOGC=400")
@@ -184,7 +192,7 @@ func (t Target) programs() []string {
 	return names
 }
 
-func (b Builder) current(t Target, key string) bool {
+func (b Builder) upToDate(t Target, key string) bool {
 	stamp, err := os.ReadFile(b.Stamp(t.Name))
 	if err != nil || strings.TrimSpace(string(stamp)) != key {
 		return false
@@ -197,7 +205,8 @@ func (b Builder) current(t Target, key string) bool {
 	return true
 }
 
-// times changes when one of the target's programs was replaced.
+// times returns the names and modification times of the target's programs as text. The text changes
+// when a program is replaced.
 func (b Builder) times(t Target) string {
 	var all strings.Builder
 	for _, name := range t.programs() {
@@ -208,8 +217,9 @@ func (b Builder) times(t Target) string {
 	return all.String()
 }
 
-// key is the hash of all that a target is made from: Go's version, the flags and the module's files. What the module
-// requires is in its go.sum.
+// key returns the hash of a target's inputs: Go's version, the flags and the files of the module.
+// The module's go.sum covers its dependencies. For a Local target the hash does not cover the
+// files.
 func (b Builder) key(t Target) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOARCH, t.Name, t.LDFlags, t.Tags, t.Packages, t.Links)

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Progress counts the packages of one go build. It may be read while the build runs.
+// Progress counts the packages of one go build. It is safe to read while the build runs.
 type Progress struct {
 	compiled, total atomic.Int64
 }
 
-// String says how far the build is; it is empty before the first package.
+// String describes the progress of the build. It is empty before the first package.
 func (p *Progress) String() string {
 	switch compiled, total := p.compiled.Load(), p.total.Load(); {
 	case compiled == 0:
@@ -26,7 +26,8 @@ func (p *Progress) String() string {
 	}
 }
 
-// Write counts the lines that `go build -v` prints for each package when it starts to compile it; it prints also what it downloads.
+// Write counts the packages in the output of `go build -v`, which prints one line when it starts to
+// compile a package. It ignores other lines, such as those about downloads.
 func (p *Progress) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
 		if bytes.HasSuffix(line, []byte("\n")) && !bytes.ContainsRune(line, ' ') && !bytes.HasPrefix(line, []byte("#")) {
@@ -36,8 +37,9 @@ func (p *Progress) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// countAfter sets the total once the build has taken a while: a build from the cache needs no count, which costs seconds.
-// The total is what was compiled until then and what Go's cache still lacks.
+// countAfter sets the total after the given wait, unless ctx ends first. A build from the cache
+// ends before that and needs no total, and counting takes seconds. The total is the number of
+// packages compiled so far plus the number of packages that Go's cache still lacks.
 func (p *Progress) countAfter(ctx context.Context, wait time.Duration, dir string, flags, packages []string) {
 	select {
 	case <-ctx.Done():

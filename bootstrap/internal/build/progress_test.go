@@ -24,8 +24,9 @@ func TestProgressCountsPackagesAndNothingElse(t *testing.T) {
 	}
 }
 
-// The total is what the real go command says that its cache lacks: here two packages that were never compiled before.
-func TestProgressKnowsTheTotal(t *testing.T) {
+// The real go command lists the packages that its cache lacks. Here these are two packages that
+// were never compiled before.
+func TestProgressShowsTheTotal(t *testing.T) {
 	b, target := project(t)
 	fresh := strconv.Quote(t.TempDir())
 	write(t, filepath.Join(b.Source, "modules/kube/word/word.go"), "package word\n\nconst Word = "+fresh+"\n")
@@ -38,7 +39,7 @@ func TestProgressKnowsTheTotal(t *testing.T) {
 	}
 }
 
-// What Compile has compiled is in Go's cache: the build after it only links.
+// After Compile, all packages are in Go's cache, so that the next build only links.
 func TestCompileLeavesOnlyTheLink(t *testing.T) {
 	b, target := project(t)
 	write(t, filepath.Join(b.Source, "modules/kube/word/word.go"), "package word\n\nconst Word = "+strconv.Quote(t.TempDir())+"\n")

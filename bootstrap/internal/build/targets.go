@@ -2,20 +2,21 @@ package build
 
 import "strings"
 
-// Target is a go build of one or more programs.
+// Target describes one `go build` of one or more programs.
 type Target struct {
 	Name     string
 	Module   string   // folder of the module, relative to the bootstrap module
-	Packages []string // what to build; the names of the programs are the last parts of these paths
+	Packages []string // import paths to build; the last path element is the program's name
 	LDFlags  string
 	Tags     string   // Go build tags, separated by commas
-	Alias    string   // another name on the command line: the purpose that the target alone serves
-	Links    []string // further names of the (only) program
-	// Local: the module's code is this project's own, changes often and is large; Go's own cache decides what to do.
+	Alias    string   // second name of the target on the command line
+	Links    []string // symbolic links to the target's first program
+	// Local is set if the module is part of this project. Such code changes often and is large, so
+	// Go's build cache decides what to rebuild instead of the stamp.
 	Local bool
 }
 
-// Machine is the target of the command itself.
+// Machine is the name of the target that builds the machine command itself.
 const Machine = "machine"
 
 const (
@@ -23,7 +24,8 @@ const (
 	containerd = "v2.2.1"
 )
 
-// Without these, Kubernetes reports a version that knative and Tekton refuse to talk to.
+// kubernetesFlags returns the linker flags that set the reported version. Without them, Kubernetes
+// reports a version that knative and Tekton reject.
 func kubernetesFlags() string {
 	const pkg = "k8s.io/component-base/version."
 	return strings.Join([]string{
@@ -32,7 +34,7 @@ func kubernetesFlags() string {
 	}, " ")
 }
 
-// Targets are all programs of the machine, the long builds first.
+// Targets returns the targets for all programs of the machine, the longest builds first.
 func Targets() []Target {
 	const cd = "github.com/containerd/containerd/v2/"
 	return []Target{
