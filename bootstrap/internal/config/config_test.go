@@ -33,10 +33,10 @@ func TestPlanStartsInAWorkingOrder(t *testing.T) {
 	}
 }
 
-func TestEveryComponentTellsWhenItIsReady(t *testing.T) {
+func TestEveryComponentReportsReadiness(t *testing.T) {
 	for _, c := range Plan(state).Components {
 		if !c.Notify && c.Health == "" {
-			t.Errorf("%s would count as ready at once", c.Name)
+			t.Errorf("%s has neither Notify nor Health: it would be ready at once", c.Name)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestConfigurationFilesThatComponentsReadAreWritten(t *testing.T) {
 				value, found = arg, true
 			}
 			if _, written := files[value]; found && !written {
-				t.Errorf("%s reads %s, which nobody writes", c.Name, value)
+				t.Errorf("%s reads %s, which Files does not contain", c.Name, value)
 			}
 		}
 	}
@@ -117,15 +117,15 @@ func TestDepotWritesOnlyLocallyOrWithAToken(t *testing.T) {
 		}
 	}
 	if len(plan.Components[0].Needs) > 0 {
-		t.Error("the depot waits for something, and everything waits for its images")
+		t.Error("the depot needs another component, and every pod needs its images")
 	}
 	for _, address := range []string{layout.DepotLocal, layout.DepotProbe} {
 		if ip, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(ip).IsLoopback() {
-			t.Errorf("%s is not encrypted and not on loopback", address)
+			t.Errorf("%s is neither encrypted nor on loopback", address)
 		}
 	}
 	if want := "http://" + layout.DepotProbe + "/readyz"; plan.Components[0].Health != want {
-		t.Errorf("the supervisor asks %s, which clients can fill; want %s", plan.Components[0].Health, want)
+		t.Errorf("the supervisor probes %s, whose connections clients can use up; want %s", plan.Components[0].Health, want)
 	}
 }
 
@@ -141,19 +141,19 @@ func TestContainerdTrustsTheDepotsAuthority(t *testing.T) {
 	}
 }
 
-// A machine's API server and a test's must be able to run side by side.
+// The API server of the machine and that of a test must be able to run side by side.
 func TestControlPlanesShareNothing(t *testing.T) {
 	other := ControlPlane{Bin: state.Bin, PKI: "/t/pki", Data: "/t/data", EtcdPort: "1", EtcdPeer: "2", Address: "127.0.0.1", Port: "3", ServiceCIDR: "10.0.0.0/24"}
 	for _, c := range []supervisor.Component{other.Etcd(), other.APIServer()} {
 		for _, arg := range c.Args[1:] {
 			if strings.Contains(arg, "/state/") || strings.Contains(arg, layout.NodeIP) || strings.Contains(arg, ":2379") {
-				t.Errorf("%s of a test uses the machine's: %s", c.Name, arg)
+				t.Errorf("%s of a test uses a resource of the machine: %s", c.Name, arg)
 			}
 		}
 	}
 }
 
-func TestWriteKeepsTheTimeStampOfWhatIsRight(t *testing.T) {
+func TestWriteKeepsTheModificationTimeOfUnchangedFiles(t *testing.T) {
 	path := t.TempDir() + "/a/b"
 	files := map[string]string{path: "text"}
 	if err := Write(files); err != nil {
@@ -167,7 +167,7 @@ func TestWriteKeepsTheTimeStampOfWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(past) {
-		t.Errorf("written again without need: %v, %v", info.ModTime(), err)
+		t.Errorf("an unchanged file was written again: %v, %v", info.ModTime(), err)
 	}
 	files[path] = "other"
 	if err := Write(files); err != nil {

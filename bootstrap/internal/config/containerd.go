@@ -6,11 +6,12 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// PauseImage holds a pod's namespaces open.
+// PauseImage is the image of the container that keeps the namespaces of a pod open.
 const PauseImage = layout.Depot + "/pause:3.10.1"
 
-// Without runc's right to lower oom_score_adj a container fails to start with nothing but "can't get final child's
-// PID from pipe: EOF"; hence restrict_oom_score_adj. Plug-ins that write outside the state folder are off.
+// containerd returns containerd's configuration. It sets restrict_oom_score_adj where runc may not
+// lower oom_score_adj: a container would otherwise fail to start with only "can't get final child's
+// PID from pipe: EOF". Plugins that write outside the state folder are disabled.
 func containerd(l layout.Layout, f Facts) string {
 	return fmt.Sprintf(`version = 3
 root = %q
@@ -49,7 +50,8 @@ disabled_plugins = [
 		!f.AppArmor, !f.LowerOOMScore, l.Etc("cni"), l.RuncState())
 }
 
-// depotHosts tells containerd that the depot speaks plain HTTP, or whom to trust where it speaks TLS.
+// depotHosts returns containerd's registry configuration (hosts.toml) for the depot at url. ca is
+// the path of its CA certificate; it is empty for plain HTTP.
 func depotHosts(url, ca string) string {
 	text := fmt.Sprintf("server = %[1]q\n\n[host.%[1]q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
 	if ca != "" {
@@ -58,7 +60,8 @@ func depotHosts(url, ca string) string {
 	return text
 }
 
-// cni connects pods by the machine's own bridge. Nothing is masqueraded: pods have no business outside.
+// cni returns the CNI configuration, which connects pods to the machine's own bridge. It does not
+// masquerade traffic, because pods must not reach other networks.
 func cni(l layout.Layout) string {
 	return fmt.Sprintf(`{
   "cniVersion": "1.0.0",

@@ -8,20 +8,22 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
-// ControlPlane describes an etcd and a kube-apiserver: those of the machine, or a pair of their own for a test.
+// ControlPlane describes an etcd and a kube-apiserver: those of the machine, or a separate pair for
+// a test.
 type ControlPlane struct {
-	Bin         func(name string) string
-	PKI         string
-	Data        string
-	EtcdPort    string
-	EtcdPeer    string // port for other members; there are none
-	Address     string // the API server listens on it
-	Port        string
+	Bin         func(name string) string // returns the path of a program
+	PKI         string                   // folder with keys and certificates
+	Data        string                   // folder for data
+	EtcdPort    string                   // etcd's port for clients
+	EtcdPeer    string                   // etcd's port for other members, of which there are none
+	Address     string                   // address at which the API server listens
+	Port        string                   // port at which the API server listens
 	ServiceCIDR string
 }
 
-// Etcd is the first component. It does not fsync: data of a killed process are safe in the kernel's page cache, and the
-// state of this machine can be made again after a power failure. It makes writes several times faster.
+// Etcd returns the component that runs etcd. It needs no other component. etcd runs without fsync,
+// which makes writes several times faster. The data of a killed process are safe in the kernel's
+// page cache, and the state of this machine can be recreated after a power failure.
 func (c ControlPlane) Etcd() supervisor.Component {
 	client, peer := "https://127.0.0.1:"+c.EtcdPort, "https://127.0.0.1:"+c.EtcdPeer
 	cert, key, ca := c.key("etcd.crt"), c.key("etcd.key"), c.key("etcd-ca.crt")
@@ -38,8 +40,9 @@ func (c ControlPlane) Etcd() supervisor.Component {
 	}
 }
 
-// APIServer is the second component. It holds no state, and would wait for a minute for clients that keep their
-// connections open; so it gets little time to end. Pods' logs and exec go by the node's address: its name is in no DNS.
+// APIServer returns the component that runs kube-apiserver. Its grace period is short, because it
+// has no state and would wait a minute for clients that keep their connections open. It connects to
+// the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",
@@ -67,7 +70,8 @@ func (c ControlPlane) APIServer() supervisor.Component {
 
 func (c ControlPlane) key(file string) string { return filepath.Join(c.PKI, file) }
 
-// machineControlPlane listens on the bridge only: the machine's other networks have no business with it.
+// machineControlPlane returns the control plane of the machine. Its API server listens on the
+// bridge only, because other networks of the machine must not reach it.
 func machineControlPlane(l layout.Layout) ControlPlane {
 	return ControlPlane{
 		Bin: l.Bin, PKI: l.PKI(), Data: l.Data(), EtcdPort: "2379", EtcdPeer: "2380",

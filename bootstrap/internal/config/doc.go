@@ -1,6 +1,7 @@
-// Package config renders what the machine's components read: their arguments, configuration files and the plan of who
-// needs whom.
+// Package config renders the configuration of the machine's components: their arguments, their
+// configuration files and the supervisor's plan.
 //
-// Invariant: the same layout and facts always give the same bytes, so that a second `machine up` restarts nothing.
-// It is pure but for Write; it must not look at the machine (package host does) nor start programs.
+// Invariant: the same layout and facts always give the same bytes, so that a second `machine up`
+// restarts nothing. The package is pure except for Write. It must not inspect the machine (package
+// host does that) or start programs.
 package config

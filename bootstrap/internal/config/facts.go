@@ -1,8 +1,8 @@
 package config
 
-// Facts are the properties of the machine that change how components must be set up.
+// Facts are the properties of the machine that affect the configuration of components.
 type Facts struct {
-	LowerOOMScore bool // CAP_SYS_RESOURCE: may processes be given a lower oom_score_adj?
-	AppArmor      bool // does the kernel have it?
-	BridgeNF      bool // does traffic between pods on the bridge pass iptables?
+	LowerOOMScore bool // processes may lower oom_score_adj (CAP_SYS_RESOURCE)
+	AppArmor      bool // the kernel has AppArmor
+	BridgeNF      bool // traffic between pods on the bridge passes iptables
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// cgroupfs, because the machine may have no systemd; cgroup v1 is still common on the machines that this must run on.
+// kubelet returns the kubelet's configuration. It uses cgroupfs, because the machine may have no
+// systemd. It accepts cgroup v1, because that is still common on the machines that this must run
+// on.
 func kubelet(l layout.Layout) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -38,11 +40,13 @@ tlsPrivateKeyFile: %[1]s/kubelet.key
 `, l.PKI(), layout.DNSIP, l.ContainerdSocket(), l.Data("pod-logs"), layout.NodeIP, l.Etc("resolv.conf"))
 }
 
-// resolvConf is what pods with the node's DNS get. The machine's own would send them outside, where nothing leads.
+// resolvConf returns the resolv.conf of pods that use the DNS of the node. The machine's own file
+// would send their queries to servers that pods cannot reach.
 func resolvConf() string { return "nameserver " + layout.DNSIP + "\n" }
 
-// Where pods' traffic does not pass iptables on its way back, the answer would not be translated back; then every
-// service connection is masqueraded, so that the answer comes through the machine.
+// proxy returns kube-proxy's configuration. If traffic between pods on the bridge does not pass
+// iptables, the addresses in replies would not be translated back. Then every service connection is
+// masqueraded, so that the reply passes through the machine.
 func proxy(l layout.Layout, f Facts) string {
 	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration

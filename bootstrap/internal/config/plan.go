@@ -7,7 +7,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
-// Plan is everything that the machine keeps running.
+// Plan returns the plan with all components of the machine.
 func Plan(l layout.Layout) supervisor.Plan {
 	control := machineControlPlane(l)
 	return supervisor.Plan{Components: []supervisor.Component{
@@ -15,7 +15,8 @@ func Plan(l layout.Layout) supervisor.Plan {
 	}}
 }
 
-// The depot starts before the API server that judges its tokens: nothing starts without images.
+// depot returns the component that runs the depot. It starts before the API server that authorizes
+// its clients, because no pod can start without images.
 func depot(l layout.Layout) supervisor.Component {
 	conf := filepath.Join(l.PKI(), "depot.kubeconfig")
 	return supervisor.Component{
@@ -60,11 +61,12 @@ func containerdComponent(l layout.Layout) supervisor.Component {
 	return supervisor.Component{
 		Name: "containerd", Notify: true, Inputs: []string{l.Bin("containerd"), conf},
 		Args: []string{l.Bin("containerd"), "--config=" + conf, "--log-level=info"},
-		Env:  []string{"PATH=" + l.BinDir() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, // its shim is next to it
+		Env:  []string{"PATH=" + l.BinDir() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, // containerd finds its shim in BinDir
 	}
 }
 
-// The kubelet ends at once where containerd's socket is missing, so it is one of its needs.
+// kubeletComponent needs containerd, because the kubelet exits at once if containerd's socket is
+// missing.
 func kubeletComponent(l layout.Layout) supervisor.Component {
 	conf, kubeconfig := l.Etc("kubelet.yaml"), filepath.Join(l.PKI(), "kubelet.kubeconfig")
 	return supervisor.Component{
@@ -77,7 +79,8 @@ func kubeletComponent(l layout.Layout) supervisor.Component {
 	}
 }
 
-// kube-proxy asks for its node and, where there is none yet, asks again only after ever longer pauses.
+// proxyComponent needs the kubelet, because kube-proxy reads its Node object and, if that is
+// missing, retries only with increasing backoff.
 func proxyComponent(l layout.Layout) supervisor.Component {
 	conf := l.Etc("proxy.yaml")
 	return supervisor.Component{

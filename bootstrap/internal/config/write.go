@@ -9,7 +9,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// Files are the configuration files by path.
+// Files returns the content of all configuration files by path.
 func Files(l layout.Layout, f Facts) map[string]string {
 	return map[string]string{
 		l.Etc("containerd.toml"):                        containerd(l, f),
@@ -22,7 +22,8 @@ func Files(l layout.Layout, f Facts) map[string]string {
 	}
 }
 
-// Write stores the files; one that is right already keeps its time stamp, which says when a component must restart.
+// Write writes the files. It does not touch a file that already has the wanted content, because a
+// new modification time would restart a component.
 func Write(files map[string]string) error {
 	for path, text := range files {
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, []byte(text)) {

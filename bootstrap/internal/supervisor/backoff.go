@@ -3,15 +3,16 @@ package supervisor
 import "time"
 
 const (
-	firstPause = 200 * time.Millisecond
-	maxPause   = 15 * time.Second
-	steady     = 30 * time.Second // a program that ran this long is healthy: its next exit starts from the first pause
+	minBackoff  = 200 * time.Millisecond
+	maxBackoff  = 15 * time.Second
+	stableAfter = 30 * time.Second // after a run of this length, the backoff starts at minBackoff again
 )
 
-// pause says how long to wait before a restart, from the pause before and the time that the program then ran.
-func pause(last, ran time.Duration) time.Duration {
-	if last == 0 || ran >= steady {
-		return firstPause
+// nextBackoff returns the time to wait before a restart. last is the previous backoff (0 before the
+// first restart), and ran is the time that the program ran after it.
+func nextBackoff(last, ran time.Duration) time.Duration {
+	if last == 0 || ran >= stableAfter {
+		return minBackoff
 	}
-	return min(2*last, maxPause)
+	return min(2*last, maxBackoff)
 }

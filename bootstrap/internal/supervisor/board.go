@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// Phase is what a component is doing.
+// Phase is the state of a component.
 type Phase string
 
-// The phases in the order of a healthy life.
+// The phases of a component.
 const (
-	Waiting  Phase = "waiting"  // for what it needs
-	Starting Phase = "starting" // running, not ready yet
-	Ready    Phase = "ready"
-	Pausing  Phase = "pausing" // exited; restarts after a pause
-	Stopped  Phase = "stopped" // on purpose
+	Waiting    Phase = "waiting"  // not started: a component that it needs is not ready
+	Starting   Phase = "starting" // running, not ready yet
+	Ready      Phase = "ready"
+	BackingOff Phase = "backoff" // exited; restarts after the backoff
+	Stopped    Phase = "stopped" // stopped by the supervisor
 )
 
-// Status is what is known of one component.
+// Status is the current status of one component.
 type Status struct {
 	Name     string    `json:"name"`
 	Phase    Phase     `json:"phase"`
 	PID      int       `json:"pid,omitempty"`
 	Restarts int       `json:"restarts"`
-	Since    time.Time `json:"since"`          // of the phase
-	Exit     string    `json:"exit,omitempty"` // how it last ended, when not on purpose
+	Since    time.Time `json:"since"`          // start of the phase
+	Exit     string    `json:"exit,omitempty"` // how the program last ended by itself
 }
 
-// board holds every component's status and wakes those who wait for a change.
+// board holds the status of every component and wakes goroutines that wait for a change.
 type board struct {
 	mu      sync.Mutex
 	entries map[string]Status
@@ -70,7 +70,8 @@ func (b *board) snapshot() (map[string]Status, <-chan struct{}) {
 	return copied, b.changed
 }
 
-// await returns when cond holds, or with ctx's error.
+// await returns nil when cond holds for the current statuses (by component name), or the error of
+// ctx.
 func (b *board) await(ctx context.Context, cond func(map[string]Status) bool) error {
 	for {
 		now, changed := b.snapshot()

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotRunning: no daemon answers at the socket.
+// ErrNotRunning reports that no daemon answers at the socket.
 var ErrNotRunning = errors.New("no supervisor is running")
 
-// Client talks to a daemon.
+// Client sends commands to a daemon.
 type Client struct {
 	paths Paths
 	http  *http.Client
 }
 
-// NewClient makes a client for the daemon with these paths; it does not connect yet.
+// NewClient returns a client for the daemon with these paths. It does not connect yet.
 func NewClient(p Paths) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", p.Socket)
@@ -32,7 +32,8 @@ func NewClient(p Paths) *Client {
 	return &Client{paths: p, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
 
-// Status asks for the daemon's process id and its components, in the order of their needs.
+// Status returns the process id of the daemon and the status of its components. A component comes
+// after those that it needs.
 func (c *Client) Status(ctx context.Context) (pid int, components []Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -47,13 +48,14 @@ func (c *Client) Status(ctx context.Context) (pid int, components []Status, err 
 	return r.PID, r.Components, nil
 }
 
-// Reload makes the daemon read its plan again; components that did not change are left alone.
+// Reload makes the daemon read its plan again. Components that did not change keep running.
 func (c *Client) Reload(ctx context.Context) error {
 	_, err := c.do(ctx, http.MethodPost, "/reload")
 	return err
 }
 
-// Stop ends the daemon and returns when it and all its components are gone.
+// Stop stops the daemon and returns when the daemon and all its components have ended. It is not an
+// error if no daemon runs.
 func (c *Client) Stop(ctx context.Context) error {
 	if _, err := c.do(ctx, http.MethodPost, "/stop"); err != nil && !errors.Is(err, ErrNotRunning) {
 		return err
@@ -61,7 +63,8 @@ func (c *Client) Stop(ctx context.Context) error {
 	return c.awaitLock(ctx)
 }
 
-// AwaitReady returns when every component of the daemon is ready.
+// AwaitReady returns when every component of the daemon is ready. When ctx ends first, the error
+// names the components that are not ready.
 func (c *Client) AwaitReady(ctx context.Context) error {
 	var last []Status
 	tick := time.NewTicker(probeEvery)
@@ -103,7 +106,7 @@ func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
 			return nil, ErrNotRunning
 		}
-		return nil, fmt.Errorf("ask the supervisor: %w", err)
+		return nil, fmt.Errorf("send request to the supervisor: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -113,7 +116,7 @@ func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
 	return body, err
 }
 
-// awaitLock returns when no daemon holds the lock.
+// awaitLock waits until no daemon holds the lock.
 func (c *Client) awaitLock(ctx context.Context) error {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()

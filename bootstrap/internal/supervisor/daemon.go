@@ -14,29 +14,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Paths are the places that a daemon and its clients share.
+// Paths are the files that a daemon and its clients share.
 type Paths struct {
-	Plan   string // read at start and at each reload
-	Socket string // control
-	Lock   string // held while the daemon lives
-	Logs   string
+	Plan   string // plan file, read at start and at each reload
+	Socket string // Unix socket for commands
+	Lock   string // locked while the daemon runs
+	Logs   string // folder for the logs of components
 }
 
-// ErrRunning: another daemon holds the lock.
+// ErrRunning reports that another daemon holds the lock.
 var ErrRunning = errors.New("a supervisor is already running")
 
-// Serve runs the plan until ctx ends or a client asks to stop. One daemon per lock file.
+// Serve runs the plan until ctx ends or a client sends a stop command. Then it stops all
+// components. Only one daemon can run per lock file: otherwise Serve returns ErrRunning.
 func Serve(ctx context.Context, p Paths) error {
 	lock, err := acquire(p.Lock)
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // releases it: clients wait for that to know that nothing is left
+	defer lock.Close() // unlocks the file: clients wait for this to know that every component has ended
 	plan, err := ReadPlan(p.Plan)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(p.Socket) // of a daemon that died: the lock says that it is gone
+	_ = os.Remove(p.Socket) // left by a daemon that died: we hold its lock, so it is gone
 	listener, err := net.Listen("unix", p.Socket)
 	if err != nil {
 		return fmt.Errorf("listen for commands: %w", err)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-func TestDaemonServesOneAtATimeUntilToldToStop(t *testing.T) {
-	w := newWorld(t)
+func TestOneDaemonRunsUntilItIsStopped(t *testing.T) {
+	f := newFixture(t)
 	dir := t.TempDir()
 	p := Paths{Plan: filepath.Join(dir, "plan.json"), Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "lock"), Logs: filepath.Join(dir, "log")}
 	client := NewClient(p)
@@ -19,7 +19,7 @@ func TestDaemonServesOneAtATimeUntilToldToStop(t *testing.T) {
 		t.Errorf("status without a daemon: %v, want ErrNotRunning", err)
 	}
 
-	plan := Plan{Components: []Component{w.fake("api", "server")}}
+	plan := Plan{Components: []Component{f.fake("api", "server")}}
 	if err := plan.Write(p.Plan); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestDaemonServesOneAtATimeUntilToldToStop(t *testing.T) {
 		t.Errorf("second daemon: %v, want ErrRunning", err)
 	}
 
-	plan.Components = append(plan.Components, w.fake("node", "server", "api"))
+	plan.Components = append(plan.Components, f.fake("node", "server", "api"))
 	if err := plan.Write(p.Plan); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,10 @@
-// Package supervisor keeps a set of long-running programs alive in the order of their needs.
+// Package supervisor keeps a set of long-running programs (components) running. A component can
+// need others.
 //
-// A component starts when all that it needs is ready, is ready when it says so (sd_notify) and its health answers, is
-// restarted with growing pauses when it exits, and is stopped before what it needs. Invariant: no component outlives
-// the supervisor, however that ends (children ask the kernel for SIGKILL at their parent's death).
-// It knows nothing of Kubernetes and must not import other packages of this module.
+// A component starts when all components that it needs are ready. It is ready when it has notified
+// the supervisor (sd_notify) and its health URL answers 200. It is restarted with increasing
+// backoff when it exits, and is stopped before the components that it needs. Invariant: no
+// component outlives the supervisor, however the supervisor ends, because the kernel sends SIGKILL
+// to each child then. The package does not depend on Kubernetes and must not import other packages
+// of this module.
 package supervisor

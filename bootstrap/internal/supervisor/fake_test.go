@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The test binary plays the programs that are supervised: FAKE names the part.
+// TestMain lets the test binary act as a supervised program: the variable FAKE selects its
+// behaviour.
 func TestMain(m *testing.M) {
 	if part := os.Getenv("FAKE"); part != "" {
 		play(part)
@@ -19,12 +20,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play does one of:
+// play runs one of these behaviours:
 //
-//	server       says READY and stays until SIGTERM
-//	mute         never says READY, stays until SIGTERM
-//	stubborn     says READY and ignores SIGTERM
-//	crash        ends at once with status 3
+//	server       sends READY and runs until SIGTERM
+//	mute         never sends READY, runs until SIGTERM
+//	stubborn     sends READY and ignores SIGTERM
+//	crash        exits at once with status 3
 //	web ADDR     serves 200 at http://ADDR after READY
 func play(part string) {
 	journal("start")
@@ -38,9 +39,9 @@ func play(part string) {
 		go func() {
 			_ = http.ListenAndServe(os.Getenv("FAKE_ADDR"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		}()
-		sayReady()
+		sendReady()
 	default:
-		sayReady()
+		sendReady()
 	}
 	for {
 		<-terminated
@@ -51,7 +52,7 @@ func play(part string) {
 	}
 }
 
-func sayReady() {
+func sendReady() {
 	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
 	if err == nil {
 		_, err = conn.Write([]byte("STATUS=up\nREADY=1\n"))

@@ -14,7 +14,7 @@ var prober = &http.Client{
 	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, Proxy: nil},
 }
 
-// healthy returns true once the URL has answered 200, false when ctx ended first.
+// healthy waits until the URL answers 200 and returns true, or returns false when ctx ends first.
 func healthy(ctx context.Context, url string) bool {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()

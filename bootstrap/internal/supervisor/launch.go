@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// launcher starts children from one operating system thread that lives as long as the supervisor: the kernel sends
-// the parent-death signal when the starting thread ends, not the process.
+// launcher starts all children from one operating system thread that runs as long as the
+// supervisor. The reason: the kernel sends the parent-death signal when the thread that started the
+// child ends, not when the process ends.
 type launcher struct{ requests chan launchRequest }
 
 type launchRequest struct {
@@ -23,15 +24,16 @@ func newLauncher() *launcher {
 		for r := range l.requests {
 			r.result <- r.cmd.Start()
 		}
-		select {} // the thread stays: its end would kill the children
+		select {} // keep the thread: if it ended, the kernel would kill the children
 	}()
 	return l
 }
 
-// start runs cmd in a process group of its own (a terminal's ^C is not for it) that dies with the supervisor.
+// start starts cmd in its own process group, so that Ctrl-C in a terminal does not reach it. The
+// kernel kills the child when the supervisor ends.
 func (l *launcher) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = 2 * time.Second // grandchildren (container shims) may hold the log pipe open
+	cmd.WaitDelay = 2 * time.Second // grandchildren (container shims) can keep the log pipe open
 	r := launchRequest{cmd: cmd, result: make(chan error, 1)}
 	l.requests <- r
 	return <-r.result

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// logFile is a log of bounded size: at the limit it moves to <name>.1, and the one before that is dropped.
+// logFile is a log file of limited size (limit, in bytes). At the limit it is renamed to <name>.1,
+// which replaces the previous <name>.1.
 type logFile struct {
 	mu    sync.Mutex
 	path  string
@@ -38,7 +39,8 @@ func (l *logFile) open() error {
 	return nil
 }
 
-// Write never fails the program that logs: a full disk costs lines, not the control plane.
+// Write never returns an error, so that a full disk loses log lines but does not stop the program
+// that logs.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

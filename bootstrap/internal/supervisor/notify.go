@@ -13,8 +13,9 @@ import (
 
 var notifySerial atomic.Int64
 
-// notifySocket listens for one process's sd_notify messages. Its address is abstract: nothing to clean up, and no
-// limit on the length of the state folder's path. The kernel vouches for the sender's process id.
+// notifySocket receives the sd_notify messages of one process. Its address is in the abstract
+// namespace, so that no file must be removed and the length of the state folder's path does not
+// matter. The kernel supplies the process id of the sender.
 type notifySocket struct {
 	conn *net.UnixConn
 	addr string
@@ -35,14 +36,15 @@ func listenNotify(name string) (*notifySocket, error) {
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("ask for credentials on %s: %w", addr, err)
+		return nil, fmt.Errorf("enable sender credentials on %s: %w", addr, err)
 	}
 	return &notifySocket{conn: conn, addr: addr}, nil
 }
 
 func (s *notifySocket) close() { s.conn.Close() }
 
-// wait returns true when process pid has said READY=1, false when the socket was closed.
+// wait returns true when process pid has sent READY=1, or false when the socket is closed. It
+// ignores messages of other processes.
 func (s *notifySocket) wait(pid int) bool {
 	message, control := make([]byte, 4096), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
 	for {
@@ -50,13 +52,13 @@ func (s *notifySocket) wait(pid int) bool {
 		if err != nil {
 			return false
 		}
-		if sender(control[:oobn]) == pid && saysReady(message[:n]) {
+		if sender(control[:oobn]) == pid && isReady(message[:n]) {
 			return true
 		}
 	}
 }
 
-func saysReady(message []byte) bool {
+func isReady(message []byte) bool {
 	for line := range bytes.Lines(message) {
 		if strings.TrimSpace(string(line)) == "READY=1" {
 			return true

@@ -10,28 +10,29 @@ import (
 	"time"
 )
 
-// Component is one program to keep running.
+// Component describes one program to keep running.
 type Component struct {
 	Name  string   `json:"name"`
 	Args  []string `json:"args"`            // Args[0] is the program's path
 	Env   []string `json:"env,omitempty"`   // added to the supervisor's own environment
 	Needs []string `json:"needs,omitempty"` // components that must be ready before the first start
-	// Notify: not ready before the program itself has sent READY=1 to its NOTIFY_SOCKET.
+	// Notify is set if the component is ready only after it has sent READY=1 to its NOTIFY_SOCKET.
 	Notify bool `json:"notify,omitempty"`
-	// Health: not ready before this URL has answered 200. Certificates are not checked: it is always on this machine.
+	// Health is a URL that must answer 200 before the component is ready; empty means no check. TLS
+	// certificates are not verified, because the URL is always on this machine.
 	Health string `json:"health,omitempty"`
-	// Inputs are files (configuration, keys, the program) whose change means that the component must restart.
+	// Inputs are the files (configuration, keys, the program) whose change requires a restart.
 	Inputs []string `json:"inputs,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL; 0 means 10 s.
 	Grace time.Duration `json:"grace,omitempty"`
 }
 
-// Plan is all that a supervisor runs.
+// Plan lists all components that a supervisor runs.
 type Plan struct {
 	Components []Component `json:"components"`
 }
 
-// ReadPlan reads what Write wrote.
+// ReadPlan reads a plan that Write has stored, and checks its order.
 func ReadPlan(path string) (Plan, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -45,7 +46,7 @@ func ReadPlan(path string) (Plan, error) {
 	return p, err
 }
 
-// Write stores the plan for a supervisor to read, whole or not at all.
+// Write stores the plan atomically in a file that the supervisor reads.
 func (p Plan) Write(path string) error {
 	if _, err := p.Order(); err != nil {
 		return err
@@ -63,13 +64,14 @@ func (p Plan) Write(path string) error {
 	return os.Rename(path+".new", path)
 }
 
-// Order gives the component names so that each comes after all it needs. A need that nobody meets, or that goes in a
-// circle, is an error: such a component would wait for ever.
+// Order returns the component names so that each comes after all components that it needs. It
+// returns an error if a needed component is missing or the needs form a cycle, because such a
+// component would wait forever.
 func (p Plan) Order() ([]string, error) {
 	left := map[string]Component{}
 	for _, c := range p.Components {
 		if _, twice := left[c.Name]; twice || c.Name == "" || len(c.Args) == 0 {
-			return nil, fmt.Errorf("plan: component %q is unnamed, without a program or there twice", c.Name)
+			return nil, fmt.Errorf("plan: component %q has no name, has no program or is listed twice", c.Name)
 		}
 		left[c.Name] = c
 	}
@@ -84,7 +86,7 @@ func (p Plan) Order() ([]string, error) {
 			}
 		}
 		if len(order) == before {
-			return nil, fmt.Errorf("plan: %d components need something that is missing or needs them in turn", len(left))
+			return nil, fmt.Errorf("plan: %d components need a missing component or form a cycle", len(left))
 		}
 	}
 	return order, nil
@@ -99,7 +101,8 @@ func all(names []string, in map[string]bool) bool {
 	return true
 }
 
-// fingerprint changes when the component must be restarted: its own description or one of its inputs.
+// fingerprint returns a hash that changes when the component must restart: when its description or
+// one of its inputs changes.
 func (c Component) fingerprint() string {
 	h := sha256.New()
 	_ = json.NewEncoder(h).Encode(c)

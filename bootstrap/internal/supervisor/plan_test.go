@@ -26,7 +26,7 @@ func TestOrder(t *testing.T) {
 
 func TestOrderRefuses(t *testing.T) {
 	for name, plan := range map[string][]Component{
-		"a circle":       {component("a", "b"), component("b", "a")},
+		"a cycle":        {component("a", "b"), component("b", "a")},
 		"a missing need": {component("a", "b")},
 		"the same twice": {component("a"), component("a")},
 		"no name":        {component("")},
@@ -38,18 +38,18 @@ func TestOrderRefuses(t *testing.T) {
 	}
 }
 
-func TestPauseGrowsToALimitAndForgetsAfterASteadyRun(t *testing.T) {
+func TestBackoffGrowsToALimitAndResetsAfterAStableRun(t *testing.T) {
 	wait := time.Duration(0)
 	var seen []time.Duration
 	for range 9 {
-		wait = pause(wait, time.Second)
+		wait = nextBackoff(wait, time.Second)
 		seen = append(seen, wait)
 	}
-	if seen[0] != firstPause || seen[1] != 2*firstPause || seen[8] != maxPause {
-		t.Errorf("pauses %v, want to double from %s up to %s", seen, firstPause, maxPause)
+	if seen[0] != minBackoff || seen[1] != 2*minBackoff || seen[8] != maxBackoff {
+		t.Errorf("backoffs %v, want them to double from %s up to %s", seen, minBackoff, maxBackoff)
 	}
-	if got := pause(maxPause, steady); got != firstPause {
-		t.Errorf("pause after a steady run is %s, want %s", got, firstPause)
+	if got := nextBackoff(maxBackoff, stableAfter); got != minBackoff {
+		t.Errorf("backoff after a stable run is %s, want %s", got, minBackoff)
 	}
 }
 

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// runner keeps one component alive until its context ends.
+// runner keeps one component running until its context ends.
 type runner struct {
-	component Component
-	print     string // fingerprint of the component when the runner was made
-	board     *board
-	launcher  *launcher
-	log       io.Writer
-	cancel    context.CancelFunc
-	done      chan struct{}
+	component   Component
+	fingerprint string // of the component when the runner was created
+	board       *board
+	launcher    *launcher
+	log         io.Writer
+	cancel      context.CancelFunc
+	done        chan struct{}
 }
 
 func (r *runner) run(ctx context.Context) {
@@ -35,7 +35,7 @@ func (r *runner) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		wait = pause(wait, time.Since(began))
+		wait = nextBackoff(wait, time.Since(began))
 		r.exited(err, wait)
 		select {
 		case <-time.After(wait):
@@ -55,7 +55,8 @@ func (r *runner) needsMet(all map[string]Status) bool {
 	return true
 }
 
-// once runs the program until it exits, and ends it when ctx ends.
+// once runs the program until it exits, and stops it when ctx ends. The returned error describes
+// the exit; it is nil after a stop.
 func (r *runner) once(ctx context.Context) error {
 	socket, err := listenNotify(r.component.Name)
 	if err != nil {
@@ -70,26 +71,27 @@ func (r *runner) once(ctx context.Context) error {
 	}
 	r.phase(Starting, cmd.Process.Pid)
 
-	life, dead := context.WithCancel(ctx)
-	defer dead()
-	go r.watchReady(life, socket, cmd.Process.Pid)
+	running, ended := context.WithCancel(ctx)
+	defer ended()
+	go r.watchReady(running, socket, cmd.Process.Pid)
 	exit := make(chan error, 1)
 	go func() { exit <- cmd.Wait() }()
 	select {
 	case err := <-exit:
-		return describe(cmd, err)
+		return exitError(cmd, err)
 	case <-ctx.Done():
 		r.stop(cmd.Process, exit)
 		return nil
 	}
 }
 
-// watchReady sets the phase once the program is ready; it leaves no trace of a program that has ended meanwhile.
-func (r *runner) watchReady(life context.Context, socket *notifySocket, pid int) {
+// watchReady sets the phase to Ready when the program is ready. It changes nothing if the program
+// has ended by then. running ends with the program.
+func (r *runner) watchReady(running context.Context, socket *notifySocket, pid int) {
 	if r.component.Notify && !socket.wait(pid) {
 		return
 	}
-	if r.component.Health != "" && !healthy(life, r.component.Health) {
+	if r.component.Health != "" && !healthy(running, r.component.Health) {
 		return
 	}
 	r.board.update(r.component.Name, func(s *Status) {
@@ -99,21 +101,23 @@ func (r *runner) watchReady(life context.Context, socket *notifySocket, pid int)
 	})
 }
 
-// stop asks the program to end and, when it does not in time, kills it with the helpers in its process group.
+// stop sends SIGTERM to the program. If the program does not end within the grace period, stop
+// kills its whole process group.
 func (r *runner) stop(process *os.Process, exit <-chan error) {
-	began, manner := time.Now(), "ended"
+	began, result := time.Now(), "exited"
 	_ = process.Signal(syscall.SIGTERM)
 	select {
 	case <-exit:
 	case <-time.After(r.component.grace()):
-		manner = "was killed"
+		result = "was killed"
 		_ = syscall.Kill(-process.Pid, syscall.SIGKILL)
 		<-exit
 	}
-	fmt.Fprintf(r.log, "supervisor: %s was told to end and %s after %s\n", r.component.Name, manner, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(r.log, "supervisor: sent SIGTERM to %s, which %s after %s\n", r.component.Name, result, time.Since(began).Round(time.Millisecond))
 }
 
-func describe(cmd *exec.Cmd, err error) error {
+// exitError describes how the program ended. err is the result of cmd.Wait.
+func exitError(cmd *exec.Cmd, err error) error {
 	if cmd.ProcessState != nil {
 		return fmt.Errorf("%s", cmd.ProcessState)
 	}
@@ -125,8 +129,8 @@ func (r *runner) phase(p Phase, pid int) {
 }
 
 func (r *runner) exited(err error, wait time.Duration) {
-	fmt.Fprintf(r.log, "supervisor: %s ended (%v), next start in %s\n", r.component.Name, err, wait)
+	fmt.Fprintf(r.log, "supervisor: %s exited (%v), restart in %s\n", r.component.Name, err, wait)
 	r.board.update(r.component.Name, func(s *Status) {
-		s.Phase, s.PID, s.Exit = Pausing, 0, fmt.Sprint(err)
+		s.Phase, s.PID, s.Exit = BackingOff, 0, fmt.Sprint(err)
 	})
 }

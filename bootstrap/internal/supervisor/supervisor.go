@@ -17,14 +17,14 @@ type Supervisor struct {
 	board    *board
 	launcher *launcher
 
-	mu      sync.Mutex // guards what follows, and lets only one Apply or Stop act at a time
+	mu      sync.Mutex // protects the fields below, and serializes Apply and Stop
 	runners map[string]*runner
 	order   []string
 	logs    map[string]*logFile
 	stopped bool
 }
 
-// New makes a supervisor whose components log to <logDir>/<name>.log.
+// New returns a supervisor whose components log to <logDir>/<name>.log.
 func New(logDir string) *Supervisor {
 	return &Supervisor{
 		logDir: logDir, board: newBoard(), launcher: newLauncher(),
@@ -32,8 +32,8 @@ func New(logDir string) *Supervisor {
 	}
 }
 
-// Apply makes the running components those of the plan: what is new starts, what changed restarts, what is gone
-// stops, the rest is left alone. It does not wait for readiness.
+// Apply makes the running components match the plan: it starts new components, restarts changed
+// ones, stops removed ones, and leaves the others running. It does not wait for readiness.
 func (s *Supervisor) Apply(plan Plan) error {
 	order, err := plan.Order()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Supervisor) Apply(plan Plan) error {
 		wanted[c.Name] = c
 	}
 	for _, name := range slices.Backward(s.order) {
-		if c, keep := wanted[name]; !keep || c.fingerprint() != s.runners[name].print {
+		if c, keep := wanted[name]; !keep || c.fingerprint() != s.runners[name].fingerprint {
 			s.halt(name)
 			if !keep {
 				s.board.remove(name)
@@ -74,7 +74,7 @@ func (s *Supervisor) ensure(c Component) error {
 		return fmt.Errorf("start %s: %w", c.Name, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &runner{component: c, print: c.fingerprint(), board: s.board, launcher: s.launcher, log: log, cancel: cancel, done: make(chan struct{})}
+	r := &runner{component: c, fingerprint: c.fingerprint(), board: s.board, launcher: s.launcher, log: log, cancel: cancel, done: make(chan struct{})}
 	s.runners[c.Name] = r
 	s.board.update(c.Name, func(st *Status) { st.Phase = Waiting })
 	go r.run(ctx)
@@ -100,7 +100,7 @@ func (s *Supervisor) halt(name string) {
 	}
 }
 
-// Stop ends every component, each before what it needs, and returns when all are gone.
+// Stop stops every component before the components that it needs, and returns when all have ended.
 func (s *Supervisor) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Supervisor) Stop() {
 	s.logs = map[string]*logFile{}
 }
 
-// Status lists the components in the order of their needs.
+// Status lists the components. Each comes after the components that it needs.
 func (s *Supervisor) Status() []Status {
 	all, _ := s.board.snapshot()
 	s.mu.Lock()
@@ -127,7 +127,8 @@ func (s *Supervisor) Status() []Status {
 	return list
 }
 
-// AwaitReady returns when every named component is ready (all of them when none is named).
+// AwaitReady returns when every named component is ready; without names, when all are. When ctx
+// ends first, the error names a component that is not ready, and its log.
 func (s *Supervisor) AwaitReady(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		s.mu.Lock()
