@@ -1,8 +1,9 @@
-// Package e2e hurts a running bootstrap machine and expects it to heal: killed components, a killed supervisor, the
-// death of everything as in a reboot, and down and up again.
+// Package e2e tests how a running bootstrap machine recovers from failures: from killed components,
+// from a killed supervisor, from the death of all processes as in a reboot, and from down followed
+// by up.
 //
-// Its tests need root and interrupt whatever runs on the machine, so they are only built with -tags e2e. The script run
-// gives them a second machine in a sandbox, beside the one that is in use:
+// The tests need root and interrupt everything that runs on the machine, so they are only built with
+// -tags e2e. The script run executes them on a second machine in a sandbox, beside the machine in use:
 //
 //	bootstrap/e2e/run
 package e2e

@@ -28,7 +28,7 @@ var (
 	client = supervisor.NewClient(supervisor.Paths{Socket: state.SupervisorSocket(), Lock: state.Run("supervisor.lock")})
 )
 
-func TestEveryKilledComponentComesBackAndPodsRunOn(t *testing.T) {
+func TestEveryKilledComponentRestartsAndPodsKeepRunning(t *testing.T) {
 	before := pods(t)
 	_, components := status(t)
 	for _, c := range components {
@@ -48,8 +48,8 @@ func TestEveryKilledComponentComesBackAndPodsRunOn(t *testing.T) {
 	samePods(t, before)
 }
 
-// TestDepotTakesPushesFromTheMachinesRootOnly asks at each door of the depot for the start of an upload.
-func TestDepotTakesPushesFromTheMachinesRootOnly(t *testing.T) {
+// TestDepotAcceptsLocalPushesWithTheTokenOnly starts an upload at each listener of the depot.
+func TestDepotAcceptsLocalPushesWithTheTokenOnly(t *testing.T) {
 	ca, err := os.ReadFile(state.DepotCA())
 	if err != nil {
 		t.Fatal(err)
@@ -77,11 +77,11 @@ func TestDepotTakesPushesFromTheMachinesRootOnly(t *testing.T) {
 	}
 }
 
-func TestTheSupervisorsDeathIsCleanAndUpHealsIt(t *testing.T) {
+func TestComponentsEndWithTheSupervisorAndUpRestartsThem(t *testing.T) {
 	before := pods(t)
 	pid, components := status(t)
 	kill(t, pid)
-	eventually(t, "all components are gone", func() bool {
+	eventually(t, "all components have ended", func() bool {
 		for _, c := range components {
 			if alive(c.PID) {
 				return false
@@ -93,7 +93,7 @@ func TestTheSupervisorsDeathIsCleanAndUpHealsIt(t *testing.T) {
 	samePods(t, before)
 }
 
-func TestTheClusterSurvivesTheDeathOfEverything(t *testing.T) {
+func TestTheClusterSurvivesTheDeathOfAllProcesses(t *testing.T) {
 	kubectl(t, "delete", "configmap", "survivor", "--ignore-not-found")
 	kubectl(t, "create", "configmap", "survivor", "--from-literal=written=before")
 	pid, _ := status(t)
@@ -106,9 +106,9 @@ func TestTheClusterSurvivesTheDeathOfEverything(t *testing.T) {
 	}
 	up(t)
 	if got := kubectl(t, "get", "configmap", "survivor", "-o", "jsonpath={.data.written}"); got != "before" {
-		t.Errorf("the object written before says %q", got)
+		t.Errorf("the object written before the failure contains %q, want \"before\"", got)
 	}
-	newPodWorks(t)
+	checkNewPod(t)
 }
 
 func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
@@ -122,16 +122,17 @@ func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
 			t.Errorf("%s is still there (%v)", dir, err)
 		}
 	}
-	machine(t, "down") // of nothing
+	machine(t, "down") // a second down succeeds
 	up(t)
-	newPodWorks(t)
+	checkNewPod(t)
 	began := time.Now()
 	up(t)
-	t.Logf("up of what is up took %s", time.Since(began).Round(100*time.Millisecond))
+	t.Logf("up on a running machine took %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-// newPodWorks: scheduling, the node agent, the network and DNS in one.
-func newPodWorks(t *testing.T) {
+// checkNewPod runs a pod, which covers scheduling and the kubelet, and waits for DNS to be rolled
+// out.
+func checkNewPod(t *testing.T) {
 	t.Helper()
 	kubectl(t, "delete", "pod", "probe", "--ignore-not-found", "--force", "--grace-period=0")
 	image := strings.TrimSpace(kubectl(t, "-n", "kube-system", "get", "deployment", "coredns", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
@@ -147,7 +148,7 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// alive tells whether the process runs; a zombie that its parent has not looked at yet does not.
+// alive reports whether the process runs. A zombie does not count.
 func alive(pid int) bool { return host.ResidentKiB(pid) > 0 }
 
 func status(t *testing.T) (int, []supervisor.Status) {
@@ -173,7 +174,7 @@ func allReady(t *testing.T) {
 	}
 }
 
-// pods maps the running containers of kube-system to the time at which they started.
+// pods returns the start time of the running container of each pod in kube-system, by pod name.
 func pods(t *testing.T) map[string]string {
 	t.Helper()
 	var list struct {
@@ -224,7 +225,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("waited 90 s in vain until %s", what)
+			t.Fatalf("timeout after 90 s: waiting until %s", what)
 		}
 	}
 }

@@ -1,24 +1,27 @@
-// Package manifests holds what the machine applies to its cluster as it is. It must stay free of code.
+// Package manifests embeds the manifests that the machine applies to its cluster. It must not
+// contain logic.
 package manifests
 
 import _ "embed"
 
-// CoreDNS is the cluster's DNS. IMAGE stands for the image, SUM for a hash of this text.
+// CoreDNS is the manifest of the cluster's DNS server. IMAGE is a placeholder for the image, SUM
+// for a hash of this text.
 //
 //go:embed coredns.yaml
 var CoreDNS []byte
 
-// Metal3 are the CRDs of Metal3 that BPA reads.
+// Metal3 contains the Metal3 CRDs that BPA reads.
 //
 //go:embed metal3-crds.yaml
 var Metal3 []byte
 
-// DepotRights let the machine's depot ask who a token is and what they may do.
+// DepotRoleBinding lets the machine's depot create token reviews and access reviews.
 //
-//go:embed depot-rights.yaml
-var DepotRights []byte
+//go:embed depot-rolebinding.yaml
+var DepotRoleBinding []byte
 
-// DepotService leads the cluster's pods to the machine's depot by the name that it has where it runs in a pod.
+// DepotService lets pods reach the machine's depot by the same Service name that a depot in a pod
+// has.
 //
 //go:embed depot-service.yaml
 var DepotService []byte

@@ -17,14 +17,15 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
-// apiserverCommand serves integration tests: it holds an API server of its own up for as long as its caller lives.
+// apiserverCommand returns the command that integration tests use. It runs a separate API server
+// for as long as the calling process lives.
 func apiserverCommand(l layout.Layout) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "apiserver --dir DIR",
 		Short: "Run an etcd and a kube-apiserver on free loopback ports until standard input closes",
-		Long: "Run an etcd and a kube-apiserver on free loopback ports, with all their files in DIR (made if missing).\n" +
-			"Prints the path of an administrator's kubeconfig, then READY; ends when standard input closes or at SIGTERM.",
+		Long: "Run an etcd and a kube-apiserver on free loopback ports, with all their files in DIR (created if missing).\n" +
+			"Prints the path of an administrator's kubeconfig, then READY. Ends when standard input closes, or on SIGTERM.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := context.WithCancel(cmd.Context())
@@ -36,7 +37,7 @@ func apiserverCommand(l layout.Layout) *cobra.Command {
 			return serveAPI(ctx, l, dir)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "folder for everything that the servers write")
+	cmd.Flags().StringVar(&dir, "dir", "", "folder for all files that the servers write (required)")
 	_ = cmd.MarkFlagRequired("dir")
 	return cmd
 }
@@ -52,8 +53,8 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	}
 	const address = "127.0.0.1"
 	keys := filepath.Join(dir, "pki")
-	site := pki.Site{Node: "none", IPs: []string{address}, ServiceIP: "10.0.0.1", Server: "https://" + net.JoinHostPort(address, ports[2])}
-	if err := pki.Ensure(keys, site, time.Now()); err != nil {
+	machine := pki.Machine{Node: "none", IPs: []string{address}, ServiceIP: "10.0.0.1", Server: "https://" + net.JoinHostPort(address, ports[2])}
+	if err := pki.Ensure(keys, machine, time.Now()); err != nil {
 		return err
 	}
 	control := config.ControlPlane{
@@ -75,7 +76,8 @@ func serveAPI(ctx context.Context, l layout.Layout, dir string) error {
 	return nil
 }
 
-// freePorts asks the kernel; all are held until all are known, so that they differ.
+// freePorts returns n free TCP ports on loopback, chosen by the kernel. It keeps every port open
+// until it has n of them, so that they differ.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {

@@ -13,8 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// buildSteps are those of the named targets, or of all. The command that runs from bin/ does not build itself: whoever
-// put it there (the Makefile) does.
+// buildSteps returns one step for each named target, or for every target if names is empty. A
+// machine command that runs from bin/ does not rebuild itself: the Makefile builds it.
 func buildSteps(l layout.Layout, source string, names ...string) []step {
 	var steps []step
 	for _, t := range build.Targets() {
@@ -35,7 +35,7 @@ func runsFrom(path string) bool {
 	return err == nil && os.SameFile(own, there)
 }
 
-func known(name string) bool {
+func isTarget(name string) bool {
 	return slices.ContainsFunc(build.Targets(), func(t build.Target) bool { return name != "" && (t.Name == name || t.Alias == name) })
 }
 
@@ -50,14 +50,14 @@ func buildStep(l layout.Layout, source string, t build.Target) step {
 func buildCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [NAME...]",
-		Short: "Build the machine's programs into its bin/ folder, all or the named ones",
+		Short: "Build all programs of the machine, or the named ones, into $BPA_STATE/bin",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			source, err := source()
 			if err != nil {
 				return err
 			}
-			if unknown := slices.DeleteFunc(slices.Clone(names), known); len(unknown) > 0 {
-				return fmt.Errorf("nothing is called %v; `machine build` without a name builds, and lists, everything", unknown)
+			if unknown := slices.DeleteFunc(slices.Clone(names), isTarget); len(unknown) > 0 {
+				return fmt.Errorf("no build target is named %v: run `machine build` without a name to build, and list, all targets", unknown)
 			}
 			steps := buildSteps(l, source, names...)
 			return runSteps(cmd.Context(), l, "build", steps)

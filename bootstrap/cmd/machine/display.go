@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// display shows one step: on a terminal one line that is written again and again; elsewhere, such as in a CI log, whole
-// lines, few of them.
+// display shows the progress of one step. On a terminal it rewrites one line each second.
+// Elsewhere, such as in a CI log, it prints a whole line after 10 s and then one each minute.
 type display struct {
 	out      io.Writer
 	terminal bool
 	head     string
 	progress fmt.Stringer
 	began    time.Time
-	next     time.Time // when something is to be shown again
+	next     time.Time // when to print again
 }
 
 func newDisplay(head string, progress fmt.Stringer) *display {
@@ -31,7 +31,7 @@ func newDisplay(head string, progress fmt.Stringer) *display {
 	return d
 }
 
-// tick shows the progress if it is time to.
+// tick prints the progress if the next print is due.
 func (d *display) tick(now time.Time) {
 	if now.Before(d.next) {
 		return
@@ -49,7 +49,7 @@ func (d *display) tick(now time.Time) {
 	d.next = now.Add(time.Minute)
 }
 
-// end shows the time that the step took, and a remark.
+// end prints the time that the step took, and a remark.
 func (d *display) end(remark string) {
 	if d.terminal {
 		fmt.Fprint(d.out, "\r\033[K")

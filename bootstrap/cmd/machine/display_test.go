@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-type said string
+type progress string
 
-func (s said) String() string { return string(s) }
+func (s progress) String() string { return string(s) }
 
-func TestALogGetsFewWholeLines(t *testing.T) {
+func TestDisplayInALogPrintsFewWholeLines(t *testing.T) {
 	var out strings.Builder
 	began := time.Now()
-	d := &display{out: &out, head: "[1/2] build kubernetes", progress: said("7 of 9 packages compiled"), began: began, next: began.Add(10 * time.Second)}
+	d := &display{out: &out, head: "[1/2] build kubernetes", progress: progress("7 of 9 packages compiled"), began: began, next: began.Add(10 * time.Second)}
 	for second := range 130 {
 		d.tick(began.Add(time.Duration(second) * time.Second))
 	}
@@ -25,11 +25,11 @@ func TestALogGetsFewWholeLines(t *testing.T) {
 	out.Reset()
 	d.end("up to date")
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "up to date\n") {
-		t.Errorf("the end is %q", got)
+		t.Errorf("end printed %q, want one line that ends with the remark", got)
 	}
 }
 
-func TestATerminalGetsOneLineThatIsReplaced(t *testing.T) {
+func TestDisplayOnATerminalRewritesOneLine(t *testing.T) {
 	var out strings.Builder
 	began := time.Now()
 	d := &display{out: &out, terminal: true, head: "[1/2] build", began: began, next: began}
@@ -37,6 +37,6 @@ func TestATerminalGetsOneLineThatIsReplaced(t *testing.T) {
 		d.tick(began.Add(time.Duration(second) * time.Second))
 	}
 	if got := out.String(); strings.Contains(got, "\n") || strings.Count(got, "\r\033[K") != 3 {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want one line that is rewritten 3 times", got)
 	}
 }

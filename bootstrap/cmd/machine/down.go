@@ -19,7 +19,7 @@ import (
 func downCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop everything and remove the cluster; builds, depot and caches stay",
+		Short: "Stop everything and remove the cluster; keep builds, depot and caches",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return down(cmd.Context(), l) },
 	}
@@ -28,7 +28,7 @@ func downCommand(l layout.Layout) *cobra.Command {
 func cleanCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
-		Short: "down, and remove the whole state folder",
+		Short: "Do what down does, then remove the whole state folder",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := down(cmd.Context(), l); err != nil {
@@ -39,8 +39,9 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
-// down removes in the order of the needs: the supervisor first, or it would restart what is being stopped; mounts
-// before files, or their content would be removed.
+// down stops everything and removes the cluster. The order of the steps matters. The supervisor
+// stops first, because it would restart the components. Mounts go before files, because removing
+// the files would otherwise remove the content of the mounts.
 func down(ctx context.Context, l layout.Layout) error {
 	return runSteps(ctx, l, "down", []step{
 		{title: "components", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},
@@ -50,25 +51,26 @@ func down(ctx context.Context, l layout.Layout) error {
 			return "", host.RemoveControlGroups(ctx, l.Run("cgroup"))
 		}},
 		{title: "mounts and files", run: func(context.Context, io.Writer) (string, error) { return "", host.RemoveFiles(l) }},
-		{title: "nothing is left", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},
+		{title: "verify removal", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", verify(ctx, l) }},
 	})
 }
 
-// stopSupervisor asks; a supervisor that does not end in time, or is dead, leaves children that are killed.
+// stopSupervisor asks the supervisor to stop, and waits up to 90 s. Then it kills the components
+// that are left because the supervisor did not end in time or had died.
 func stopSupervisor(ctx context.Context, l layout.Layout) error {
 	if _, err := os.Stat(l.Run()); errors.Is(err, os.ErrNotExist) {
 		return host.KillComponents(ctx, l)
 	}
-	asked, cancel := context.WithTimeout(ctx, 90*time.Second)
+	stopCtx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
-	err := supervisor.NewClient(paths(l)).Stop(asked)
+	err := supervisor.NewClient(paths(l)).Stop(stopCtx)
 	return errors.Join(err, host.KillComponents(ctx, l))
 }
 
 func verify(ctx context.Context, l layout.Layout) error {
 	left, err := host.Leftovers(ctx, l)
 	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("still there: %s", strings.Join(left, "; "))
+		err = fmt.Errorf("still on this machine: %s; run `machine down` again", strings.Join(left, "; "))
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// A component that lives on is what down is to fail for: its last step names the process.
+// The last step of down fails if a component still runs, and names its process.
 func TestVerifyNamesAComponentThatIsLeft(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir()}
 	tail, err := exec.LookPath("tail")
@@ -23,7 +23,7 @@ func TestVerifyNamesAComponentThatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := l.Data("etcd", "wal")
-	for path, content := range map[string][]byte{l.Bin("tail"): program, file: nil} { // the name is tail: it may be one of a multi-call program
+	for path, content := range map[string][]byte{l.Bin("tail"): program, file: nil} { // the name must be tail, because tail can be part of a multi-call binary
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

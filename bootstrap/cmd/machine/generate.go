@@ -9,14 +9,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const metal3Header = "# Metal3's kinds that BPA reads, made from the Go types by `machine generate` (make generate). Do not edit.\n"
+const metal3Header = "# The Metal3 CRDs that BPA reads. Generated from Metal3's Go types by `machine generate` (make generate). Do not edit.\n"
 
-// generateCommand makes Metal3's CRDs: its module has the types but not the manifests. allowDangerousTypes: its types
-// hold floating point numbers.
+// generateCommand returns the command that generates the Metal3 CRDs, because Metal3's Go module
+// has the types but not the manifests. allowDangerousTypes is set because the types have floating
+// point fields.
 func generateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "generate",
-		Short: "Make manifests/metal3-crds.yaml anew from Metal3's Go types",
+		Short: "Generate manifests/metal3-crds.yaml from Metal3's Go types",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := source()

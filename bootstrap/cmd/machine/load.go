@@ -13,7 +13,7 @@ import (
 func loadCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load ARCHIVE NAME",
-		Short: "Put an image archive (docker save, ko --tarball) into the depot as NAME, such as tools/busybox:1.36",
+		Short: "Push an image archive (docker save, ko --tarball) to the depot as NAME, such as tools/busybox:1.36",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			img, err := tarball.ImageFromPath(args[0], nil)
@@ -25,7 +25,7 @@ func loadCommand(l layout.Layout) *cobra.Command {
 				return err
 			}
 			ref := layout.Depot + "/" + args[1]
-			pushed, err := images.Push(cmd.Context(), layout.ToPush(ref), img, login)
+			pushed, err := images.Push(cmd.Context(), layout.PushRef(ref), img, login)
 			if err == nil {
 				fmt.Println(ref, remark(pushed))
 			}

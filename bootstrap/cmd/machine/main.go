@@ -1,5 +1,6 @@
-// Command machine turns a bare Debian-like machine into a one-node Kubernetes with Tekton and the project on it, and
-// back again. It is a thin shell over the packages in internal/; it holds no logic that they could test.
+// Command machine turns a bare Debian-like machine into a one-node Kubernetes cluster with Tekton
+// and this project, and removes that cluster again. It only combines the packages in internal/.
+// Logic that can be tested belongs in those packages.
 package main
 
 import (
@@ -26,8 +27,8 @@ func main() {
 func root(l layout.Layout) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "machine",
-		Short:         "The bootstrap machine: a one-node Kubernetes built from Go modules",
-		Long:          "The bootstrap machine: a one-node Kubernetes built from Go modules.\nIts state is in $BPA_STATE (default " + layout.Default + ").",
+		Short:         "Set up and manage the bootstrap machine, a one-node Kubernetes built from Go modules",
+		Long:          "Set up and manage the bootstrap machine, a one-node Kubernetes built from Go modules.\nIts state is in $BPA_STATE (default " + layout.Default + ").",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

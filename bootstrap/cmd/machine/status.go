@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,12 +18,12 @@ import (
 func statusCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Print every component's state and the depot's fingerprint; fails when a component is not ready",
+		Short: "Print the state of each component and the fingerprint of the depot's CA; fail if a component is not ready",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pid, components, err := supervisor.NewClient(paths(l)).Status(cmd.Context())
 			if err != nil {
-				return fmt.Errorf("%w; `machine up` starts it", err)
+				return fmt.Errorf("%w: start it with `machine up`", err)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "COMPONENT\tSTATE\tSINCE\tPID\tRESTARTS\tRSS\tLAST EXIT")
@@ -37,22 +36,23 @@ func statusCommand(l layout.Layout) *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Name, s.Phase, time.Since(s.Since).Round(time.Second), s.PID, s.Restarts, memory(s.PID), s.Exit)
 			}
 			w.Flush()
-			printAuthority(l)
+			printDepotCA(l)
 			if down > 0 {
-				return fmt.Errorf("%d components are not ready; see `machine logs NAME`", down)
+				return fmt.Errorf("%d components are not ready: see `machine logs NAME`", down)
 			}
 			return nil
 		},
 	}
 }
 
-// printAuthority shows what a copy of the depot's certificate is compared with.
-func printAuthority(l layout.Layout) {
+// printDepotCA prints the fingerprint of the depot's CA certificate. Users compare it with their
+// copy of the certificate.
+func printDepotCA(l layout.Layout) {
 	fingerprint, err := pki.Fingerprint(l.DepotCA())
 	if err != nil {
 		fingerprint = "unknown: " + err.Error()
 	}
-	fmt.Printf("\nThe depot's authority (%s), SHA-256:\n  %s\n", l.DepotCA(), fingerprint)
+	fmt.Printf("\nSHA-256 fingerprint of the depot's CA certificate (%s):\n  %s\n", l.DepotCA(), fingerprint)
 }
 
 func memory(pid int) string {
@@ -67,20 +67,20 @@ func logsCommand(l layout.Layout) *cobra.Command {
 	lines := 100
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print the end of a component's log (names: see status; also supervisor and up)",
+		Short: "Print the end of a log: of a component (`machine status` lists them), of supervisor, or of a command such as up",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := l.Log(args[0] + ".log")
 			if strings.ContainsRune(args[0], '/') {
-				return errors.New("a component's name has no slash")
+				return fmt.Errorf("%q is not the name of a log: `machine status` lists the components", args[0])
 			}
 			if _, err := os.Stat(path); err != nil {
-				return fmt.Errorf("no log of %q; `machine status` lists the components: %w", args[0], err)
+				return fmt.Errorf("there is no log of %q (`machine status` lists the components): %w", args[0], err)
 			}
 			return tailFile(cmd.Context(), path, lines, follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on printing what is added")
-	cmd.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to begin with")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines as they are written, until interrupted")
+	cmd.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to print first")
 	return cmd
 }

@@ -14,21 +14,24 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// step is one visible stage; run gives a remark for the person who watches, such as "up to date".
+// step is one stage of a command, shown to the user. run returns a remark to print after the step,
+// such as "up to date".
 type step struct {
 	title string
 	run   func(ctx context.Context, log io.Writer) (remark string, err error)
-	// progress says how far a long step is; nil or empty text means that only the time is known.
+	// progress describes the progress of a long step. If it is nil or its text is empty, only the
+	// elapsed time is shown.
 	progress fmt.Stringer
 }
 
-// runSteps prints each step with its time. What tools say goes to log/<command>.log, whose path is named at a failure.
-// One command works on the state folder at a time.
+// runSteps runs the steps in order and prints each with the time that it took. It stops at the
+// first failure. Output of tools goes to log/<command>.log, and the error names that file. runSteps
+// first waits until no other command works on the state folder.
 func runSteps(ctx context.Context, l layout.Layout, command string, steps []step) error {
 	if os.Geteuid() != 0 {
-		return errors.New("this needs root: it sets up interfaces, firewall rules and containers")
+		return errors.New("run this command as root: it manages network interfaces, firewall rules and containers")
 	}
-	unlock, err := exclusive(ctx, l)
+	unlock, err := lockState(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -42,10 +45,10 @@ func runSteps(ctx context.Context, l layout.Layout, command string, steps []step
 	for i, s := range steps {
 		d := newDisplay(fmt.Sprintf("[%2d/%d] %-26s", i+1, len(steps), s.title), s.progress)
 		fmt.Fprintf(log, "== %s\n", s.title)
-		remark, err := watched(ctx, s, log, d)
+		remark, err := runWithProgress(ctx, s, log, d)
 		if err != nil {
 			d.end("FAILED")
-			return fmt.Errorf("%s: %w\n(what the tools said: %s)", s.title, err, log.Name())
+			return fmt.Errorf("%s: %w\n(output of the tools: %s)", s.title, err, log.Name())
 		}
 		d.end(remark)
 	}
@@ -53,8 +56,9 @@ func runSteps(ctx context.Context, l layout.Layout, command string, steps []step
 	return nil
 }
 
-// watched runs the step and shows how far it is: a long build must not look dead.
-func watched(ctx context.Context, s step, log io.Writer, d *display) (remark string, err error) {
+// runWithProgress runs the step and updates the display each second, so that a long build does not
+// look stuck.
+func runWithProgress(ctx context.Context, s step, log io.Writer, d *display) (remark string, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -72,8 +76,9 @@ func watched(ctx context.Context, s step, log io.Writer, d *display) (remark str
 	}
 }
 
-// exclusive waits until no other command works on the state folder.
-func exclusive(ctx context.Context, l layout.Layout) (unlock func(), err error) {
+// lockState waits until no other command works on the state folder, then locks the folder until
+// unlock is called.
+func lockState(ctx context.Context, l layout.Layout) (unlock func(), err error) {
 	if err := os.MkdirAll(l.Root, 0o755); err != nil {
 		return nil, err
 	}
@@ -83,9 +88,9 @@ func exclusive(ctx context.Context, l layout.Layout) (unlock func(), err error) 
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for said := false; unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil; said = true {
-		if !said {
-			fmt.Println("waiting for another machine command to end")
+	for reported := false; unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil; reported = true {
+		if !reported {
+			fmt.Println("waiting for another machine command to finish")
 		}
 		select {
 		case <-tick.C:

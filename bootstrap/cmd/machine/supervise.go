@@ -26,7 +26,7 @@ func paths(l layout.Layout) supervisor.Paths {
 func superviseCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:    "supervise",
-		Short:  "Run the components in the foreground (up starts this in the background)",
+		Short:  "Run the components in the foreground; `machine up` starts this command in the background",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,27 +35,29 @@ func superviseCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
-// start makes the supervisor run the plan, started anew or told to look again, and waits until everything is ready.
+// start makes the supervisor run the current plan, and waits up to 3 minutes until every component
+// is ready. A running supervisor reloads the plan; otherwise start launches one.
 func start(ctx context.Context, l layout.Layout) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	client := supervisor.NewClient(paths(l))
 	err := client.Reload(ctx)
 	if errors.Is(err, supervisor.ErrNotRunning) {
-		ctx, err = startAnew(ctx, l)
+		ctx, err = launchSupervisor(ctx, l)
 	}
 	if err != nil {
 		return "", err
 	}
 	if err := client.AwaitReady(ctx); err != nil {
-		return "", errors.Join(err, context.Cause(ctx), fmt.Errorf("logs are in %s", l.Log()))
+		return "", errors.Join(err, context.Cause(ctx), fmt.Errorf("see the logs in %s", l.Log()))
 	}
-	return age(ctx, client), nil
+	return outdatedRemark(ctx, client), nil
 }
 
-// startAnew gives a context that ends when the supervisor does: there is nothing to wait for then.
-func startAnew(ctx context.Context, l layout.Layout) (context.Context, error) {
-	if err := host.Revive(ctx, l); err != nil {
+// launchSupervisor starts the supervisor in the background. It returns a context that ends when the
+// supervisor ends, because waiting for readiness is then pointless.
+func launchSupervisor(ctx context.Context, l layout.Layout) (context.Context, error) {
+	if err := host.ClearStaleState(ctx, l); err != nil {
 		return ctx, err
 	}
 	ended, err := detach(l)
@@ -65,20 +67,21 @@ func startAnew(ctx context.Context, l layout.Layout) (context.Context, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		err := <-ended
-		cancel(fmt.Errorf("the supervisor ended (%v): see %s", err, l.Log("supervisor.log")))
+		cancel(fmt.Errorf("the supervisor exited (%v): see %s", err, l.Log("supervisor.log")))
 	}()
 	return ctx, nil
 }
 
-// age tells when the supervisor runs an older program than the one that is installed: it is not restarted unasked, since
-// everything restarts with it.
-func age(ctx context.Context, client *supervisor.Client) string {
+// outdatedRemark returns a remark if the supervisor runs an older program than the installed
+// bin/machine, and "" otherwise. up does not restart the supervisor by itself, because that
+// restarts every component.
+func outdatedRemark(ctx context.Context, client *supervisor.Client) string {
 	pid, _, err := client.Status(ctx)
 	if err != nil {
 		return ""
 	}
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && strings.HasSuffix(exe, " (deleted)") {
-		return "the supervisor is older than bin/machine; `machine restart` renews it"
+		return "the supervisor runs an older program than bin/machine: run `machine restart` to update it"
 	}
 	return ""
 }
@@ -86,7 +89,7 @@ func age(ctx context.Context, client *supervisor.Client) string {
 func restartCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restart",
-		Short: "Restart the supervisor and all components; containers live on",
+		Short: "Restart the supervisor and all components; containers keep running",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runSteps(cmd.Context(), l, "restart", []step{
@@ -97,8 +100,9 @@ func restartCommand(l layout.Layout) *cobra.Command {
 	}
 }
 
-// detach starts the supervisor in a session of its own, so that it outlives this command and its terminal. The channel
-// tells when it ends, as long as this command lives.
+// detach starts the supervisor in its own session, so that it outlives this command and its
+// terminal. The channel receives the supervisor's exit, if that happens while this command still
+// runs.
 func detach(l layout.Layout) (ended <-chan error, err error) {
 	if err := os.MkdirAll(filepath.Dir(l.Log("supervisor.log")), 0o755); err != nil {
 		return nil, err

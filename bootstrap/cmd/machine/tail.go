@@ -8,7 +8,8 @@ import (
 	"os/exec"
 )
 
-// tailFile prints the last lines of a file; following survives the log's rotation.
+// tailFile prints the last lines of a file. With follow, it then prints new lines until ctx ends,
+// also after the log is rotated.
 func tailFile(ctx context.Context, path string, lines int, follow bool) error {
 	args := []string{fmt.Sprintf("--lines=%d", lines)}
 	if follow {

@@ -23,7 +23,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 	project := true
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring the machine up: packages, builds, cluster, DNS, Metal3's kinds, Tekton and the project",
+		Short: "Bring the machine up: packages, builds, cluster, DNS, Metal3 CRDs, Tekton and the project",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := source()
@@ -33,14 +33,14 @@ func upCommand(l layout.Layout) *cobra.Command {
 			return runSteps(cmd.Context(), l, "up", upSteps(l, source, project))
 		},
 	}
-	cmd.Flags().BoolVar(&project, "project", project, "deploy the project itself, too")
+	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project, as `machine deploy` does")
 	return cmd
 }
 
 func deployCommand(l layout.Layout) *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",
-		Short: "Build the project's images and apply its config/ (part of up)",
+		Short: "Build this project's images and apply its config/ (the last step of up)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := source()
@@ -73,7 +73,7 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		return "installed " + strings.Join(installed, " "), err
 	}}}
 	steps = append(steps, buildSteps(l, source)...)
-	tekton, own := &build.Progress{}, &build.Progress{}
+	tekton, projectProgress := &build.Progress{}, &build.Progress{}
 	in := func(log io.Writer, progress *build.Progress) cluster.Cluster {
 		return cluster.Cluster{Layout: l, Source: source, Log: log, Progress: progress}
 	}
@@ -88,10 +88,10 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 			return remark(pushed > 0), err
 		}},
 		step{title: "node ready", run: func(ctx context.Context, log io.Writer) (string, error) { return "", in(log, nil).AwaitNode(ctx) }},
-		step{title: "DNS and Metal3's kinds", run: func(ctx context.Context, log io.Writer) (string, error) {
+		step{title: "DNS and Metal3 CRDs", run: func(ctx context.Context, log io.Writer) (string, error) {
 			changed, kept, err := in(log, nil).InstallAddons(ctx)
 			if len(kept) > 0 {
-				return "left as they are, for another owner: " + strings.Join(kept, ", "), err
+				return "left unchanged, owned by another installation: " + strings.Join(kept, ", "), err
 			}
 			return remark(changed), err
 		}},
@@ -101,9 +101,9 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 		}},
 	)
 	if project {
-		steps = append(steps, step{title: "project", progress: own, run: func(ctx context.Context, log io.Writer) (string, error) {
-			changed, err := in(log, own).Deploy(ctx)
-			if errors.Is(err, cluster.ErrNotYet) {
+		steps = append(steps, step{title: "project", progress: projectProgress, run: func(ctx context.Context, log io.Writer) (string, error) {
+			changed, err := in(log, projectProgress).Deploy(ctx)
+			if errors.Is(err, cluster.ErrNotDeployed) {
 				return err.Error(), nil
 			}
 			return remark(changed), err
@@ -112,10 +112,11 @@ func upSteps(l layout.Layout, source string, project bool) []step {
 	return steps
 }
 
-// configure writes all that components read, and the administrator's kubeconfig.
+// configure writes keys, configuration files, data folders and the plan for the components, and the
+// administrator's kubeconfig.
 func configure(l layout.Layout) error {
-	site := pki.Site{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
-	if err := pki.Ensure(l.PKI(), site, time.Now()); err != nil {
+	machine := pki.Machine{Node: layout.NodeName, IPs: []string{layout.NodeIP}, ServiceIP: layout.ServiceIP, Server: layout.APIServer}
+	if err := pki.Ensure(l.PKI(), machine, time.Now()); err != nil {
 		return err
 	}
 	if err := config.Write(config.Files(l, host.Facts())); err != nil {

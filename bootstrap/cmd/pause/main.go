@@ -1,4 +1,5 @@
-// Command pause holds a pod's namespaces open: it waits for a signal and reaps the orphans that become its children.
+// Command pause keeps the namespaces of a pod open. It runs until SIGINT or SIGTERM, and reaps
+// orphaned processes that become its children.
 package main
 
 import (

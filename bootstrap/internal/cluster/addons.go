@@ -17,20 +17,22 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// Images that the machine makes itself. Repository names are upstream's, so that application clusters find them too.
+// Images that the machine builds itself. They have the repository names of upstream, so that
+// application clusters find them too.
 const (
 	StaticImage  = layout.Depot + "/base/static:latest"
 	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.12.4"
-	AnsibleImage = layout.Depot + "/base/ansible:latest" // made by the lab, needed by the project
+	AnsibleImage = layout.Depot + "/base/ansible:latest" // built by the lab, needed by the project
 )
 
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// PushBaseImages fills the depot with the images that everything else needs, and gives the number of those it pushed.
+// PushBaseImages pushes the images that pods and other images need to the depot. It returns the
+// number of images that the depot did not have yet.
 func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	certs, err := os.ReadFile(certificates)
 	if err != nil {
-		return 0, fmt.Errorf("read trusted authorities (package ca-certificates): %w", err)
+		return 0, fmt.Errorf("read trusted CA certificates (package ca-certificates): %w", err)
 	}
 	login, err := c.login()
 	if err != nil {
@@ -48,7 +50,7 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 		if err != nil {
 			return pushed, err
 		}
-		fresh, err := images.Push(ctx, layout.ToPush(i.ref), img, login)
+		fresh, err := images.Push(ctx, layout.PushRef(i.ref), img, login)
 		if err != nil {
 			return pushed, err
 		}
@@ -59,7 +61,8 @@ func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	return pushed, nil
 }
 
-// login gives what the depot's local door asks for, and keeps it for ko.
+// login returns the credentials for the depot's local listener, and writes them to the Docker
+// configuration that ko uses.
 func (c Cluster) login() (*authn.Basic, error) {
 	login, err := images.Login(c.Layout.DepotToken())
 	if err != nil {
@@ -68,8 +71,9 @@ func (c Cluster) login() (*authn.Basic, error) {
 	return login, images.WriteLogin(c.Layout.DockerConfig(), layout.DepotLocal, login)
 }
 
-// InstallAddons applies DNS, Metal3's kinds and the depot's rights, and tells whether anything changed. Metal3's kinds that belong to
-// an installation of the site stay as they are: kept says which and why.
+// InstallAddons applies DNS, the Metal3 CRDs and the depot's ClusterRoleBinding, and reports
+// whether it changed anything. It does not change Metal3 CRDs that belong to another installation.
+// kept lists these, each with the reason in parentheses.
 func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string, err error) {
 	image, err := images.Pinned(ctx, CoreDNSImage)
 	if err != nil {
@@ -84,14 +88,15 @@ func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string
 	if err != nil {
 		return false, nil, err
 	}
-	rights, err := c.Apply(ctx, "depot-rights", manifests.DepotRights)
+	binding, err := c.Apply(ctx, "depot-rolebinding", manifests.DepotRoleBinding)
 	if err != nil {
 		return false, nil, err
 	}
-	return dns || metal3 || rights, kept, c.AwaitRollout(ctx, "kube-system")
+	return dns || metal3 || binding, kept, c.AwaitRollout(ctx, "kube-system")
 }
 
-// key hashes texts apart from each other.
+// key returns a hash of the list of parts. It differs for lists that only have the same
+// concatenation.
 func key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -73,7 +73,7 @@ func TestJoinTekton(t *testing.T) {
 	}
 }
 
-func TestJoinTektonRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestJoinTektonFailsOnUnexpectedManifests(t *testing.T) {
 	for name, change := range map[string]func(fstest.MapFS){
 		"a flag is gone":         func(c fstest.MapFS) { c["config-feature-flags.yaml"].Data = []byte("data: {}\n") },
 		"an edit does not match": func(c fstest.MapFS) { c["resolvers/resolvers-deployment.yaml"].Data = []byte("other\n") },
@@ -81,12 +81,13 @@ func TestJoinTektonRefusesWhatItDoesNotKnow(t *testing.T) {
 		config := tektonConfig()
 		change(config)
 		if _, err := joinTekton(config); err == nil {
-			t.Errorf("%s: no error; a new version of Tekton would be installed wrongly", name)
+			t.Errorf("%s: no error; a new version of Tekton would be installed incorrectly", name)
 		}
 	}
 }
 
-// withDepot makes references to the depot lead to a registry of the test.
+// withDepot starts a registry and makes reference match its images instead of the depot's. It
+// returns the registry's address.
 func withDepot(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -98,7 +99,7 @@ func withDepot(t *testing.T) string {
 	return host
 }
 
-func TestCompleteAsksTheDepotForEveryImage(t *testing.T) {
+func TestAllImagesExistChecksEveryImage(t *testing.T) {
 	host := withDepot(t)
 	img, err := images.Static(nil, "amd64")
 	if err != nil {
@@ -120,13 +121,13 @@ func TestCompleteAsksTheDepotForEveryImage(t *testing.T) {
 		"one missing": {"image: " + there + "\nimage: " + missing, false},
 		"no image":    {"kind: Namespace", false},
 	} {
-		if got := complete(t.Context(), []byte(c.text)); got != c.want {
+		if got := allImagesExist(t.Context(), []byte(c.text)); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }
 
-func TestApplySkipsWhatWasApplied(t *testing.T) {
+func TestApplySkipsUnchangedManifests(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir()}
 	calls := filepath.Join(l.Root, "calls")
 	script := "#!/bin/sh\ncat >/dev/null\necho called >>" + calls + "\n"
@@ -155,7 +156,7 @@ func TestApplySkipsWhatWasApplied(t *testing.T) {
 func TestManifestsFitTheMachine(t *testing.T) {
 	dns := string(manifests.CoreDNS)
 	if !strings.Contains(dns, "clusterIP: "+layout.DNSIP) || !strings.Contains(dns, "image: IMAGE") {
-		t.Error("the DNS manifest does not have the address that pods are told, or no place for its image")
+		t.Error("the DNS manifest lacks the address that pods use for DNS, or the placeholder for its image")
 	}
 	for _, crd := range []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io"} {
 		if !strings.Contains(string(manifests.Metal3), "name: "+crd) {

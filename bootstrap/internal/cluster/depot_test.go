@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// object is what these tests read of a manifest.
+// object has the fields of a manifest that these tests read.
 type object struct {
 	Kind     string
 	Metadata struct {
@@ -66,7 +66,7 @@ func TestProjectHasTheMachinesDepotAndNoSecondOne(t *testing.T) {
 		}
 	}
 	if len(all["Service/depot"].Spec.Selector) > 0 {
-		t.Error("the Service selects pods: it is the one for a depot in a pod")
+		t.Error("the Service has a selector: it is the Service of a depot in a pod")
 	}
 	if strings.Index(string(text), "kind: Namespace") > strings.Index(string(text), "kind: Deployment") {
 		t.Error("a Deployment comes before its namespace")
@@ -97,13 +97,14 @@ func TestProjectsClustersHaveTheMachinesDepot(t *testing.T) {
 
 func TestProjectIsRefusedWhenTheDepotsFilesHaveOtherNames(t *testing.T) {
 	_, err := projectManifests(fstest.MapFS{"depot.yaml": {Data: []byte("kind: X\n")}, "401-depot-service.yaml": {Data: []byte("kind: Y\n")}})
-	if err == nil || !strings.Contains(err.Error(), "400-depot-service.yaml is not there") {
+	if err == nil || !strings.Contains(err.Error(), "400-depot-service.yaml does not exist") {
 		t.Errorf("error = %v", err)
 	}
 }
 
-// The Service of the machine's depot offers what that of a depot in a pod does, and leads to where the machine listens.
-func TestServiceLeadsToTheMachinesDepot(t *testing.T) {
+// The Service of the machine's depot has the same ports as that of a depot in a pod, and its
+// endpoint is the address at which the machine's depot listens.
+func TestServiceHasTheMachinesDepotAsEndpoint(t *testing.T) {
 	pod, err := os.ReadFile("../../../config/400-depot-service.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -119,10 +120,10 @@ func TestServiceLeadsToTheMachinesDepot(t *testing.T) {
 	}
 	slice := objects(t, manifests.DepotService)["EndpointSlice/depot-machine"]
 	if slice.Metadata.Labels["kubernetes.io/service-name"] != "depot" || slice.Metadata.Namespace != "bpa-system" {
-		t.Errorf("belongs to no Service: %+v", slice.Metadata)
+		t.Errorf("the EndpointSlice belongs to no Service: %+v", slice.Metadata)
 	}
 	if len(slice.Endpoints) != 1 || len(slice.Endpoints[0].Addresses) != 1 || slice.Endpoints[0].Addresses[0] != layout.NodeIP {
-		t.Errorf("leads to %+v, want %s", slice.Endpoints, layout.NodeIP)
+		t.Errorf("endpoints %+v, want %s", slice.Endpoints, layout.NodeIP)
 	}
 	for name, address := range map[string]string{"https": layout.DepotTLS, "http": layout.Depot} {
 		found := false
@@ -135,20 +136,20 @@ func TestServiceLeadsToTheMachinesDepot(t *testing.T) {
 	}
 }
 
-func TestKoPushesLocallyAndManifestsNameWhatNodesPull(t *testing.T) {
+func TestKoPushesLocallyAndManifestsHavePullReferences(t *testing.T) {
 	text, err := koRun{base: map[string]string{kubesprayTask: AnsibleImage}}.config()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), layout.Depot+"/") || strings.Count(string(text), layout.DepotLocal+"/base/") != 2 {
-		t.Errorf("bases must come from where they can be mounted, the local door:\n%s", text)
+		t.Errorf("base images must come from the local listener, where they can be mounted:\n%s", text)
 	}
 	digest := "@sha256:" + strings.Repeat("0", 64)
-	resolved := asPulled([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
+	resolved := withPullRefs([]byte("image: " + layout.DepotLocal + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"))
 	if want := "image: " + layout.Depot + "/bpa/controller" + digest + "\nlisten: " + layout.DepotLocal + "\n"; string(resolved) != want {
 		t.Errorf("got\n%s\nwant\n%s", resolved, want)
 	}
 	if len(reference.FindAll(resolved, -1)) != 1 {
-		t.Error("the image is not seen as one of the depot")
+		t.Error("the image is not recognized as an image of the depot")
 	}
 }

@@ -1,6 +1,7 @@
-// Package cluster puts onto the running node what makes it a place for BPA: DNS, Metal3's kinds, Tekton and the
-// project itself.
+// Package cluster installs the software that BPA needs on the running node (DNS, Metal3 CRDs,
+// Tekton), and the project itself.
 //
-// Invariant: everything is applied server-side, and what did not change is not applied again. It talks to the cluster
-// through kubectl and to the depot through ko, both built by this module, so that it links neither.
+// Invariant: all manifests are applied server-side. A set of manifests that did not change is not
+// applied again; only Deploy always applies. The package uses the programs kubectl and ko, which
+// this module builds, so that it does not link their libraries.
 package cluster

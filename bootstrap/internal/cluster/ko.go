@@ -19,28 +19,31 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// koConfig is the part of .ko.yaml that we set. Every base is in the depot: ko's own default is out of reach.
+// koConfig is the part of .ko.yaml that this package sets. Every base image is in the depot,
+// because ko's default base is on the Internet.
 type koConfig struct {
 	DefaultBaseImage   string            `json:"defaultBaseImage"`
 	BaseImageOverrides map[string]string `json:"baseImageOverrides,omitempty"`
 	DefaultLdflags     []string          `json:"defaultLdflags,omitempty"`
 }
 
-// koRun is one call of `ko resolve`.
+// koRun describes one call of `ko resolve`.
 type koRun struct {
-	name  string // of the call, and of the repository below the depot that takes the images
-	dir   string // of the module whose packages are built
-	stdin []byte // manifests, when args say "-f -"
+	name  string // name of the call, and of the depot's repository prefix for the images
+	dir   string // folder of the module whose packages are built
+	stdin []byte // manifests, if args are "-f -"
 	args  []string
-	tags  string // Go build tags
-	base  map[string]string
+	tags  string            // Go build tags
+	base  map[string]string // base image by import path; others have StaticImage
 }
 
-// resolve builds and pushes the images that the manifests name by ko://, and gives the manifests with digests. It pushes
-// at the depot's local address, from which bases can be mounted; the manifests name the images as nodes pull them.
+// resolve builds and pushes the images that the manifests reference with ko://. It returns the
+// manifests with digests instead. It pushes to the depot's local address, where the registry can
+// mount the layers of base images. The returned manifests have the address from which nodes pull.
 //
-// ko calls go build once for each image, two at a time. Go's cache has no lock, so both would compile what the images share:
-// one call compiles all of it before, and shows how far it is.
+// ko runs go build once for each image, two at a time. Go's cache has no lock, so that both builds
+// would compile shared packages. Therefore resolve first compiles all packages with one command,
+// which also reports progress.
 func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	b := build.Builder{Source: r.dir, Log: c.Log, Progress: c.Progress}
 	if err := b.Compile(ctx, build.Target{Name: r.name, Packages: programs(r.stdin), Tags: r.tags}); err != nil {
@@ -70,13 +73,13 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("ko resolve %s: %w: %s", r.name, err, lastLines(errs.String(), 5))
 	}
-	return asPulled(out.Bytes()), nil
+	return withPullRefs(out.Bytes()), nil
 }
 
-// program finds what ko builds: ko:// and an import path.
+// program matches references to programs that ko builds: ko:// and an import path.
 var program = regexp.MustCompile(`ko://([a-zA-Z0-9._/-]+)`)
 
-// programs lists the import paths that manifests name, each once.
+// programs lists the import paths that the manifests reference with ko://, each once.
 func programs(manifests []byte) []string {
 	var all []string
 	for _, found := range program.FindAllSubmatch(manifests, -1) {
@@ -87,23 +90,25 @@ func programs(manifests []byte) []string {
 }
 
 func (r koRun) config() ([]byte, error) {
-	c := koConfig{DefaultBaseImage: layout.ToPush(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
+	c := koConfig{DefaultBaseImage: layout.PushRef(StaticImage), DefaultLdflags: []string{"-s", "-w"}, BaseImageOverrides: map[string]string{}}
 	for path, base := range r.base {
-		c.BaseImageOverrides[path] = layout.ToPush(base)
+		c.BaseImageOverrides[path] = layout.PushRef(base)
 	}
 	return yaml.Marshal(c)
 }
 
-// asPulled names images as nodes reach the depot.
-func asPulled(manifests []byte) []byte {
+// withPullRefs replaces the depot's local address in image references with the address from which
+// nodes pull.
+func withPullRefs(manifests []byte) []byte {
 	return bytes.ReplaceAll(manifests, []byte(layout.DepotLocal+"/"), []byte(layout.Depot+"/"))
 }
 
-// reference finds images of the depot in resolved manifests.
+// reference matches images of the depot in resolved manifests.
 var reference = regexp.MustCompile(regexp.QuoteMeta(layout.Depot) + `/[a-z0-9/._-]+@sha256:[0-9a-f]{64}`)
 
-// complete tells whether the depot holds every image that resolved manifests name.
-func complete(ctx context.Context, resolved []byte) bool {
+// allImagesExist reports whether the depot has every image that the resolved manifests reference,
+// and there is at least one.
+func allImagesExist(ctx context.Context, resolved []byte) bool {
 	found := reference.FindAll(resolved, -1)
 	for _, ref := range found {
 		if !images.Exists(ctx, string(ref)) {

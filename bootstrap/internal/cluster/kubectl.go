@@ -18,16 +18,16 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// Cluster is the running node.
+// Cluster installs software on the running node.
 type Cluster struct {
 	Layout layout.Layout
 	Source string    // folder of the bootstrap module
-	Log    io.Writer // what the tools say
-	// Progress counts what go build compiles; nil means that nobody asks.
+	Log    io.Writer // receives the output of tools
+	// Progress counts the packages that go build compiles; nil means that they are not counted.
 	Progress *build.Progress
 }
 
-// kubectl runs one command with a time limit and gives its output.
+// kubectl runs one kubectl command with a time limit, and returns its standard output.
 func (c Cluster) kubectl(ctx context.Context, limit time.Duration, stdin []byte, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -41,7 +41,7 @@ func (c Cluster) kubectl(ctx context.Context, limit time.Duration, stdin []byte,
 	return out.String(), nil
 }
 
-// AwaitNode returns when the node takes pods.
+// AwaitNode waits until the node is Ready.
 func (c Cluster) AwaitNode(ctx context.Context) error {
 	if _, err := c.kubectl(ctx, time.Minute, nil, "wait", "node/"+layout.NodeName, "--for=create", "--timeout=50s"); err != nil {
 		return err
@@ -50,21 +50,23 @@ func (c Cluster) AwaitNode(ctx context.Context) error {
 	return err
 }
 
-// Apply applies a set of manifests unless exactly these were applied under this name before, and tells whether it did.
+// Apply applies a set of manifests, unless the set last applied under this name was identical. It
+// reports whether it applied them.
 func (c Cluster) Apply(ctx context.Context, name string, manifests []byte) (changed bool, err error) {
 	if c.applied(name, manifests) {
 		return false, nil
 	}
-	return true, c.applyAgain(ctx, name, manifests)
+	return true, c.applyAndRecord(ctx, name, manifests)
 }
 
-// applied tells whether exactly these manifests were the last under this name.
+// applied reports whether these manifests are identical to those last applied under this name.
 func (c Cluster) applied(name string, manifests []byte) bool {
 	have, err := os.ReadFile(c.Layout.Data("applied", name))
 	return err == nil && string(have) == sum(manifests)
 }
 
-func (c Cluster) applyAgain(ctx context.Context, name string, manifests []byte) error {
+// applyAndRecord applies the manifests and stores their hash under this name.
+func (c Cluster) applyAndRecord(ctx context.Context, name string, manifests []byte) error {
 	if err := c.applyNow(ctx, manifests); err != nil {
 		return fmt.Errorf("apply %s: %w", name, err)
 	}
@@ -75,8 +77,9 @@ func (c Cluster) applyAgain(ctx context.Context, name string, manifests []byte) 
 	return os.WriteFile(mark, []byte(sum(manifests)), 0o644)
 }
 
-// applyNow applies server-side: Tekton's CRDs are larger than the annotation that kubectl would keep otherwise. A kind
-// whose definition is in the same set, or whose webhook is just starting, is refused at first: that is tried again.
+// applyNow applies the manifests server-side, because Tekton's CRDs exceed the size limit of the
+// annotation that client-side apply uses. An object can be rejected at first, if its CRD is in the
+// same set or its webhook is still starting. Then applyNow retries for up to 2 minutes.
 func (c Cluster) applyNow(ctx context.Context, manifests []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -102,7 +105,7 @@ func startingUp(message string) bool {
 	return false
 }
 
-// AwaitRollout returns when all deployments of a namespace run what they should.
+// AwaitRollout waits until all deployments of the namespace are rolled out.
 func (c Cluster) AwaitRollout(ctx context.Context, namespace string) error {
 	_, err := c.kubectl(ctx, 4*time.Minute, nil, "-n", namespace, "rollout", "status", "deployment", "--timeout=220s")
 	return err

@@ -14,17 +14,19 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// The real kubespray. Where the lab had a checkout, its image is in the depot beside AnsibleImage; Provisionings choose it by
+// KubesprayRelease is the release of the real kubespray. If the lab has a checkout of kubespray, it
+// builds KubesprayImage in addition to AnsibleImage. A Provisioning selects it by
 // spec.kubespray.release.
 const (
 	KubesprayRelease = "v2.31.0"
 	KubesprayImage   = layout.Depot + "/base/ansible:kubespray-" + KubesprayRelease
 )
 
-// playbookTasks are the Tasks whose images hold playbooks.
+// playbookTasks are the manifests of the Tasks whose images contain playbooks.
 var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml"}
 
-// kubesprayTasks gives the Tasks of KubesprayRelease with their images built; none if the depot has no image of it.
+// kubesprayTasks builds the images of the Tasks for KubesprayRelease, and returns the Tasks. It
+// returns nil if the depot does not have KubesprayImage.
 func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error) {
 	if !images.Exists(ctx, KubesprayImage) {
 		return nil, nil
@@ -37,7 +39,8 @@ func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error
 	return append([]byte("\n---\n"), resolved...), err
 }
 
-// releaseTasks gives the Tasks that hold playbooks the names that a Provisioning with this release asks for.
+// releaseTasks returns the playbookTasks under the names that a Provisioning with this release
+// uses: <task>-<release>.
 func releaseTasks(config fs.FS, release string) ([]byte, error) {
 	var joined bytes.Buffer
 	for _, name := range playbookTasks {
@@ -52,7 +55,7 @@ func releaseTasks(config fs.FS, release string) ([]byte, error) {
 		metadata, _ := task["metadata"].(map[string]any)
 		was, _ := metadata["name"].(string)
 		if was == "" {
-			return nil, fmt.Errorf("%s/%s holds no object with a name", projectConfig, name)
+			return nil, fmt.Errorf("%s/%s contains no object with a name", projectConfig, name)
 		}
 		metadata["name"] = was + "-" + release
 		renamed, err := yaml.Marshal(task)

@@ -13,10 +13,10 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// fieldManager is the name under which this machine applies; the API server keeps it with every field.
+// fieldManager is the field manager of this machine's server-side applies.
 const fieldManager = "bpa-bootstrap"
 
-// definition is what decides about a CustomResourceDefinition.
+// definition has the fields of a CustomResourceDefinition that decide whether it may be replaced.
 type definition struct {
 	Metadata struct {
 		Name          string
@@ -31,7 +31,8 @@ type definition struct {
 	}
 }
 
-// installMetal3 applies Metal3's CRDs except those that a Metal3 installation of the site owns: kept says which and why.
+// installMetal3 applies the Metal3 CRDs, except those that another Metal3 installation owns. kept
+// lists these, each with the reason in parentheses.
 func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string, err error) {
 	var ours [][]byte
 	absent := false
@@ -41,14 +42,14 @@ func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string
 			return false, nil, fmt.Errorf("read Metal3's CRDs: %w", err)
 		}
 		if wanted.Metadata.Name == "" {
-			continue // the comment before the first
+			continue // the comment before the first CRD
 		}
 		present, err := c.definition(ctx, wanted.Metadata.Name)
 		if err != nil {
 			return false, nil, err
 		}
-		if owner := foreign(present, wanted); owner != "" {
-			kept = append(kept, fmt.Sprintf("%s (%s)", wanted.Metadata.Name, owner))
+		if reason := foreign(present, wanted); reason != "" {
+			kept = append(kept, fmt.Sprintf("%s (%s)", wanted.Metadata.Name, reason))
 			continue
 		}
 		absent = absent || present.Metadata.Name == ""
@@ -58,14 +59,14 @@ func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string
 		return false, kept, nil
 	}
 	text := bytes.Join(ours, []byte("---\n"))
-	if absent { // the mark that it was applied can be older than its removal
-		return true, kept, c.applyAgain(ctx, "metal3-crds", text)
+	if absent { // somebody may have deleted the CRD since it was applied
+		return true, kept, c.applyAndRecord(ctx, "metal3-crds", text)
 	}
 	changed, err = c.Apply(ctx, "metal3-crds", text)
 	return changed, kept, err
 }
 
-// definition gives a CRD as the cluster has it; one without a name if there is none.
+// definition returns a CRD of the cluster. If the CRD does not exist, the result has no name.
 func (c Cluster) definition(ctx context.Context, name string) (definition, error) {
 	var present definition
 	text, err := c.kubectl(ctx, time.Minute, nil, "get", "crd", name, "--ignore-not-found", "--show-managed-fields", "-o", "yaml")
@@ -78,8 +79,10 @@ func (c Cluster) definition(ctx context.Context, name string) (definition, error
 	return present, nil
 }
 
-// foreign says why a present CRD is not this machine's to replace; it is empty if the CRD is absent or ours. Ours has one field
-// manager, no labels, and no version that the wanted one lacks. The API server itself writes the status only.
+// foreign returns the reason why this machine must not replace the present CRD, or "" if the CRD is
+// absent or was created by this machine. A CRD of this machine has no other field manager, and no
+// labels or served versions that the wanted CRD lacks. The field manager of the status does not
+// count: it is the API server.
 func foreign(present, wanted definition) string {
 	if present.Metadata.Name == "" {
 		return ""
@@ -110,7 +113,7 @@ func served(d definition) []string {
 	return names
 }
 
-// missing lists what is in all and not in some.
+// missing lists the elements of all that are not in some.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }

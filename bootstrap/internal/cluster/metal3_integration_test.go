@@ -16,14 +16,15 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// A site's own Metal3 serves a version that ours does not have: installing must not take it away.
-func TestInstallMetal3KeepsASitesDefinitions(t *testing.T) {
+// Another Metal3 installation serves a version that our CRD lacks. installMetal3 must not remove
+// it.
+func TestInstallMetal3KeepsCRDsOfAnotherInstallation(t *testing.T) {
 	c := onAPIServer(t)
 	hosts := bytes.Split(manifests.Metal3, []byte("---\n"))[1] // after the comment
 	newer := strings.Replace(string(hosts), "  versions:\n", "  versions:\n"+
 		"  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n", 1)
 	if !strings.Contains(newer, "baremetalhosts.metal3.io") || !strings.Contains(newer, "v1beta1") {
-		t.Fatal("the first CRD is not that of hosts any more")
+		t.Fatal("the first CRD is no longer that of hosts")
 	}
 	if _, err := c.kubectl(t.Context(), time.Minute, []byte(newer), "apply", "--server-side", "--field-manager=site", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func TestInstallMetal3KeepsASitesDefinitions(t *testing.T) {
 
 	changed, kept, err := c.installMetal3(t.Context())
 	if err != nil || !changed || len(kept) != 1 || kept[0] != "baremetalhosts.metal3.io (managed by site)" {
-		t.Errorf("changed %t, kept %q, %v; want one of two CRDs applied and the site's kept", changed, kept, err)
+		t.Errorf("changed %t, kept %q, %v; want one of two CRDs applied and the other kept", changed, kept, err)
 	}
 	for crd, want := range map[string]string{"baremetalhosts.metal3.io": "v1beta1 v1alpha1", "hardwaredata.metal3.io": "v1alpha1"} {
 		got, err := c.kubectl(t.Context(), time.Minute, nil, "get", "crd", crd, "-o", "jsonpath={.spec.versions[*].name}")
@@ -50,7 +51,8 @@ func TestInstallMetal3KeepsASitesDefinitions(t *testing.T) {
 	}
 }
 
-// onAPIServer is a cluster of nothing but an API server of the test's own, made by the built command machine.
+// onAPIServer returns a Cluster that consists only of an API server for this test. The built
+// machine command runs it.
 func onAPIServer(t *testing.T) Cluster {
 	t.Helper()
 	built, state := layout.FromEnv(), layout.Layout{Root: t.TempDir()}
@@ -65,7 +67,7 @@ func onAPIServer(t *testing.T) Cluster {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v; run make integration, which builds it", err)
+		t.Fatalf("%v: build the machine command first (make integration does)", err)
 	}
 	t.Cleanup(func() {
 		stdin.Close()

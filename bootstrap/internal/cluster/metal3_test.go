@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestForeignLeavesASitesMetal3Alone(t *testing.T) {
+func TestForeignRecognizesAnotherInstallation(t *testing.T) {
 	wanted := parsed(t, "{metadata: {name: hosts}, spec: {versions: [{name: v1alpha1, served: true}]}}")
 	for name, c := range map[string]struct{ present, want string }{
 		"there is none": {"{}", ""},

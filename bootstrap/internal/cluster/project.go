@@ -17,8 +17,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// ErrNotYet: the project cannot be deployed because something that is made elsewhere is missing.
-var ErrNotYet = errors.New("not deployed")
+// ErrNotDeployed reports that a prerequisite for deploying the project is missing. Another command
+// creates it.
+var ErrNotDeployed = errors.New("not deployed")
 
 const (
 	projectConfig    = "config"
@@ -27,17 +28,19 @@ const (
 	seedTask         = "github.com/akraino-icn/bpa/cmd/seed-registry"
 )
 
-// projectLeftOut: the machine's own depot serves the cluster; see manifests.DepotService.
-var projectLeftOut = []string{"400-depot-service.yaml", "depot.yaml"}
+// projectExcluded are the files of config/ that Deploy does not apply, because the machine's own
+// depot serves the cluster (see manifests.DepotService).
+var projectExcluded = []string{"400-depot-service.yaml", "depot.yaml"}
 
-// Deploy does what `ko apply -f config/` does on a machine with a registry of its own, and waits for the project to run.
+// Deploy builds the project's images, applies config/ as `ko apply -f config/` does, and waits
+// until the project runs. It reports whether the manifests changed since the last time.
 func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	root := filepath.Dir(c.Source)
 	if _, err := os.Stat(filepath.Join(root, projectConfig)); err != nil {
-		return false, fmt.Errorf("%w: no %s/ folder beside the bootstrap module", ErrNotYet, projectConfig)
+		return false, fmt.Errorf("%w: no %s/ folder beside the bootstrap module", ErrNotDeployed, projectConfig)
 	}
 	if !images.Exists(ctx, AnsibleImage) {
-		return false, fmt.Errorf("%w: the depot has no %s, the base of the kubespray task; make the lab's images first", ErrNotYet, AnsibleImage)
+		return false, fmt.Errorf("%w: the depot has no %s, the base of the kubespray task: build it with `lab artifacts`, then run `machine deploy`", ErrNotDeployed, AnsibleImage)
 	}
 	source, err := projectManifests(os.DirFS(filepath.Join(root, projectConfig)))
 	if err != nil {
@@ -45,7 +48,7 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}
 	ca, err := os.ReadFile(c.Layout.DepotCA())
 	if err != nil {
-		return false, fmt.Errorf("the depot's CA, which it makes when it starts: %w", err)
+		return false, fmt.Errorf("read the depot's CA certificate, which the depot creates when it starts: %w", err)
 	}
 	if source, err = withSettings(source, map[string]any{
 		"depot-url": "https://" + layout.DepotTLS, "depot-ca": string(ca), "depot-image-url": "http://" + layout.Depot,
@@ -62,33 +65,35 @@ func (c Cluster) Deploy(ctx context.Context) (bool, error) {
 	}
 	resolved = append(resolved, release...)
 	changed := !c.applied("project", resolved)
-	if err := c.applyAgain(ctx, "project", resolved); err != nil { // always: whoever develops it may have deleted some of it
+	if err := c.applyAndRecord(ctx, "project", resolved); err != nil { // always apply: a developer may have deleted some objects
 		return false, err
 	}
 	return changed, c.AwaitRollout(ctx, projectNamespace)
 }
 
-// resolveProject builds the project's images that the manifests name. base is the image with ansible-playbook and playbooks.
+// resolveProject builds the images that the manifests reference, and returns the manifests with
+// digests. base is the image with ansible-playbook and the playbooks.
 func (c Cluster) resolveProject(ctx context.Context, root string, source []byte, base string) ([]byte, error) {
 	return c.resolve(ctx, koRun{
 		name: "bpa", dir: root, stdin: source, args: []string{"-f", "-"}, base: map[string]string{kubesprayTask: base, seedTask: base},
 	})
 }
 
-// projectManifests joins config/, with the machine's own depot in place of one in a pod.
+// projectManifests joins the files of config/. It replaces the depot in a pod with the machine's
+// own depot.
 func projectManifests(config fs.FS) ([]byte, error) {
-	files, err := fs.Glob(config, "*.yaml") // sorted: their names begin with the order in which they are to be applied
+	files, err := fs.Glob(config, "*.yaml") // sorted: file names begin with a number that gives the order
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range projectLeftOut {
+	for _, name := range projectExcluded {
 		if !slices.Contains(files, name) {
-			return nil, fmt.Errorf("%s/%s is not there: the depot of a pod may have another name now, and would be a second one", projectConfig, name)
+			return nil, fmt.Errorf("%s/%s does not exist: if the file was renamed, a second depot would be deployed; adapt projectExcluded", projectConfig, name)
 		}
 	}
 	var joined bytes.Buffer
 	for _, name := range files {
-		if slices.Contains(projectLeftOut, name) {
+		if slices.Contains(projectExcluded, name) {
 			continue
 		}
 		text, err := fs.ReadFile(config, name)
@@ -104,7 +109,8 @@ func projectManifests(config fs.FS) ([]byte, error) {
 // settingsName is the ConfigMap with the site's settings.
 const settingsName = "config-bpa"
 
-// withSettings sets some of the site's settings: clusters that name no depot have this machine's. A comment in the ConfigMap is lost by it.
+// withSettings changes data keys of the ConfigMap settingsName in the manifests. Its comments are
+// lost. Clusters that name no depot use the one in these settings.
 func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
 	const mark = "---\n"
 	documents := bytes.Split(manifests, []byte(mark))
@@ -127,7 +133,7 @@ func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
 		data, _ := cm["data"].(map[string]any)
 		for key, value := range settings {
 			if _, known := data[key]; !known {
-				return nil, fmt.Errorf("ConfigMap %s has no key %s: it may have another name now", settingsName, key)
+				return nil, fmt.Errorf("ConfigMap %s has no key %s: it may have been renamed", settingsName, key)
 			}
 			data[key] = value
 		}

@@ -22,9 +22,10 @@ const (
 	tektonVersion = "v1.15.0"
 )
 
-// tektonFlags differ from Tekton's defaults: steps run under the restricted pod security standard, start without
-// waiting for sidecars that nobody injects, get no credentials that they did not ask for, may share workspaces on any
-// node, and a cancelled run's logs stay readable.
+// tektonFlags are the feature flags that differ from Tekton's defaults. With them, steps run under
+// the restricted pod security standard, start without waiting for injected sidecars, receive no
+// credentials implicitly, and may share workspaces on any node. The logs of a cancelled run stay
+// readable.
 var tektonFlags = map[string]string{
 	"coschedule":         "disabled",
 	"disable-creds-init": "true",
@@ -33,21 +34,23 @@ var tektonFlags = map[string]string{
 	"set-security-context":                          "true",
 }
 
-// tektonLeftOut: one node scales nothing, and nobody receives the events.
-var tektonLeftOut = []string{"events.yaml", "webhook-hpa.yaml"}
+// tektonExcluded are the manifests that are not applied: one node does not need autoscaling, and
+// nothing receives the events.
+var tektonExcluded = []string{"events.yaml", "webhook-hpa.yaml"}
 
-// edit replaces a piece of one of Tekton's manifests; that it is not found is an error.
+// edit replaces text in one of Tekton's manifests. It is an error if the old text is not found.
 type edit struct{ file, old, by string }
 
-// tektonEdits: Tekton's own base image for the resolvers holds an init, to reap what git leaves behind; ours holds
-// nothing, and the cluster resolver starts no programs.
+// tektonEdits remove the init program from the resolvers' command. Tekton's base image for the
+// resolvers has one, which reaps processes that git leaves behind. Our base image has none, and the
+// cluster resolver starts no programs.
 var tektonEdits = []edit{{
 	"resolvers/resolvers-deployment.yaml",
 	"        - /sbin/tini\n        - --\n        - /ko-app/resolvers\n", "        - /ko-app/resolvers\n",
 }}
 
-// InstallTekton builds Tekton's images from its Go module, applies its own manifests, and waits for it to run. It tells
-// whether anything changed.
+// InstallTekton builds Tekton's images from its Go module, applies the module's manifests, and
+// waits until Tekton runs. It reports whether anything changed.
 func (c Cluster) InstallTekton(ctx context.Context) (bool, error) {
 	resolved, err := c.tektonManifests(ctx)
 	if err != nil {
@@ -65,8 +68,8 @@ func (c Cluster) InstallTekton(ctx context.Context) (bool, error) {
 	return changed, nil
 }
 
-// tektonManifests gives the manifests with images by digest; from the cache while nothing that they are made from has
-// changed and the depot still holds the images.
+// tektonManifests returns the manifests with images by digest. It uses the cached manifests if
+// their inputs did not change and the depot still has the images.
 func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	dir := filepath.Join(c.Source, "modules", "tekton")
 	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
@@ -77,10 +80,10 @@ func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stamp := key(runtime.Version(), tektonVersion, string(sums), base, fmt.Sprint(tektonFlags, tektonLeftOut, tektonEdits))
+	stamp := key(runtime.Version(), tektonVersion, string(sums), base, fmt.Sprint(tektonFlags, tektonExcluded, tektonEdits))
 	cached, mark := c.Layout.Cache("tekton.yaml"), c.Layout.Cache("tekton.stamp")
 	if have, err := os.ReadFile(mark); err == nil && string(have) == stamp {
-		if resolved, err := os.ReadFile(cached); err == nil && complete(ctx, resolved) {
+		if resolved, err := os.ReadFile(cached); err == nil && allImagesExist(ctx, resolved) {
 			return resolved, nil
 		}
 	}
@@ -98,13 +101,13 @@ func (c Cluster) tektonManifests(ctx context.Context) ([]byte, error) {
 	return resolved, os.WriteFile(mark, []byte(stamp), 0o644)
 }
 
-// tektonSource joins the manifests that the module carries, adjusted to this machine.
+// tektonSource returns the manifests in Tekton's module, joined and adjusted to this machine.
 func tektonSource(ctx context.Context, dir string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", tektonModule+"@"+tektonVersion)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("find Tekton's module: %w", err)
+		return nil, fmt.Errorf("download Tekton's module: %w", err)
 	}
 	var module struct{ Dir string }
 	if err := yaml.Unmarshal(out, &module); err != nil {
@@ -116,7 +119,7 @@ func tektonSource(ctx context.Context, dir string) ([]byte, error) {
 func joinTekton(config fs.FS) ([]byte, error) {
 	var files []string
 	err := fs.WalkDir(config, ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".yaml") && !slices.Contains(tektonLeftOut, path) {
+		if err == nil && strings.HasSuffix(path, ".yaml") && !slices.Contains(tektonExcluded, path) {
 			files = append(files, path)
 		}
 		return err
@@ -124,7 +127,7 @@ func joinTekton(config fs.FS) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(files) // their names begin with the order in which they are to be applied
+	slices.Sort(files) // file names begin with a number that gives the order
 	var joined bytes.Buffer
 	for _, path := range files {
 		text, err := fs.ReadFile(config, path)
@@ -145,7 +148,7 @@ func adjust(path string, text []byte) ([]byte, error) {
 			continue
 		}
 		if !bytes.Contains(text, []byte(e.old)) {
-			return nil, fmt.Errorf("%q is not in it", e.old)
+			return nil, fmt.Errorf("it does not contain %q", e.old)
 		}
 		text = bytes.ReplaceAll(text, []byte(e.old), []byte(e.by))
 	}
@@ -170,7 +173,7 @@ func setFlags(text []byte) ([]byte, error) {
 	}
 	for name, value := range tektonFlags {
 		if _, known := object.Data[name]; !known {
-			return nil, fmt.Errorf("there is no feature flag %q", name)
+			return nil, fmt.Errorf("unknown feature flag %q", name)
 		}
 		object.Data[name] = value
 	}

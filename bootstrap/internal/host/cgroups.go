@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupRoots are all mounted control group hierarchies: one for v2, one per controller for v1.
+// cgroupRoots returns the mount points of all control group hierarchies: one for v2, one per
+// controller for v1.
 func cgroupRoots() ([]string, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -24,7 +25,8 @@ func cgroupRoots() ([]string, error) {
 	return cgroupMounts(string(raw)), nil
 }
 
-// cgroupMounts picks the hierarchies below /sys/fs/cgroup; a container's own view of them, mounted elsewhere, is not ours.
+// cgroupMounts returns the mount points of hierarchies at or below /sys/fs/cgroup. It ignores
+// mounts elsewhere, because they belong to containers.
 func cgroupMounts(mountinfo string) []string {
 	var roots []string
 	for line := range strings.Lines(mountinfo) {
@@ -40,7 +42,8 @@ func cgroupMounts(mountinfo string) []string {
 	return roots
 }
 
-// unmountedHierarchies are v1 controllers in use whose hierarchy is mounted nowhere: a lab node makes its group there.
+// unmountedHierarchies returns the v1 controllers in use whose hierarchy is not mounted. Lab nodes
+// create groups there too.
 func unmountedHierarchies(selfCgroup string, roots []string) []string {
 	var left []string
 	for line := range strings.Lines(selfCgroup) {
@@ -58,7 +61,8 @@ func unmountedHierarchies(selfCgroup string, roots []string) []string {
 	return left
 }
 
-// ourGroups are the control groups of pods and of lab nodes, at the top of the hierarchies below these roots.
+// ourGroups returns the control groups of pods and of lab nodes at the top of the hierarchies with
+// these mount points.
 func ourGroups(roots []string) []string {
 	var groups []string
 	for _, root := range roots {
@@ -70,17 +74,17 @@ func ourGroups(roots []string) []string {
 	return groups
 }
 
-// members lists the processes in the groups and all below.
+// members returns the process ids in the groups and in their subgroups.
 func members(groups []string) []int {
 	seen := map[int]bool{}
 	for _, group := range groups {
 		_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
-				return nil // a group may vanish while we look
+				return nil // the group can disappear during the walk
 			}
 			raw, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 			for field := range strings.FieldsSeq(string(raw)) {
-				if pid, err := strconv.Atoi(field); err == nil && pid > 0 { // 0: in another process namespace
+				if pid, err := strconv.Atoi(field); err == nil && pid > 0 { // 0 means a process in another PID namespace
 					seen[pid] = true
 				}
 			}
@@ -114,9 +118,10 @@ func removeGroups(groups []string) error {
 	return failed
 }
 
-// RemoveControlGroups removes the groups of pods and lab nodes, also in hierarchies that are mounted nowhere; those
-// are mounted at scratch meanwhile. Their processes must be killed; the kernel may still be busy with the last of them,
-// so a refusal is tried again for some seconds.
+// RemoveControlGroups removes the control groups of pods and lab nodes. It mounts a hierarchy that
+// is not mounted at the folder scratch for the time of the removal. The processes in the groups
+// must have been killed before. The kernel can need some time to end them, so RemoveControlGroups
+// retries for up to 15 s while a group is busy.
 func RemoveControlGroups(ctx context.Context, scratch string) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

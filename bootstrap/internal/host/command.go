@@ -11,7 +11,8 @@ import (
 
 const commandTime = 30 * time.Second
 
-// run starts a program and gives its output; an error holds what the program said.
+// run runs a program for at most commandTime and returns its standard output. An error contains its
+// standard error.
 func run(ctx context.Context, stdin string, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()

@@ -1,6 +1,7 @@
-// Package host readies the machine for a node (packages, sysctls, bridge, firewall) and puts it back as it was
-// (processes, mounts, interfaces, firewall, control groups).
+// Package host prepares the machine for a node (packages, sysctls, bridge, firewall) and later
+// removes the traces of the node (processes, mounts, interfaces, firewall rules, control groups).
 //
-// Invariant: everything here is recognised as ours by a name or path of package layout before it is changed or removed,
-// and doing anything twice equals doing it once. It must not know the components that run on the node.
+// Invariant: the package changes or removes only resources that it recognises as its own by a name,
+// a tag or a path of package layout. Every operation is idempotent. The package must not depend on
+// the components that run on the node.
 package host

@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/config"
 )
 
-// Facts looks at the machine.
+// Facts inspects the machine.
 func Facts() config.Facts {
 	return config.Facts{
 		LowerOOMScore: hasCapability(unix.CAP_SYS_RESOURCE),
@@ -32,7 +32,8 @@ func hasCapability(n int) bool {
 	return capability(string(raw), n)
 }
 
-// capability reads the effective set from the text of /proc/<pid>/status.
+// capability reports whether the effective set in the text of /proc/<pid>/status contains
+// capability n.
 func capability(status string, n int) bool {
 	for line := range strings.Lines(status) {
 		if hex, found := strings.CutPrefix(line, "CapEff:"); found {

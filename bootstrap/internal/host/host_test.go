@@ -19,7 +19,7 @@ func TestCapability(t *testing.T) {
 		t.Error("did not find CAP_SYS_ADMIN")
 	}
 	if capability("", 21) {
-		t.Error("found a capability in nothing")
+		t.Error("found a capability in an empty status")
 	}
 }
 
@@ -33,7 +33,7 @@ func TestRouteDevices(t *testing.T) {
 	}
 }
 
-func TestRulesCloseEveryWayOut(t *testing.T) {
+func TestRulesDropPacketsOnDefaultRoutes(t *testing.T) {
 	got := rules([]string{"eth0"})
 	for _, want := range []rule{
 		{"mangle", "POSTROUTING", "-o eth0 -d 10.61.0.0/16 -j DROP"},
@@ -99,7 +99,7 @@ func TestOurGroupsAreFoundByName(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(root, "*"))
 	if len(left) != 2 {
-		t.Errorf("left %v, want the two that are not ours", left)
+		t.Errorf("left %v, want the two groups that are not ours", left)
 	}
 }
 

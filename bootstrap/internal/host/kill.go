@@ -13,7 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// containerProcesses are the shims of our container runtime and everything inside its containers.
+// containerProcesses returns the process ids of our container runtime's shims and of all processes
+// in its containers.
 func containerProcesses(l layout.Layout) ([]int, error) {
 	roots, err := cgroupRoots()
 	if err != nil {
@@ -26,8 +27,8 @@ func containerProcesses(l layout.Layout) ([]int, error) {
 	return pids, nil
 }
 
-// components are processes of our programs that work on this machine's state. Another API server that a test runs from
-// the same programs has its state elsewhere.
+// components returns the process ids of our programs that work on this machine's state. The check
+// of the state excludes API servers that tests run from the same programs.
 func components(l layout.Layout) ([]int, error) {
 	var pids []int
 	for _, p := range Processes() {
@@ -42,6 +43,7 @@ func components(l layout.Layout) ([]int, error) {
 	return pids, nil
 }
 
+// mentions reports whether a command-line argument refers to a state folder of the machine.
 func mentions(l layout.Layout, arg string) bool {
 	for _, dir := range []string{l.PKI(), l.Etc(), l.Data(), l.DepotDir(), l.Run()} {
 		if strings.HasSuffix(arg, dir) || strings.Contains(arg, dir+"/") {
@@ -51,17 +53,18 @@ func mentions(l layout.Layout, arg string) bool {
 	return false
 }
 
-// KillContainers ends every container without asking it, and returns when none is left.
+// KillContainers kills all containers with SIGKILL, and returns when no process of them is left.
 func KillContainers(ctx context.Context, l layout.Layout) error {
 	return killUntilGone(ctx, "container processes", func() ([]int, error) { return containerProcesses(l) })
 }
 
-// KillComponents ends what a supervisor that died without its children's knowledge may have left.
+// KillComponents kills components that a dead supervisor may have left running.
 func KillComponents(ctx context.Context, l layout.Layout) error {
 	return killUntilGone(ctx, "components", func() ([]int, error) { return components(l) })
 }
 
-// killUntilGone kills again and again what the list names: what is being killed may still fork.
+// killUntilGone kills the processes that list returns, repeatedly until there are none, because a
+// process can fork before it dies. It gives up after 30 s.
 func killUntilGone(ctx context.Context, what string, list func() ([]int, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -78,7 +81,7 @@ func killUntilGone(ctx context.Context, what string, list func() ([]int, error))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s do not end: processes %v", what, pids)
+			return fmt.Errorf("%s still run after SIGKILL: processes %v", what, pids)
 		}
 	}
 }

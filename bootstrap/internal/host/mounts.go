@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MountsBelow lists the mount points below dir (not dir itself, which may be a disk of its own), deepest and newest first.
+// MountsBelow lists the mount points below dir, deepest and newest first. It excludes dir itself,
+// which may be a separate disk.
 func MountsBelow(dir string) ([]string, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -33,10 +34,10 @@ func mountsBelow(mountinfo, dir string) []string {
 	return points
 }
 
-// unescape: the kernel writes these characters of a path in octal.
+// unescape replaces the octal codes that the kernel uses for special characters in paths.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// UnmountBelow detaches everything mounted below dir.
+// UnmountBelow detaches all mounts below dir.
 func UnmountBelow(dir string) error {
 	points, err := MountsBelow(dir)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// PrepareNetwork sets kernel parameters, makes the bridge and closes the way outside, before any pod can use it.
+// PrepareNetwork sets kernel parameters, creates the bridge, and adds firewall rules that keep pods
+// off other networks. It must run before any pod starts.
 func PrepareNetwork(ctx context.Context) error {
-	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter") // built in, or absent: then services are masqueraded
+	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter") // may be built in; if absent, kube-proxy masquerades service connections
 	if err := sysctls(); err != nil {
 		return err
 	}
@@ -23,12 +24,13 @@ func PrepareNetwork(ctx context.Context) error {
 	return firewall(ctx)
 }
 
-// Values that other programs on the machine may have set already are only ever raised.
+// sysctls sets kernel parameters. It only raises a value, because other programs may have set a
+// higher one.
 func sysctls() error {
 	for path, value := range map[string]string{
 		"net/ipv4/ip_forward":                "1",
 		"net/bridge/bridge-nf-call-iptables": "1",
-		"fs/inotify/max_user_instances":      "8192", // a systemd per lab node wants hundreds
+		"fs/inotify/max_user_instances":      "8192", // the systemd of each lab node needs hundreds
 		"fs/inotify/max_user_watches":        "1048576",
 	} {
 		path = "/proc/sys/" + path
@@ -43,7 +45,7 @@ func sysctls() error {
 	return nil
 }
 
-// less compares decimal numbers without sign.
+// less compares unsigned decimal numbers.
 func less(a, b string) bool {
 	return len(a) < len(b) || (len(a) == len(b) && a < b)
 }
@@ -64,11 +66,13 @@ func bridge(ctx context.Context) error {
 // tag marks our firewall rules.
 const tag = "bpa-bootstrap"
 
-// rule is an iptables rule of ours: the table, the chain and the match with its target.
+// rule is one of our iptables rules. match includes the target.
 type rule struct{ table, chain, match string }
 
-// rules keep pods and service addresses off the machine's other networks (until kube-proxy has its rules, a service
-// address is just an address beyond the default route), and let pods talk where something else has closed forwarding.
+// rules returns our firewall rules; outside are the interfaces of default routes. The rules drop
+// packets from pods, and packets to service addresses, that leave by such an interface: before
+// kube-proxy has added its rules, packets to a service address follow the default route. The rules
+// also accept forwarding on the bridge, in case other rules block it.
 func rules(outside []string) []rule {
 	all := []rule{
 		{"filter", "FORWARD", "-i " + layout.Bridge + " -j ACCEPT"},
@@ -109,7 +113,7 @@ func defaultRouteDevices(ctx context.Context) ([]string, error) {
 	return routeDevices(out), nil
 }
 
-// routeDevices reads the interfaces from the text of `ip route`, each once.
+// routeDevices returns the interfaces in the output of `ip route`, each once.
 func routeDevices(routes string) []string {
 	var devices []string
 	seen := map[string]bool{}

@@ -10,16 +10,18 @@ import (
 	"strings"
 )
 
-// packages are what the node agent and the container runtime call, and what the lab makes its root file systems with.
+// packages are the Debian packages that the kubelet and the container runtime need, and those that
+// the lab uses to create root file systems.
 var packages = []string{
 	"ca-certificates", "conntrack", "containernetworking-plugins", "ethtool", "iproute2", "iptables", "kmod",
 	"mmdebstrap", "openssh-client", "procps", "runc", "socat", "util-linux",
 }
 
-// InstallPackages installs the Debian packages that are missing, and asks no repository when none is.
+// InstallPackages installs the missing Debian packages and returns their names. It contacts no
+// package repository if none is missing.
 func InstallPackages(ctx context.Context, log io.Writer) (installed []string, err error) {
 	if _, err := exec.LookPath("dpkg-query"); err != nil {
-		return nil, fmt.Errorf("this machine has no dpkg: install by hand what %s is called here", strings.Join(packages, ", "))
+		return nil, fmt.Errorf("this machine has no dpkg: install the equivalents of these Debian packages by hand: %s", strings.Join(packages, ", "))
 	}
 	missing := missingPackages(ctx)
 	if len(missing) == 0 {
@@ -29,7 +31,7 @@ func InstallPackages(ctx context.Context, log io.Writer) (installed []string, er
 	if err := apt(ctx, log, install...); err == nil {
 		return missing, nil
 	}
-	if err := apt(ctx, log, "update", "-qq"); err != nil { // only now: the lists were missing or old
+	if err := apt(ctx, log, "update", "-qq"); err != nil { // only after a failure, because the package lists may be missing or old
 		return nil, err
 	}
 	return missing, apt(ctx, log, install...)
@@ -37,7 +39,7 @@ func InstallPackages(ctx context.Context, log io.Writer) (installed []string, er
 
 func missingPackages(ctx context.Context) []string {
 	query := append([]string{"-W", "-f", "${db:Status-Status} ${Package}\n"}, packages...)
-	out, _ := exec.CommandContext(ctx, "dpkg-query", query...).Output() // fails when it knows nothing of one; the rest is printed
+	out, _ := exec.CommandContext(ctx, "dpkg-query", query...).Output() // exits non-zero for an unknown package, but prints the others
 	var missing []string
 	for _, p := range packages {
 		if !slices.Contains(strings.Split(string(out), "\n"), "installed "+p) {

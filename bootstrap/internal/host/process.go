@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// Process is a live process of this machine.
+// Process is a running process of this machine.
 type Process struct {
 	PID  int
 	Args []string
 }
 
-// Processes lists all live processes with their arguments; kernel threads and zombies have none and are left out.
+// Processes lists all running processes with their arguments. It omits kernel threads and zombies,
+// which have no arguments.
 func Processes() []Process {
 	entries, _ := os.ReadDir("/proc")
 	var list []Process
@@ -32,7 +33,7 @@ func Processes() []Process {
 	return list
 }
 
-// IsShim tells whether the process is a container's shim of the runtime with this socket.
+// IsShim reports whether the process is a container shim of the runtime with this socket.
 func (p Process) IsShim(socket string) bool {
 	if filepath.Base(p.Args[0]) != "containerd-shim-runc-v2" {
 		return false
@@ -45,7 +46,7 @@ func (p Process) IsShim(socket string) bool {
 	return false
 }
 
-// Shims are the live shims of the runtime with this socket.
+// Shims lists the running shims of the runtime with this socket.
 func Shims(socket string) []Process {
 	var shims []Process
 	for _, p := range Processes() {
@@ -56,7 +57,7 @@ func Shims(socket string) []Process {
 	return shims
 }
 
-// ResidentKiB is the memory that a process occupies, 0 when there is no such process.
+// ResidentKiB returns the resident memory of a process in KiB, or 0 if there is no such process.
 func ResidentKiB(pid int) int {
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {

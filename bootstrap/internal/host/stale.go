@@ -7,14 +7,14 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// Revive clears what a reboot of the machine (or the death of all its processes) leaves on disk: sockets, mounts and
-// address leases of containers that are gone. Where a container's shim is still alive it does nothing: the container
-// runtime finds its containers again by that state.
-func Revive(ctx context.Context, l layout.Layout) error {
+// ClearStaleState removes the state of containers that ended without cleanup, such as in a reboot:
+// sockets, mounts and address leases. It does nothing if a shim still runs, because the container
+// runtime uses this state to find its containers again.
+func ClearStaleState(ctx context.Context, l layout.Layout) error {
 	if len(Shims(l.ContainerdSocket())) > 0 {
 		return nil
 	}
-	if err := KillContainers(ctx, l); err != nil { // without a shim, nobody can ever stop them
+	if err := KillContainers(ctx, l); err != nil { // nothing else can stop containers without a shim
 		return err
 	}
 	for _, dir := range []string{l.ContainerdState(), l.RuncState(), l.Data("cni")} {

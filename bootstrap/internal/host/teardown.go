@@ -14,9 +14,10 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// RemoveNetwork removes the bridge with the pods' ends on it, and the firewall rules of ours, kube-proxy and CNI.
+// RemoveNetwork removes the bridge with the interfaces attached to it, and the firewall rules of
+// this package, kube-proxy, the kubelet and CNI.
 func RemoveNetwork(ctx context.Context) error {
-	ports, _ := run(ctx, "", "ip", "-o", "link", "show", "master", layout.Bridge) // fails when there is no bridge
+	ports, _ := run(ctx, "", "ip", "-o", "link", "show", "master", layout.Bridge) // fails if there is no bridge
 	for _, port := range append(linkNames(ports), layout.Bridge) {
 		if _, err := run(ctx, "", "ip", "link", "show", port); err != nil {
 			continue
@@ -33,7 +34,8 @@ func RemoveNetwork(ctx context.Context) error {
 	return nil
 }
 
-// linkNames reads the names from the text of `ip -o link`: "7: veth26@if2: <BROADCAST,…".
+// linkNames returns the interface names in the output of `ip -o link`, whose lines look like
+// "7: veth26@if2: <BROADCAST,…".
 func linkNames(text string) []string {
 	var names []string
 	for line := range strings.Lines(text) {
@@ -48,7 +50,7 @@ func linkNames(text string) []string {
 func stripFirewall(ctx context.Context, family string) error {
 	saved, err := run(ctx, "", family+"-save")
 	if err != nil {
-		return nil // a kernel without this family has no rules of ours
+		return nil // a kernel without this address family has none of our rules
 	}
 	if kept := withoutOurRules(saved); kept != saved {
 		_, err = run(ctx, kept, family+"-restore", "-w")
@@ -56,7 +58,8 @@ func stripFirewall(ctx context.Context, family string) error {
 	return err
 }
 
-// withoutOurRules drops every chain and rule of kube-proxy, the kubelet, CNI and ourselves from iptables-save's text.
+// withoutOurRules removes all chains and rules of this package, kube-proxy, the kubelet and CNI
+// from the output of iptables-save.
 func withoutOurRules(saved string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(saved) {
@@ -67,8 +70,8 @@ func withoutOurRules(saved string) string {
 	return kept.String()
 }
 
-// RemoveFiles removes what the cluster wrote, below the state folder and at the few places outside it that
-// programs of ours cannot be talked out of.
+// RemoveFiles removes the files that the cluster wrote: those below the state folder, and those in
+// folders outside it that components cannot be configured not to use.
 func RemoveFiles(l layout.Layout) error {
 	if err := UnmountBelow(l.Root); err != nil {
 		return err
@@ -90,7 +93,7 @@ func RemoveFiles(l layout.Layout) error {
 		"/var/lib/cni/results", "/var/lib/cni", "/var/log/containers", "/run/containerd/s", "/run/containerd",
 		"/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet",
 	} {
-		_ = unix.Rmdir(dir) // only when empty
+		_ = unix.Rmdir(dir) // fails unless the folder is empty
 	}
 	return nil
 }
@@ -105,7 +108,7 @@ func removeLinksInto(dir, root string) {
 	}
 }
 
-// removeDeadSockets removes sockets that nobody listens on.
+// removeDeadSockets removes sockets without a listening process.
 func removeDeadSockets(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -122,7 +125,8 @@ func removeDeadSockets(dir string) {
 	}
 }
 
-// Leftovers lists what is still on the machine after everything was removed; it should be nothing.
+// Leftovers lists the processes, mounts, control groups, interfaces and firewall rules of the
+// cluster that are still on the machine. The list is empty after a successful removal.
 func Leftovers(ctx context.Context, l layout.Layout) ([]string, error) {
 	var left []string
 	note := func(what string, found []int, err error) error {

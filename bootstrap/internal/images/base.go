@@ -6,7 +6,9 @@ import (
 
 const nonroot = "65532:65532"
 
-// Static is the base for programs without libraries: users, a temporary folder and the authorities to trust.
+// Static returns the base image for statically linked programs. It contains users, a temporary
+// folder and the trusted CA certificates (certs, PEM). arch is a Go architecture name such as
+// amd64.
 func Static(certs []byte, arch string) (v1.Image, error) {
 	return image(skeleton(certs), arch, v1.Config{
 		User: nonroot, WorkingDir: "/",
@@ -14,7 +16,8 @@ func Static(certs []byte, arch string) (v1.Image, error) {
 	})
 }
 
-// Pause holds a pod's namespaces open.
+// Pause returns the image of the program that keeps the namespaces of a pod open. binary is its
+// path.
 func Pause(binary, arch string) (v1.Image, error) {
 	p, err := program(binary, "pause")
 	if err != nil {
@@ -23,8 +26,9 @@ func Pause(binary, arch string) (v1.Image, error) {
 	return image([]entry{p}, arch, v1.Config{User: "65535:65535", Entrypoint: []string{"/pause"}, WorkingDir: "/"})
 }
 
-// CoreDNS answers names of services. Its user is root, as manifests of application clusters expect that let it bind
-// port 53 by a capability; ours runs it as another user.
+// CoreDNS returns the image of the cluster DNS server. binary is the path of the program. The
+// image's user is root: manifests of application clusters expect that and let it bind port 53 by a
+// capability. The machine's own manifest runs it as another user.
 func CoreDNS(binary string, certs []byte, arch string) (v1.Image, error) {
 	p, err := program(binary, "coredns")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package images makes the few container images that everything else stands on, out of programs that the machine has
-// built, and puts them into the depot.
+// Package images creates the base container images of the machine from programs that it has built,
+// and pushes them to the depot.
 //
-// Invariant: the same inputs give the same digest (no times, no owners), so that pushing twice moves nothing.
-// It must not start programs.
+// Invariant: the same inputs give the same digest (no times, no owners), so that a second push
+// transfers nothing. The package must not start programs.
 package images

@@ -20,7 +20,7 @@ import (
 func TestStaticIsReproducibleAndLetsPodsRunAsNonroot(t *testing.T) {
 	img := static(t, "certificates")
 	if a, b := digest(t, img), digest(t, static(t, "certificates")); a != b {
-		t.Errorf("two images of the same: %s and %s", a, b)
+		t.Errorf("the same inputs gave two digests: %s and %s", a, b)
 	}
 	files := contents(t, img)
 	if !strings.Contains(files["etc/passwd"], "nonroot:x:65532:65532:") {
@@ -41,7 +41,7 @@ func TestStaticIsReproducibleAndLetsPodsRunAsNonroot(t *testing.T) {
 	}
 }
 
-func TestPauseStartsItsProgram(t *testing.T) {
+func TestPauseContainsItsProgram(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "any-name")
 	if err := os.WriteFile(binary, []byte("program"), 0o600); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPauseStartsItsProgram(t *testing.T) {
 	}
 }
 
-func TestPushOnlyWhatIsNotThere(t *testing.T) {
+func TestPushSkipsPresentImages(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/base/static:latest"

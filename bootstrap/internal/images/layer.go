@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// entry is a file (or a folder, when the name ends in a slash) of a layer.
+// entry is a file of a layer, or a folder if the name ends in a slash.
 type entry struct {
 	name string
 	mode int64
@@ -62,7 +62,7 @@ func image(entries []entry, arch string, c v1.Config) (v1.Image, error) {
 func program(path, name string) (entry, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return entry{}, fmt.Errorf("image of %s: %w", name, err)
+		return entry{}, fmt.Errorf("read program for image %s: %w", name, err)
 	}
 	return entry{name: name, mode: 0o755, data: data}, nil
 }

@@ -10,19 +10,21 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// user is any: the depot looks at the password alone.
+// user is arbitrary, because the depot checks only the password.
 const user = "machine"
 
-// Login reads what the depot's local door asks for a write. The depot makes the file when it starts.
+// Login returns the credentials that the depot's local listener requires for writes. It reads them
+// from the token file, which the depot creates when it starts.
 func Login(tokenFile string) (*authn.Basic, error) {
 	token, err := os.ReadFile(tokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("the depot's local token: %w; does the depot run (machine status)?", err)
+		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot runs", err)
 	}
 	return &authn.Basic{Username: user, Password: strings.TrimSpace(string(token))}, nil
 }
 
-// WriteLogin keeps a login where registry clients look that have the folder as DOCKER_CONFIG. Nobody else may read it.
+// WriteLogin writes the credentials for a registry to config.json in the folder. Registry clients
+// use them if DOCKER_CONFIG names the folder. Only the current user can read the file.
 func WriteLogin(folder, registry string, login *authn.Basic) error {
 	config := map[string]map[string]authn.AuthConfig{"auths": {registry: {Username: login.Username, Password: login.Password}}}
 	text, err := json.Marshal(config)

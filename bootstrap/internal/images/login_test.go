@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-func TestLoginIsFoundByRegistryClientsAndReadByNobodyElse(t *testing.T) {
+func TestRegistryClientsFindTheLoginAndOtherUsersCannotReadIt(t *testing.T) {
 	dir := t.TempDir()
 	token := filepath.Join(dir, "local-token")
 	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
@@ -43,7 +43,7 @@ func TestLoginIsFoundByRegistryClientsAndReadByNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := found.Authorization(); err != nil || got.Password != want {
-			t.Errorf("%s is shown %q, %v; want %q", address, got.Password, err, want)
+			t.Errorf("clients send %s the password %q, %v; want %q", address, got.Password, err, want)
 		}
 	}
 	if _, err := Login(token + "-missing"); err == nil || !strings.Contains(err.Error(), "machine status") {
@@ -51,7 +51,7 @@ func TestLoginIsFoundByRegistryClientsAndReadByNobodyElse(t *testing.T) {
 	}
 }
 
-func TestPushShowsItsLogin(t *testing.T) {
+func TestPushSendsItsCredentials(t *testing.T) {
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "secret" && (r.Method != http.MethodHead || r.URL.Path == "/v2/") {
@@ -64,7 +64,7 @@ func TestPushShowsItsLogin(t *testing.T) {
 	defer server.Close()
 	ref, img := strings.TrimPrefix(server.URL, "http://")+"/base/static:latest", static(t, "1")
 	if _, err := Push(t.Context(), ref, img, authn.Anonymous); err == nil {
-		t.Error("pushed as nobody: the test's registry asks for nothing")
+		t.Error("an anonymous push succeeded: the test's registry does not require credentials")
 	}
 	if pushed, err := Push(t.Context(), ref, img, &authn.Basic{Username: user, Password: "secret"}); err != nil || !pushed {
 		t.Errorf("pushed: %t, %v", pushed, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push puts the image at the reference unless it is there already, and tells whether it did.
+// Push pushes the image to the reference unless that already has the same digest. It reports
+// whether it pushed. as authenticates the write; reads are anonymous.
 func Push(ctx context.Context, ref string, img v1.Image, as authn.Authenticator) (pushed bool, err error) {
 	tag, err := name.ParseReference(ref)
 	if err != nil {
@@ -29,7 +30,7 @@ func Push(ctx context.Context, ref string, img v1.Image, as authn.Authenticator)
 	return true, nil
 }
 
-// Exists tells whether the depot holds the reference.
+// Exists reports whether the registry has the reference. Any error counts as absence.
 func Exists(ctx context.Context, ref string) bool {
 	r, err := name.ParseReference(ref)
 	if err != nil {
@@ -39,7 +40,7 @@ func Exists(ctx context.Context, ref string) bool {
 	return err == nil
 }
 
-// Pinned gives the reference by digest of what the tag means now.
+// Pinned returns the reference with the digest that the tag has now.
 func Pinned(ctx context.Context, ref string) (string, error) {
 	tag, err := name.ParseReference(ref)
 	if err != nil {
@@ -47,7 +48,7 @@ func Pinned(ctx context.Context, ref string) (string, error) {
 	}
 	have, err := remote.Head(tag, remote.WithContext(ctx))
 	if err != nil {
-		return "", fmt.Errorf("look up %s: %w", ref, err)
+		return "", fmt.Errorf("get digest of %s: %w", ref, err)
 	}
 	return tag.Context().Digest(have.Digest.String()).String(), nil
 }

@@ -1,5 +1,6 @@
-// Package layout names every path, address and port of the bootstrap machine.
+// Package layout defines every path, address and port of the bootstrap machine.
 //
-// Invariant: all state lies below one root, so that removing the root (after `machine down`) removes the machine.
-// It is pure: it must not import anything of this module nor touch the disk.
+// Invariant: all state is below one root folder, so that removing this folder after `machine down`
+// removes the machine. The package is pure: it must not import other packages of this module or
+// access the disk.
 package layout

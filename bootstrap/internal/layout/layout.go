@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Default is the state folder when BPA_STATE says nothing.
+// Default is the state folder if BPA_STATE is not set.
 const Default = "/var/lib/bpa"
 
-// Layout is the state folder of one bootstrap machine.
+// Layout returns the paths below the state folder of one bootstrap machine.
 type Layout struct{ Root string }
 
-// FromEnv gives the layout that BPA_STATE asks for.
+// FromEnv returns the layout for the state folder in BPA_STATE, or for Default if that is not set.
 func FromEnv() Layout {
 	if root := os.Getenv("BPA_STATE"); root != "" {
 		return Layout{Root: filepath.Clean(root)}
@@ -24,76 +24,81 @@ func (l Layout) path(parts ...string) string {
 	return filepath.Join(append([]string{l.Root}, parts...)...)
 }
 
-// What survives `machine down`: builds, the depot's content, caches.
+// `machine down` keeps the following: builds, the content of the depot, caches.
 
-// Bin is a built tool.
+// Bin is the path of a built program.
 func (l Layout) Bin(name string) string { return l.path("bin", name) }
 
-// BinDir holds every built tool; it goes first in PATH.
+// BinDir is the folder of all built programs. It goes first in PATH.
 func (l Layout) BinDir() string { return l.path("bin") }
 
-// Stamp records what a build was made from.
+// Stamp is the file that stores the hash of a build's inputs.
 func (l Layout) Stamp(name string) string { return l.path("stamps", name) }
 
-// Cache keeps what is expensive to make, such as resolved manifests.
+// Cache is the folder for files that are expensive to create again, such as resolved manifests.
 func (l Layout) Cache(parts ...string) string { return l.path(append([]string{"cache"}, parts...)...) }
 
-// DepotDir is the store's content: the registry and the downloads.
+// DepotDir is the folder with the content of the depot: the registry and the downloads.
 func (l Layout) DepotDir() string { return l.path("depot") }
 
-// DepotCA is the authority that the depot's TLS certificate is signed by; the depot makes it.
+// DepotCA is the file with the CA certificate that signs the depot's TLS certificate. The depot
+// creates it.
 func (l Layout) DepotCA() string { return l.path("depot", "tls", "ca.crt") }
 
-// DepotToken is what the depot's local door asks for a write; the depot makes it.
+// DepotToken is the file with the token that the depot's local listener requires for writes. The
+// depot creates it.
 func (l Layout) DepotToken() string { return l.path("depot", "local-token") }
 
-// DockerConfig is a folder that lets registry clients write at the local door: DOCKER_CONFIG for them.
+// DockerConfig is the folder that registry clients use as DOCKER_CONFIG to write at the depot's
+// local listener.
 func (l Layout) DockerConfig() string { return l.Etc("docker") }
 
-// ToPush gives the name by which the machine itself pushes an image of the depot.
-func ToPush(ref string) string {
+// PushRef returns the reference by which the machine itself pushes an image of the depot: at the
+// local listener. A reference outside the depot is returned unchanged.
+func PushRef(ref string) string {
 	if path, ok := strings.CutPrefix(ref, Depot+"/"); ok {
 		return DepotLocal + "/" + path
 	}
 	return ref
 }
 
-// CommandLock is held by the command that works on the state folder.
+// CommandLock is the file that a command locks while it works on the state folder.
 func (l Layout) CommandLock() string { return l.path(".lock") }
 
-// What belongs to the running cluster and goes with `machine down`.
+// `machine down` removes the following: the state of the running cluster.
 
-// Kubeconfig is the cluster administrator's.
+// Kubeconfig is the kubeconfig of the cluster administrator.
 func (l Layout) Kubeconfig() string { return l.path("kubeconfig") }
 
-// PKI is the folder of keys and certificates.
+// PKI is the folder with keys and certificates.
 func (l Layout) PKI() string { return l.path("pki") }
 
-// Etc is a component's configuration file.
+// Etc is the path of a configuration file, or the configuration folder if there are no parts.
 func (l Layout) Etc(parts ...string) string { return l.path(append([]string{"etc"}, parts...)...) }
 
-// Data is a component's data folder.
+// Data is the data folder of a component, or the folder of all data if there are no parts.
 func (l Layout) Data(parts ...string) string { return l.path(append([]string{"data"}, parts...)...) }
 
-// Run holds sockets, locks and what only means something to live processes.
+// Run is the folder for sockets, locks and other files that only running processes use.
 func (l Layout) Run(parts ...string) string { return l.path(append([]string{"run"}, parts...)...) }
 
-// Log is a component's log file.
+// Log is the path of a log file, or the folder of all logs if there are no parts.
 func (l Layout) Log(parts ...string) string { return l.path(append([]string{"log"}, parts...)...) }
 
-// ContainerdSocket is the address of the container runtime.
+// ContainerdSocket is the socket of the container runtime.
 func (l Layout) ContainerdSocket() string { return l.Run("containerd.sock") }
 
-// ContainerdState holds the mounts and sockets of running containers; it means nothing after a reboot.
+// ContainerdState is the folder with mounts and sockets of running containers. Its content is stale
+// after a reboot.
 func (l Layout) ContainerdState() string { return l.Run("containerd") }
 
-// RuncState holds what runc knows of running containers.
+// RuncState is the folder with runc's state of running containers.
 func (l Layout) RuncState() string { return l.Run("runc") }
 
-// SupervisorSocket is where the supervisor answers.
+// SupervisorSocket is the control socket of the supervisor.
 func (l Layout) SupervisorSocket() string { return l.Run("supervisor.sock") }
 
-// ClusterDirs are removed by `machine down`.
+// ClusterDirs returns the folders and files that `machine down` removes.
 func (l Layout) ClusterDirs() []string {
 	return []string{l.PKI(), l.path("etc"), l.path("data"), l.path("run"), l.path("log"), l.Kubeconfig()}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	lifetime = 10 * 365 * 24 * time.Hour // a bootstrap machine stands at an edge site for years without a visitor
-	renewAt  = 180 * 24 * time.Hour
+	lifetime = 10 * 365 * 24 * time.Hour // nobody may visit a bootstrap machine at an edge site for years
+	renewAt  = 180 * 24 * time.Hour      // remaining lifetime at which Ensure renews a certificate
 )
 
 // pair is a certificate with its private key.
@@ -30,9 +30,9 @@ type pair struct {
 	key  crypto.Signer
 }
 
-// subject says what a certificate is for.
+// subject describes the wanted content of a certificate.
 type subject struct {
-	file   string // name of the files in the folder, without ending
+	file   string // name of the .crt and .key files, without extension
 	name   string // CN
 	groups []string
 	dns    []string
@@ -40,11 +40,12 @@ type subject struct {
 	ca     bool
 }
 
-// ensure gives the subject's pair, made anew when what is there does not serve. A nil parent signs itself.
+// ensure returns the pair of the subject. It keeps the stored pair if that matches, and issues a
+// new one otherwise. If parent is nil, the certificate is self-signed.
 func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
 	have, err := load(dir, s.file)
 	switch {
-	case err == nil && serves(have.cert, s, parent, now):
+	case err == nil && matches(have.cert, s, parent, now):
 		return have, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -56,7 +57,9 @@ func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
 	return made, store(dir, s.file, made)
 }
 
-func serves(c *x509.Certificate, s subject, parent *pair, now time.Time) bool {
+// matches reports whether the certificate has the content of the subject, is signed by parent (by
+// itself if parent is nil) and does not expire within renewAt.
+func matches(c *x509.Certificate, s subject, parent *pair, now time.Time) bool {
 	issuer := c
 	if parent != nil {
 		issuer = parent.cert
@@ -75,7 +78,7 @@ func issue(s subject, parent *pair, now time.Time) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := describe(s, serial, now)
+	template := newTemplate(s, serial, now)
 	signer := &pair{cert: template, key: key}
 	if parent != nil {
 		signer = parent
@@ -88,7 +91,7 @@ func issue(s subject, parent *pair, now time.Time) (*pair, error) {
 	return &pair{cert: cert, key: key}, err
 }
 
-func describe(s subject, serial *big.Int, now time.Time) *x509.Certificate {
+func newTemplate(s subject, serial *big.Int, now time.Time) *x509.Certificate {
 	c := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: s.name, Organization: s.groups},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), DNSNames: s.dns,
@@ -116,7 +119,7 @@ func load(dir, file string) (*pair, error) {
 	}
 	block, _ := pem.Decode(certPEM)
 	if block == nil {
-		return nil, fmt.Errorf("%s.crt in %s holds no certificate; remove it and try again", file, dir)
+		return nil, fmt.Errorf("%s.crt in %s contains no PEM certificate: remove the file and try again", file, dir)
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	return &pair{cert: cert, key: key}, err
@@ -129,7 +132,7 @@ func loadKey(path string) (crypto.Signer, error) {
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
-		return nil, fmt.Errorf("%s holds no key; remove it and try again", path)
+		return nil, fmt.Errorf("%s contains no PEM key: remove the file and try again", path)
 	}
 	return x509.ParseECPrivateKey(block.Bytes)
 }

@@ -1,5 +1,6 @@
-// Package pki makes the bootstrap machine's certificate authorities, keys and kubeconfigs.
+// Package pki creates the certificate authorities, keys and kubeconfigs of the bootstrap machine.
 //
-// Invariant: Ensure run twice changes nothing; a certificate is made anew only when it is missing, near its end, or no
-// longer says what it should. Private keys never leave their folder. It must not start programs.
+// Invariant: a second call of Ensure changes nothing. A certificate is recreated only if it is
+// missing, near its expiry, or does not match the wanted content. Private keys never leave their
+// folder. The package must not start programs.
 package pki

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kubeconfig is the path of a user's kubeconfig in a folder that Ensure has filled.
+// Kubeconfig returns the path of a user's kubeconfig in a folder that Ensure has filled.
 func Kubeconfig(dir, user string) string { return filepath.Join(dir, user+".kubeconfig") }
 
 func writeKubeconfig(dir, user, server string) error {
@@ -27,12 +27,13 @@ func writeKubeconfig(dir, user, server string) error {
 	}
 	path := Kubeconfig(dir, user)
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
-		return nil // its time stamp says when components must restart
+		return nil // keep the modification time: a new one would restart components
 	}
 	return os.WriteFile(path, text, 0o600)
 }
 
-// kubeconfig is the file's content with everything embedded, so that it can be copied elsewhere.
+// kubeconfig returns the content of the file. It embeds the keys and certificates, so that the file
+// can be copied to another machine.
 func kubeconfig(server, user string, ca, cert, key []byte) map[string]any {
 	type object = map[string]any
 	return object{

@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// Site is what certificates must say about a machine.
-type Site struct {
+// Machine holds the names and addresses of a machine that its certificates and kubeconfigs contain.
+type Machine struct {
 	Node      string   // node name
-	IPs       []string // addresses of the machine's servers
-	ServiceIP string   // of kubernetes.default
+	IPs       []string // addresses at which the machine's servers listen
+	ServiceIP string   // address of the Service kubernetes.default
 	Server    string   // https URL of the API server, for kubeconfigs
 }
 
-// User is one identity with a kubeconfig.
+// user is an identity with a kubeconfig. The certificate has name as CN and group, if not empty, as
+// O.
 type user struct{ file, name, group string }
 
 var users = []user{
@@ -29,20 +30,22 @@ var users = []user{
 	{"controller-manager", "system:kube-controller-manager", ""},
 	{"scheduler", "system:kube-scheduler", ""},
 	{"proxy", "system:kube-proxy", ""},
-	{"depot", "bpa-depot", ""}, // may ask who a token is and what they may do, by a binding that the machine applies
+	{"depot", "bpa-depot", ""}, // a ClusterRoleBinding lets it create token and access reviews
 }
 
-// Ensure fills dir with three authorities (cluster, front proxy, etcd), the certificates they sign, the key pair of
-// service account tokens, and a <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet.
-func Ensure(dir string, site Site, now time.Time) error {
+// Ensure creates or renews the files in dir: three certificate authorities (cluster, front proxy,
+// etcd), the certificates that they sign, the key pair for service account tokens, and
+// <user>.kubeconfig for admin, controller-manager, scheduler, proxy, depot and kubelet. A damaged
+// file is an error.
+func Ensure(dir string, machine Machine, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make key folder: %w", err)
+		return fmt.Errorf("create key folder: %w", err)
 	}
 	cluster, err := ensure(dir, subject{file: "ca", name: "kubernetes", ca: true}, nil, now)
 	if err != nil {
 		return err
 	}
-	if err := servers(dir, site, cluster, now); err != nil {
+	if err := servers(dir, machine, cluster, now); err != nil {
 		return err
 	}
 	if err := aggregation(dir, now); err != nil {
@@ -54,16 +57,16 @@ func Ensure(dir string, site Site, now time.Time) error {
 	if err := accountKeys(dir); err != nil {
 		return err
 	}
-	return clients(dir, site, cluster, now)
+	return clients(dir, machine, cluster, now)
 }
 
-func servers(dir string, site Site, ca *pair, now time.Time) error {
+func servers(dir string, machine Machine, ca *pair, now time.Time) error {
 	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "localhost"}
-	ips := append([]string{"127.0.0.1", site.ServiceIP}, site.IPs...)
+	ips := append([]string{"127.0.0.1", machine.ServiceIP}, machine.IPs...)
 	for _, s := range []subject{
 		{file: "apiserver", name: "kube-apiserver", dns: names, ips: ips},
 		{file: "apiserver-kubelet", name: "kube-apiserver-kubelet-client", groups: []string{"system:masters"}},
-		{file: "kubelet", name: "system:node:" + site.Node, groups: []string{"system:nodes"}, dns: []string{site.Node}, ips: append([]string{"127.0.0.1"}, site.IPs...)},
+		{file: "kubelet", name: "system:node:" + machine.Node, groups: []string{"system:nodes"}, dns: []string{machine.Node}, ips: append([]string{"127.0.0.1"}, machine.IPs...)},
 	} {
 		if _, err := ensure(dir, s, ca, now); err != nil {
 			return err
@@ -72,7 +75,8 @@ func servers(dir string, site Site, ca *pair, now time.Time) error {
 	return nil
 }
 
-// aggregation: an authority of its own, or every client certificate of the cluster could speak for anyone.
+// aggregation creates the certificates of the front proxy. They have a separate authority, because
+// any client certificate of the cluster could otherwise impersonate any user.
 func aggregation(dir string, now time.Time) error {
 	ca, err := ensure(dir, subject{file: "front-proxy-ca", name: "front-proxy", ca: true}, nil, now)
 	if err == nil {
@@ -93,7 +97,8 @@ func etcd(dir string, now time.Time) error {
 	return err
 }
 
-// accountKeys makes the pair that signs service account tokens; a new one would make every token in use worthless.
+// accountKeys creates the key pair that signs service account tokens if it is missing. It never
+// replaces the pair, because that would invalidate every token in use.
 func accountKeys(dir string) error {
 	private := filepath.Join(dir, "sa.key")
 	if _, err := os.Stat(private); !errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +118,7 @@ func accountKeys(dir string) error {
 	return storeKey(private, key)
 }
 
-func clients(dir string, site Site, ca *pair, now time.Time) error {
+func clients(dir string, machine Machine, ca *pair, now time.Time) error {
 	for _, u := range users {
 		s := subject{file: u.file, name: u.name}
 		if u.group != "" {
@@ -122,9 +127,9 @@ func clients(dir string, site Site, ca *pair, now time.Time) error {
 		if _, err := ensure(dir, s, ca, now); err != nil {
 			return err
 		}
-		if err := writeKubeconfig(dir, u.file, site.Server); err != nil {
+		if err := writeKubeconfig(dir, u.file, machine.Server); err != nil {
 			return err
 		}
 	}
-	return writeKubeconfig(dir, "kubelet", site.Server)
+	return writeKubeconfig(dir, "kubelet", machine.Server)
 }

@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	site = Site{Node: "bootstrap", IPs: []string{"10.60.0.1"}, ServiceIP: "10.61.0.1", Server: "https://10.60.0.1:6443"}
-	now  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	machine = Machine{Node: "bootstrap", IPs: []string{"10.60.0.1"}, ServiceIP: "10.61.0.1", Server: "https://10.60.0.1:6443"}
+	now     = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pki")
-	if err := Ensure(dir, site, now); err != nil {
+	if err := Ensure(dir, machine, now); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -47,7 +47,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestEnsureTwiceChangesNothing(t *testing.T) {
 	dir := filled(t)
 	first := contents(t, dir)
-	if err := Ensure(dir, site, now.AddDate(1, 0, 0)); err != nil {
+	if err := Ensure(dir, machine, now.AddDate(1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first, contents(t, dir)); diff != "" {
@@ -57,32 +57,32 @@ func TestEnsureTwiceChangesNothing(t *testing.T) {
 
 func TestEnsureRenewsOnlyWhatMustBe(t *testing.T) {
 	for name, c := range map[string]struct {
-		site Site
-		now  time.Time
-		kept []string
-		made []string
+		machine   Machine
+		now       time.Time
+		kept      []string
+		recreated []string
 	}{
 		"near the end, all but the token keys": {
-			site, now.Add(lifetime - renewAt + time.Hour), []string{"sa.key", "sa.pub"}, []string{"ca.crt", "apiserver.crt", "admin.kubeconfig", "etcd.crt"},
+			machine, now.Add(lifetime - renewAt + time.Hour), []string{"sa.key", "sa.pub"}, []string{"ca.crt", "apiserver.crt", "admin.kubeconfig", "etcd.crt"},
 		},
-		"another address, only who serves there": {
-			Site{Node: "bootstrap", IPs: []string{"192.0.2.7"}, ServiceIP: "10.61.0.1", Server: "https://10.60.0.1:6443"}, now,
+		"another address, only server certificates": {
+			Machine{Node: "bootstrap", IPs: []string{"192.0.2.7"}, ServiceIP: "10.61.0.1", Server: "https://10.60.0.1:6443"}, now,
 			[]string{"ca.crt", "etcd.crt", "admin.crt", "admin.kubeconfig"}, []string{"apiserver.crt", "kubelet.crt"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filled(t)
 			before := contents(t, dir)
-			if err := Ensure(dir, c.site, c.now); err != nil {
+			if err := Ensure(dir, c.machine, c.now); err != nil {
 				t.Fatal(err)
 			}
 			after := contents(t, dir)
 			for _, file := range c.kept {
 				if before[file] == "" || before[file] != after[file] {
-					t.Errorf("%s was made anew", file)
+					t.Errorf("%s was recreated", file)
 				}
 			}
-			for _, file := range c.made {
+			for _, file := range c.recreated {
 				if before[file] == after[file] {
 					t.Errorf("%s was kept", file)
 				}
@@ -104,7 +104,7 @@ func TestServerCertificateServesEveryNameOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFrontProxysAuthorityVouchesForOthers(t *testing.T) {
+func TestOnlyTheFrontProxysAuthoritySignsTheFrontProxy(t *testing.T) {
 	dir := filled(t)
 	admin, err := load(dir, "admin")
 	if err != nil {
@@ -112,7 +112,7 @@ func TestOnlyTheFrontProxysAuthorityVouchesForOthers(t *testing.T) {
 	}
 	options := x509.VerifyOptions{Roots: pool(t, dir, "front-proxy-ca.crt"), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if _, err := admin.cert.Verify(options); err == nil {
-		t.Error("the administrator's certificate passes for the front proxy's")
+		t.Error("the front proxy's authority accepts the administrator's certificate")
 	}
 	front, err := load(dir, "front-proxy")
 	if err != nil {
@@ -161,8 +161,8 @@ func TestKubeconfigHoldsTheUsersCertificate(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &k); err != nil {
 		t.Fatal(err)
 	}
-	if got := k.Clusters[0].Cluster.Server; got != site.Server {
-		t.Errorf("server %q, want %q", got, site.Server)
+	if got := k.Clusters[0].Cluster.Server; got != machine.Server {
+		t.Errorf("server %q, want %q", got, machine.Server)
 	}
 	pair, err := tls.X509KeyPair(k.Users[0].User.Cert, k.Users[0].User.Key)
 	if err != nil {
@@ -178,8 +178,8 @@ func TestDamagedKeyIsAnErrorNotANewAuthority(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), []byte("?"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Ensure(dir, site, now); err == nil {
-		t.Error("no error; every certificate in use would be worthless")
+	if err := Ensure(dir, machine, now); err == nil {
+		t.Error("no error: a new authority would invalidate every certificate in use")
 	}
 }
 
@@ -191,7 +191,7 @@ func pool(t *testing.T, dir, file string) *x509.CertPool {
 	}
 	p := x509.NewCertPool()
 	if !p.AppendCertsFromPEM(raw) {
-		t.Fatalf("%s holds no certificate", file)
+		t.Fatalf("%s contains no certificate", file)
 	}
 	return p
 }

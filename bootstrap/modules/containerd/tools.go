@@ -1,6 +1,7 @@
 //go:build tools
 
-// Package containerd pins the container runtime that the bootstrap machine builds and runs.
+// Package containerd pins the version of the container runtime that the bootstrap machine builds
+// and runs.
 package containerd
 
 import (

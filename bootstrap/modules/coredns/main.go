@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that a Kubernetes cluster's own DNS uses and no others: the cloud
-// providers' plugins make up most of the full program's build time.
+// Command coredns is CoreDNS with only the plugins that the DNS server of a Kubernetes cluster
+// uses. The plugins of cloud providers would take most of the build time.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/template"
 )
 
-// The order in which plugins see a query is CoreDNS's own.
+// Queries pass the plugins in the order of this list, which is CoreDNS's default order.
 func init() {
 	dnsserver.Directives = []string{
 		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "cache", "rewrite", "loadbalance",

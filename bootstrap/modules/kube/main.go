@@ -1,5 +1,6 @@
-// Command kube is one multi-call binary holding a whole Kubernetes control plane, node agent and etcd: one symbolic
-// link per component. One binary links in a quarter of the time that seven would, and shares its pages in memory.
+// Command kube is a multi-call binary with a Kubernetes control plane, the kubelet, kube-proxy and
+// etcd. There is a symbolic link for each component. One binary links in a quarter of the time that
+// seven would take, and its processes share memory pages.
 package main
 
 import (
@@ -38,7 +39,7 @@ func main() {
 	case "kubelet":
 		cmd = kubelet.NewKubeletCommand(context.Background())
 	default:
-		fmt.Fprintf(os.Stderr, "kube: call me as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy or kubelet; not as %q\n", name)
+		fmt.Fprintf(os.Stderr, "kube: unknown program name %q: use etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy or kubelet\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(cmd))

@@ -1,6 +1,7 @@
 //go:build tools
 
-// Binaries of their own that are built from this module: linked into the multi-call binary, kubectl would make it a third larger.
+// This file pins programs that are built separately from this module. As part of the multi-call binary, kubectl would
+// make that a third larger.
 package main
 
 import (

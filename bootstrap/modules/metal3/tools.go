@@ -1,6 +1,7 @@
 //go:build tools
 
-// Package metal3 pins Metal3's API types and the generator that makes their CRDs: the apis module holds no CRDs itself.
+// Package metal3 pins Metal3's API types and controller-gen, which generates their CRDs. The module
+// with the types does not contain the CRDs.
 package metal3
 
 import (

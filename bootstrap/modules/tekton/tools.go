@@ -1,6 +1,7 @@
 //go:build tools
 
-// Package tekton pins Tekton Pipelines. ko builds its images from here, and its manifests come from the same module.
+// Package tekton pins the version of Tekton Pipelines. ko builds its images from this module, and
+// its manifests come from the same version of Tekton's module.
 package tekton
 
 import (
