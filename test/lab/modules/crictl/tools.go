@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package crictl pins the program that kubespray downloads to look at a container runtime.
+// Package crictl pins the version of crictl, with which kubespray inspects a container runtime.
 package crictl
 
 import (

@@ -1,6 +1,7 @@
 //go:build tools
 
-// Package etcd pins what kubespray's etcd_deployment_type host installs.
+// Package etcd pins the version of the etcd programs that kubespray installs with
+// etcd_deployment_type host.
 package etcd
 
 import (

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package nerdctl pins the program with which kubespray pulls images.
+// Package nerdctl pins the version of nerdctl, with which kubespray pulls images.
 package nerdctl
 
 import (

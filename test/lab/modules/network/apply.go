@@ -9,21 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// protocol marks our routes in the kernel's table, so that we remove ours and nobody else's.
+// protocol is the routing protocol number of the routes that this program creates. It removes no
+// other routes.
 const protocol = 76
 
-func apply(w wanted) error {
-	if err := applyRoutes(w.routes); err != nil {
+// apply writes the routes and the CNI configuration of this node.
+func apply(s state) error {
+	if err := applyRoutes(s.routes); err != nil {
 		return err
 	}
-	if w.podCIDR == "" {
+	if s.podCIDR == "" {
 		return nil
 	}
-	conf, err := conflist(w.podCIDR)
+	conf, err := conflist(s.podCIDR)
 	if err != nil {
 		return err
 	}
-	// The routes come first: the file makes the node Ready.
+	// Write the routes first, because the file makes the node Ready.
 	if err := os.WriteFile(confFile+".new", conf, 0o644); err != nil {
 		return fmt.Errorf("write CNI configuration: %w", err)
 	}
@@ -45,11 +47,11 @@ func applyRoutes(routes map[string]string) error {
 	for cidr, via := range routes {
 		_, dst, err := net.ParseCIDR(cidr)
 		if err != nil {
-			return fmt.Errorf("pod range of a node: %w", err)
+			return fmt.Errorf("parse pod range of a node: %w", err)
 		}
 		route := netlink.Route{Dst: dst, Gw: net.ParseIP(via), Protocol: protocol}
 		if err := netlink.RouteReplace(&route); err != nil {
-			return fmt.Errorf("route to %s by %s: %w; do the nodes share one link?", cidr, via, err)
+			return fmt.Errorf("add route to %s by %s: %w: check that the nodes share one link", cidr, via, err)
 		}
 	}
 	return nil

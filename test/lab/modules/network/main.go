@@ -1,9 +1,10 @@
-// Command network is the pod network of an application cluster whose nodes share one link, as lab nodes do: on every
-// node it keeps the CNI configuration (a bridge with the node's own pod range) and one route per other node. It is what
-// kindnet or flannel's host-gw do, small enough to be built from modules that are served, and it is installed through
-// kubespray's custom_cni like any other network add-on.
+// Command network is the pod network of an application cluster whose nodes share one link, as lab
+// nodes do. On every node it maintains the CNI configuration (a bridge with the pod range of the
+// node) and one route per other node. It works like kindnet or flannel's host-gw, but its few
+// dependencies are all available as Go modules. kubespray installs it through custom_cni like any
+// other network add-on.
 //
-// Its one invariant: it touches only its own file and only routes that bear its protocol number.
+// Invariant: it changes only its own file and only routes with its protocol number.
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Getenv("NODE_NAME")); err != nil {
-		slog.Error("network of this node", "error", err)
+		slog.Error("cannot set up the network of this node", "error", err)
 		os.Exit(1)
 	}
 }
@@ -41,25 +42,25 @@ func run(ctx context.Context, self string) error {
 		return err
 	}
 	changed := make(chan struct{}, 1)
-	poke := func() {
+	notify := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // one is waiting already
+		default: // a notification is pending already
 		}
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	nodes := factory.Core().V1().Nodes()
 	_, err = nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { poke() },
-		UpdateFunc: func(any, any) { poke() },
-		DeleteFunc: func(any) { poke() },
+		AddFunc:    func(any) { notify() },
+		UpdateFunc: func(any, any) { notify() },
+		DeleteFunc: func(any) { notify() },
 	})
 	if err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	var last wanted
+	var last state
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,17 +68,17 @@ func run(ctx context.Context, self string) error {
 		case <-changed:
 		}
 		if !nodes.Informer().HasSynced() {
-			poke() // all of the first list, or routes of nodes that come last would be dropped for a moment
+			notify() // wait for the whole first list: a partial list would remove routes of the missing nodes
 			continue
 		}
-		next := want(self, all(nodes.Informer().GetStore()))
+		next := desired(self, all(nodes.Informer().GetStore()))
 		if next.equal(last) {
 			continue
 		}
 		if err := apply(next); err != nil {
-			return err // the kubelet starts us again, with its backoff
+			return err // the kubelet restarts this program with backoff
 		}
-		slog.Info("network of this node", "podCIDR", next.podCIDR, "routes", next.routes)
+		slog.Info("network of this node is set up", "podCIDR", next.podCIDR, "routes", next.routes)
 		last = next
 	}
 }

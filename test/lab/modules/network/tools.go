@@ -1,6 +1,6 @@
 //go:build tools
 
-// The CNI plugins that lab nodes get; test/lab/artifacts builds them from here.
+// This file pins the CNI plugins of lab nodes. test/lab/artifacts builds them from this module.
 package main
 
 import (

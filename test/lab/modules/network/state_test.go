@@ -16,16 +16,16 @@ func node(name, cidr, address string) *corev1.Node {
 	return n
 }
 
-func TestWantRoutesToOthersOnly(t *testing.T) {
-	got := want("a", []*corev1.Node{
+func TestDesiredRoutesOnlyToOtherNodes(t *testing.T) {
+	got := desired("a", []*corev1.Node{
 		node("a", "10.1.0.0/24", "10.60.0.10"),
 		node("b", "10.1.1.0/24", "10.60.0.11"),
 		node("no-range-yet", "", "10.60.0.12"),
 		node("no-address-yet", "10.1.3.0/24", ""),
 	})
-	w := wanted{podCIDR: "10.1.0.0/24", routes: map[string]string{"10.1.1.0/24": "10.60.0.11"}}
-	if !got.equal(w) {
-		t.Errorf("want() = %+v, should be %+v", got, w)
+	want := state{podCIDR: "10.1.0.0/24", routes: map[string]string{"10.1.1.0/24": "10.60.0.11"}}
+	if !got.equal(want) {
+		t.Errorf("desired() = %+v, want %+v", got, want)
 	}
 }
 

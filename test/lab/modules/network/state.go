@@ -7,25 +7,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// wanted is what this node's network should be.
-type wanted struct {
-	podCIDR string            // "" until the controller manager has given this node one
-	routes  map[string]string // pod range of another node -> that node's address
+// state is the desired network configuration of this node.
+type state struct {
+	podCIDR string            // pod range of this node; "" until the controller manager assigns one
+	routes  map[string]string // address of each other node by its pod range
 }
 
-func (w wanted) equal(o wanted) bool { return w.podCIDR == o.podCIDR && maps.Equal(w.routes, o.routes) }
+func (s state) equal(o state) bool { return s.podCIDR == o.podCIDR && maps.Equal(s.routes, o.routes) }
 
-func want(self string, nodes []*corev1.Node) wanted {
-	w := wanted{routes: map[string]string{}}
+// desired returns the network configuration of node self.
+func desired(self string, nodes []*corev1.Node) state {
+	s := state{routes: map[string]string{}}
 	for _, n := range nodes {
 		switch address := internalIP(n); {
 		case n.Name == self:
-			w.podCIDR = n.Spec.PodCIDR
+			s.podCIDR = n.Spec.PodCIDR
 		case n.Spec.PodCIDR != "" && address != "":
-			w.routes[n.Spec.PodCIDR] = address
+			s.routes[n.Spec.PodCIDR] = address
 		}
 	}
-	return w
+	return s
 }
 
 func internalIP(n *corev1.Node) string {
@@ -37,7 +38,7 @@ func internalIP(n *corev1.Node) string {
 	return ""
 }
 
-// conflist is the CNI configuration for a node with that pod range.
+// conflist returns the CNI configuration for a node with this pod range.
 func conflist(podCIDR string) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{
 		"cniVersion": "1.0.0",
