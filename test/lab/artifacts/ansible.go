@@ -17,10 +17,11 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// requirements are those of kubespray v2.31.0, to the letter.
+// requirements are the Python requirements of kubespray v2.31.0, unchanged.
 var requirements = []string{"ansible==11.13.0", "cryptography==46.0.7", "jmespath==1.1.0", "netaddr==1.3.0"}
 
-// collections are those that kubespray's galaxy.yml names, and what they need; the package ansible brings a hundred more.
+// collections are the Ansible collections in kubespray's galaxy.yml, and those that they depend on.
+// The package ansible contains a hundred more.
 var collections = []string{
 	"ansible/netcommon", "ansible/posix", "ansible/utils", "community/crypto", "community/docker", "community/general",
 	"community/library_inventory_filtering_v1", "kubernetes/core",
@@ -28,30 +29,32 @@ var collections = []string{
 
 const (
 	ansibleHome = "/opt/ansible"
-	imagePython = "python3.11" // Debian 12's, in the image and on this machine
+	imagePython = "python3.11" // the Python of Debian 12, which the image and this machine have
 )
 
-// makeAnsibleImages makes what kubespray's own image is: ansible-playbook on the path, playbooks in /kubespray. One image has this
-// repository's compact playbooks, the other one the given checkout of kubespray. Only the last, small layer differs.
-func (s *Site) makeAnsibleImages(ctx context.Context) error {
-	system, err := s.systemLayer(ctx, osimage.Ansible)
+// makeAnsibleImages builds images with the layout of kubespray's own image: ansible-playbook in
+// PATH and playbooks in /kubespray. One image has the compact playbooks of this repository. The
+// other has the given checkout of kubespray, if there is one. They differ only in the last, small
+// layer.
+func (b *Builder) makeAnsibleImages(ctx context.Context) error {
+	system, err := b.systemLayer(ctx, osimage.Ansible)
 	if err != nil {
 		return err
 	}
-	venv, err := s.venvLayer(ctx)
+	venv, err := b.venvLayer(ctx)
 	if err != nil {
 		return err
 	}
-	roots := map[string]string{"latest": s.source("test", "playbooks")}
-	if s.Kubespray != "" {
-		roots["kubespray-"+KubesprayRelease] = s.Kubespray
+	roots := map[string]string{"latest": b.source("test", "playbooks")}
+	if b.Kubespray != "" {
+		roots["kubespray-"+KubesprayRelease] = b.Kubespray
 	}
 	for tag, root := range roots {
-		playbooks, err := s.playbooksLayer("playbooks-"+tag, root)
+		playbooks, err := b.playbooksLayer("playbooks-"+tag, root)
 		if err != nil {
 			return err
 		}
-		err = s.push(ctx, image{"base/ansible:" + tag, []string{system, venv, playbooks}, v1.Config{
+		err = b.push(ctx, image{"base/ansible:" + tag, []string{system, venv, playbooks}, v1.Config{
 			User:       "65532:65532",
 			WorkingDir: "/kubespray",
 			Env:        []string{"PATH=" + ansibleHome + "/bin:" + strings.TrimPrefix(searchPath, "PATH="), "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"},
@@ -63,26 +66,28 @@ func (s *Site) makeAnsibleImages(ctx context.Context) error {
 	return nil
 }
 
-// Venv is the virtual environment on this machine; its bin/ansible-playbook works here too.
-func (s *Site) Venv() string { return s.cache("ansible", "venv") }
+// Venv returns the path of the virtual environment on this machine. Its bin/ansible-playbook also
+// works here.
+func (b *Builder) Venv() string { return b.cache("ansible", "venv") }
 
-// venvLayer packs the virtual environment. It is made once; what is left out of the layer may change without making it again.
-func (s *Site) venvLayer(ctx context.Context) (string, error) {
+// venvLayer creates the virtual environment and packs it as a layer. A change of unwantedNames
+// packs the layer again, but does not create the environment again.
+func (b *Builder) venvLayer(ctx context.Context) (string, error) {
 	key := stamp.Key(append(append([]string{osimage.Ansible.Key()}, requirements...), collections...)...)
-	err := s.once("virtual environment with ansible", key, []string{filepath.Join(s.Venv(), "bin", "ansible-playbook")}, func() error {
-		return s.installVenv(ctx)
+	err := b.once("virtual environment with ansible", key, []string{filepath.Join(b.Venv(), "bin", "ansible-playbook")}, func() error {
+		return b.installVenv(ctx)
 	})
 	if err != nil {
 		return "", err
 	}
-	out := s.layer("venv")
-	return out, s.once("layer venv", stamp.Key(append([]string{key}, unwantedNames...)...), []string{out}, func() error {
-		entries, err := pack.Tree(s.Venv(), strings.TrimPrefix(ansibleHome, "/"), unwanted)
+	out := b.layer("venv")
+	return out, b.once("layer venv", stamp.Key(append([]string{key}, unwantedNames...)...), []string{out}, func() error {
+		entries, err := pack.Tree(b.Venv(), strings.TrimPrefix(ansibleHome, "/"), unwanted)
 		if err != nil {
 			return err
 		}
 		for i := range entries {
-			if err := s.moveScript(&entries[i]); err != nil {
+			if err := b.relocateScript(&entries[i]); err != nil {
 				return err
 			}
 		}
@@ -90,10 +95,11 @@ func (s *Site) venvLayer(ctx context.Context) (string, error) {
 	})
 }
 
-// installVenv uses Debian's python, the one of the image's root file system. Everything that ansible imports is compiled
-// beforehand: the image is read-only where it runs.
-func (s *Site) installVenv(ctx context.Context) error {
-	venv := s.Venv()
+// installVenv creates the virtual environment with Debian's Python, which the image has too. It
+// compiles all modules that Ansible imports, because the image's file system is read-only at run
+// time.
+func (b *Builder) installVenv(ctx context.Context) error {
+	venv := b.Venv()
 	if err := os.RemoveAll(venv); err != nil {
 		return err
 	}
@@ -106,7 +112,7 @@ func (s *Site) installVenv(ctx context.Context) error {
 	}
 	packages := filepath.Join(venv, "lib", imagePython, "site-packages")
 	if _, err := os.Stat(packages); err != nil {
-		return fmt.Errorf("the image has %s, this machine's /usr/bin/python3 is another: use Debian 12 (%w)", imagePython, err)
+		return fmt.Errorf("the image has %s, but /usr/bin/python3 of this machine is another version: build on Debian 12 (%w)", imagePython, err)
 	}
 	if err := prune(filepath.Join(packages, "ansible_collections")); err != nil {
 		return err
@@ -115,7 +121,7 @@ func (s *Site) installVenv(ctx context.Context) error {
 		"--invalidation-mode", "unchecked-hash", "-s", venv, "-p", ansibleHome, packages)
 }
 
-// prune removes the collections that nobody asked for.
+// prune removes all collections below dir that are not listed in collections.
 func prune(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	if err != nil {
@@ -136,11 +142,13 @@ func prune(dir string) error {
 	return nil
 }
 
-// unwantedNames are what only installing takes; python would look for the folder _distutils_hack at each start if the .pth file stayed.
+// unwantedNames are files and folders that only an installation needs. The .pth file must be among
+// them: with it, Python would search the folder _distutils_hack at each start.
 var unwantedNames = []string{
 	"ansible_test", "pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth", "include",
 }
 
+// unwanted reports whether the layer omits an entry of the virtual environment.
 func unwanted(rel string, d fs.DirEntry) bool {
 	switch name := d.Name(); name {
 	case "tests", "docs", "changelogs":
@@ -150,8 +158,9 @@ func unwanted(rel string, d fs.DirEntry) bool {
 	}
 }
 
-// moveScript makes a script of the environment start with the python of where it will lie.
-func (s *Site) moveScript(e *pack.Entry) error {
+// relocateScript replaces the path of the virtual environment in a script of its bin folder with
+// the path in the image.
+func (b *Builder) relocateScript(e *pack.Entry) error {
 	if filepath.Base(filepath.Dir(e.Source)) != "bin" || e.Link != "" {
 		return nil
 	}
@@ -159,13 +168,14 @@ func (s *Site) moveScript(e *pack.Entry) error {
 	if err != nil {
 		return err
 	}
-	e.Source, e.Content = "", bytes.ReplaceAll(content, []byte(s.Venv()), []byte(ansibleHome))
+	e.Source, e.Content = "", bytes.ReplaceAll(content, []byte(b.Venv()), []byte(ansibleHome))
 	return nil
 }
 
-// playbooksLayer is /kubespray: the playbooks in root, and the manifest of the lab's pod network, which variables name.
-func (s *Site) playbooksLayer(name, root string) (string, error) {
-	content, err := stamp.Content(root, s.source("test", "lab", "network.yml"))
+// playbooksLayer packs the folder /kubespray: the playbooks in root, and the manifest of the lab's
+// pod network, which the variable custom_cni_manifests names.
+func (b *Builder) playbooksLayer(name, root string) (string, error) {
+	content, err := stamp.ContentKey(root, b.source("test", "lab", "network.yml"))
 	if err != nil {
 		return "", err
 	}
@@ -177,6 +187,6 @@ func (s *Site) playbooksLayer(name, root string) (string, error) {
 	}
 	entries = append(entries,
 		pack.Entry{Name: "kubespray/lab", Dir: true},
-		pack.Entry{Name: "kubespray/lab/network.yml", Source: s.source("test", "lab", "network.yml"), Mode: 0o644})
-	return s.packedLayer(name, stamp.Key(root, content), entries...)
+		pack.Entry{Name: "kubespray/lab/network.yml", Source: b.source("test", "lab", "network.yml"), Mode: 0o644})
+	return b.packedLayer(name, stamp.Key(root, content), entries...)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// Of setuptools nothing must stay: its .pth file alone makes python complain at each start.
+// The layer must omit setuptools completely: its .pth file alone makes Python print an error at
+// each start.
 func TestUnwanted(t *testing.T) {
 	root := t.TempDir()
 	const packages = "lib/python3.11/site-packages/"
@@ -38,6 +39,6 @@ func TestUnwanted(t *testing.T) {
 	}
 	want := []string{packages + "ansible/modules/include.py", packages + "ansible/modules/pip.py", packages + "jinja2/tests/filters.py"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what stays (-want +got):\n%s", diff)
+		t.Errorf("files in the layer (-want +got):\n%s", diff)
 	}
 }

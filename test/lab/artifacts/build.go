@@ -10,11 +10,12 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// goBuild builds packages of the module in dir (relative to the repository) into the folder out, unless the module's
-// files and the flags are those of last time.
-func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, packages ...string) error {
-	module := filepath.Join(s.Source, dir)
-	sources, err := stamp.Content(module)
+// goBuild builds packages of the module in dir (relative to the repository) into the folder out. It
+// does nothing if the files of the module, the flags and the Go version did not change since the
+// last build.
+func (b *Builder) goBuild(ctx context.Context, dir, ldflags string, out string, packages ...string) error {
+	module := filepath.Join(b.Source, dir)
+	sources, err := stamp.ContentKey(module)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, pac
 		outputs = append(outputs, filepath.Join(out, program(p)))
 	}
 	key := stamp.Key(append([]string{sources, runtime.Version()}, args...)...)
-	return s.once("build "+filepath.Base(out), key, outputs, func() error {
+	return b.once("build "+filepath.Base(out), key, outputs, func() error {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return err
 		}
@@ -32,7 +33,8 @@ func (s *Site) goBuild(ctx context.Context, dir, ldflags string, out string, pac
 	})
 }
 
-// program is the name that go build gives the program of a package: a last part such as v3 does not count.
+// program returns the name that go build uses for the program of a package. It ignores a last path
+// element such as v3.
 func program(pkg string) string {
 	if major.MatchString(filepath.Base(pkg)) {
 		pkg = filepath.Dir(pkg)

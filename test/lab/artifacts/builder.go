@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// Versions of what lab nodes run. Those of runc and etcd follow what the bootstrap machine has.
+// Versions of the software on lab nodes. runc and etcd have the versions of the bootstrap machine.
 const (
 	kubeVersion       = "1.35.4"
 	containerdVersion = "2.2.1"
@@ -22,50 +22,51 @@ const (
 	busyboxTag        = "1.35"
 )
 
-// Site is where artifacts come from and go to.
-type Site struct {
-	State     string // the machine's state folder: bin/, cache/, depot/
-	Source    string // this repository
-	Registry  string // host:port of the depot, as images are named
-	PushTo    string // host:port of the depot's door for this machine; "" means Registry
-	Kubespray string // a checkout of KubesprayRelease that gets an image of its own beside the compact playbooks', or ""
-	Log       io.Writer
+// Builder builds artifacts and stores them in the depot.
+type Builder struct {
+	State     string    // state folder of the machine: bin/, cache/, depot/
+	Source    string    // checkout of this repository
+	Registry  string    // host:port of the depot in image references
+	PushTo    string    // host:port of the depot's local listener, for pushes; "" means Registry
+	Kubespray string    // checkout of KubesprayRelease, for an additional image; "" means none
+	Log       io.Writer // receives one line per artifact built
 
-	mu   sync.Mutex
-	made int
+	mu    sync.Mutex
+	built int
 }
 
-// NodeImage names the image of a lab node; its tag follows its content.
+// NodeImage returns the reference of the image of a lab node. Its tag is a hash of its inputs.
 func NodeImage(registry string) string {
 	return registry + "/lab/node:" + stamp.Key(osimage.Node.Key(), string(osimage.NodeInit))[:12]
 }
 
-func (s *Site) bin(name string) string { return filepath.Join(s.State, "bin", name) }
-func (s *Site) cache(parts ...string) string {
-	return filepath.Join(append([]string{s.State, "cache", "lab"}, parts...)...)
+func (b *Builder) bin(name string) string { return filepath.Join(b.State, "bin", name) }
+func (b *Builder) cache(parts ...string) string {
+	return filepath.Join(append([]string{b.State, "cache", "lab"}, parts...)...)
 }
-func (s *Site) files(path string) string { return filepath.Join(s.State, "depot", "files", path) }
-func (s *Site) source(parts ...string) string {
-	return filepath.Join(append([]string{s.Source}, parts...)...)
+func (b *Builder) files(path string) string { return filepath.Join(b.State, "depot", "files", path) }
+func (b *Builder) source(parts ...string) string {
+	return filepath.Join(append([]string{b.Source}, parts...)...)
 }
-func (s *Site) stamps() stamp.Store { return stamp.Store{Dir: s.cache("stamps")} }
+func (b *Builder) stamps() stamp.Store { return stamp.Store{Dir: b.cache("stamps")} }
 
-// once makes name unless it is there, and says how long it took.
-func (s *Site) once(name, key string, outputs []string, create func() error) error {
+// once creates the artifact name, unless it was created with the same key before and all outputs
+// exist. It reports the time that this took.
+func (b *Builder) once(name, key string, outputs []string, create func() error) error {
 	start := time.Now()
-	made, err := s.stamps().Do(name, key, outputs, create)
+	created, err := b.stamps().Do(name, key, outputs, create)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if made {
-		s.report(name, start)
+	if created {
+		b.report(name, start)
 	}
 	return nil
 }
 
-func (s *Site) report(name string, start time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.made++
-	fmt.Fprintf(s.Log, "  %-52s %6.1fs\n", name, time.Since(start).Seconds())
+func (b *Builder) report(name string, start time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.built++
+	fmt.Fprintf(b.Log, "  %-52s %6.1fs\n", name, time.Since(start).Seconds())
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// needed are the Debian packages that making artifacts takes: the root file systems, Ansible's virtual environment and runc.
+// needed are the Debian packages required to build artifacts: for root file systems, Ansible's
+// virtual environment and runc.
 var needed = []string{"mmdebstrap", "python3-venv", "runc"}
 
-// packages installs those that are missing; it asks the Debian mirror only if there are any.
+// packages installs the missing needed packages. It contacts the Debian mirror only if some are
+// missing.
 func packages(ctx context.Context, log io.Writer) error {
 	var missing []string
 	for _, p := range needed {
@@ -32,7 +34,7 @@ func packages(ctx context.Context, log io.Writer) error {
 		append([]string{"install", "-y", "-qq", "--no-install-recommends"}, missing...)...)
 }
 
-// run calls a command in a folder; its output is shown only if it fails.
+// run runs a command in a folder. An error contains the output of the command.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -13,43 +13,45 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// storyDebs are packages that the image of a lab node does not have, for stories that install one.
-var storyDebs = []string{"jq"}
+// scenarioDebs are packages that the image of a lab node lacks. End-to-end tests install them.
+var scenarioDebs = []string{"jq"}
 
-// kubesprayDebs are what kubespray's role system_packages installs on Debian 12 (roles/system_packages/vars/main.yml of v2.31.0). The image of a
-// lab node has them, but the depot is asked for each of them before an installation.
+// kubesprayDebs are the packages that kubespray's role system_packages installs on Debian 12
+// (roles/system_packages/vars/main.yml of v2.31.0). The image of a lab node has them, but BPA
+// checks before an installation that the depot has each of them.
 var kubesprayDebs = []string{
 	"apparmor", "apt-transport-https", "bash-completion", "conntrack", "curl", "e2fsprogs", "ebtables", "gnupg", "iproute2", "ipset", "iptables",
 	"iputils-ping", "libseccomp2", "mergerfs", "openssl", "python3-apt", "rsync", "socat", "software-properties-common", "tar", "unzip", "xfsprogs",
 }
 
-// makeDebs gets the packages, and what they depend on, from the distribution, as apt verifies them, into the depot's folder for the nodes'
-// system. The depot makes the index.
-func (s *Site) makeDebs(ctx context.Context) error {
-	wanted := storyDebs
-	if s.Kubespray != "" {
+// makeDebs downloads the packages and their dependencies from the distribution into the depot's
+// folder for the operating system of the nodes. apt verifies the packages. The depot creates the
+// index.
+func (b *Builder) makeDebs(ctx context.Context) error {
+	wanted := scenarioDebs
+	if b.Kubespray != "" {
 		wanted = append(wanted, kubesprayDebs...)
 	}
 	var outputs []string
-	wish := debian.Wish{System: osimage.NodeSystem, Architecture: "amd64"}
+	request := debian.Wish{System: osimage.NodeSystem, Architecture: "amd64"}
 	for _, name := range wanted {
-		outputs = append(outputs, s.deb(name))
-		wish.Packages = append(wish.Packages, artifacts.Package{Name: name})
+		outputs = append(outputs, b.deb(name))
+		request.Packages = append(request.Packages, artifacts.Package{Name: name})
 	}
 	key := stamp.Key(append([]string{osimage.NodeSystem}, wanted...)...)
-	return s.once(fmt.Sprintf("%d Debian packages and their dependencies", len(wanted)), key, outputs, func() error {
-		dir := s.cache("debs")
+	return b.once(fmt.Sprintf("%d Debian packages and their dependencies", len(wanted)), key, outputs, func() error {
+		dir := b.cache("debs")
 		defer os.RemoveAll(dir)
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
-		debs, err := debian.Fetch(ctx, dir, wish)
+		debs, err := debian.Fetch(ctx, dir, request)
 		if err != nil {
 			return err
 		}
 		for _, d := range debs {
 			name, _, _ := strings.Cut(filepath.Base(d.Path), "_")
-			if err := copyFile(d.Disk, s.deb(name)); err != nil {
+			if err := copyFile(d.Disk, b.deb(name)); err != nil {
 				return err
 			}
 		}
@@ -57,7 +59,8 @@ func (s *Site) makeDebs(ctx context.Context) error {
 	})
 }
 
-// deb is where the depot looks for a package of the nodes' system. One file for each name: a newer version takes the place of the older one.
-func (s *Site) deb(name string) string {
-	return s.files("apt/" + osimage.NodeSystem + "/" + name + ".deb")
+// deb returns the path of a package in the depot's folder for the operating system of the nodes.
+// The path does not contain the version, so that a newer version replaces an older one.
+func (b *Builder) deb(name string) string {
+	return b.files("apt/" + osimage.NodeSystem + "/" + name + ".deb")
 }

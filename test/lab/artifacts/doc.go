@@ -1,7 +1,8 @@
-// Package artifacts puts into the depot everything that lab nodes need to become a Kubernetes cluster without any other
-// network: files under their upstream URL paths, images under their upstream names, the nodes' own operating system and
-// the Ansible task image's base.
+// Package artifacts builds the artifacts for an offline installation of a cluster on lab nodes, and
+// stores them in the depot: files under their upstream URL paths, images under their upstream
+// names, the operating system of the nodes, and the base image of the Ansible tasks.
 //
-// Its one invariant: what is in the depot was built or packed on this machine from Go modules, Debian packages and PyPI;
-// nothing is fetched from an image registry or a release page. It imports no Kubernetes client.
+// Invariant: all artifacts are built or packed on this machine from Go modules, Debian packages and
+// PyPI. The package downloads nothing from an image registry or a release page. It must not import
+// a Kubernetes client.
 package artifacts

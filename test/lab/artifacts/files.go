@@ -15,36 +15,36 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// file is one download of a node: where it lies below /files (its upstream URL without the scheme), what it is made of,
-// and the kubespray variable that holds its checksum.
+// file describes one file that nodes download. Exactly one of source and entries is set.
 type file struct {
-	path     string
-	variable string
-	source   string       // a program as it is
-	entries  []pack.Entry // or an archive of these
+	path     string       // path below /files: the upstream URL without the scheme
+	variable string       // kubespray variable for the checksum
+	source   string       // program to copy
+	entries  []pack.Entry // entries of an archive to create
 }
 
-// makeFiles lays out what nodes download and writes the variables that tell checksums and versions.
-func (s *Site) makeFiles(ctx context.Context) error {
-	files, err := s.nodeFiles(ctx)
+// makeFiles stores the files that nodes download in the depot, and writes the variables with their
+// checksums and versions.
+func (b *Builder) makeFiles(ctx context.Context) error {
+	files, err := b.nodeFiles(ctx)
 	if err != nil {
 		return err
 	}
-	more, err := s.kubesprayFiles(ctx)
+	more, err := b.kubesprayFiles(ctx)
 	if err != nil {
 		return err
 	}
 	for _, f := range append(files, more...) {
-		if err := s.place(f); err != nil {
+		if err := b.store(f); err != nil {
 			return err
 		}
 	}
-	return s.writeVars(ctx, append(files, more...))
+	return b.writeVars(ctx, append(files, more...))
 }
 
-func (s *Site) nodeFiles(ctx context.Context) ([]file, error) {
+func (b *Builder) nodeFiles(ctx context.Context) ([]file, error) {
 	const plugins = "github.com/containernetworking/plugins"
-	err := s.goBuild(ctx, "test/lab/modules/network", "-X "+plugins+"/pkg/utils/buildversion.BuildVersion=v"+cniVersion, s.cache("cni"),
+	err := b.goBuild(ctx, "test/lab/modules/network", "-X "+plugins+"/pkg/utils/buildversion.BuildVersion=v"+cniVersion, b.cache("cni"),
 		plugins+"/plugins/ipam/host-local", plugins+"/plugins/main/bridge", plugins+"/plugins/main/loopback", plugins+"/plugins/meta/portmap")
 	if err != nil {
 		return nil, err
@@ -55,25 +55,26 @@ func (s *Site) nodeFiles(ctx context.Context) ([]file, error) {
 	}
 	kube := "dl.k8s.io/release/v" + kubeVersion + "/bin/linux/amd64/"
 	return []file{
-		// The multi-call binary acts by the base name of argument 0: under the name kubelet it is the kubelet.
-		{path: kube + "kubelet", variable: "kubelet_binary_checksum", source: s.bin("kube")},
-		{path: kube + "kubeadm", variable: "kubeadm_binary_checksum", source: s.bin("kubeadm")},
-		{path: kube + "kubectl", variable: "kubectl_binary_checksum", source: s.bin("kubectl")},
+		// The multi-call binary selects its program by the base name of argument 0: as kubelet it
+		// is the kubelet.
+		{path: kube + "kubelet", variable: "kubelet_binary_checksum", source: b.bin("kube")},
+		{path: kube + "kubeadm", variable: "kubeadm_binary_checksum", source: b.bin("kubeadm")},
+		{path: kube + "kubectl", variable: "kubectl_binary_checksum", source: b.bin("kubectl")},
 		{path: fmt.Sprintf("github.com/opencontainers/runc/releases/download/v%s/runc.amd64", runc), variable: "runc_binary_checksum", source: runcPath},
 		{
 			path:     fmt.Sprintf("github.com/containerd/containerd/releases/download/v%[1]s/containerd-%[1]s-linux-amd64.tar.gz", containerdVersion),
 			variable: "containerd_archive_checksum",
-			entries:  s.programs("bin/", s.bin(""), "containerd", "containerd-shim-runc-v2", "ctr"),
+			entries:  b.programs("bin/", b.bin(""), "containerd", "containerd-shim-runc-v2", "ctr"),
 		},
 		{
 			path:     fmt.Sprintf("github.com/containernetworking/plugins/releases/download/v%[1]s/cni-plugins-linux-amd64-v%[1]s.tgz", cniVersion),
 			variable: "cni_binary_checksum",
-			entries:  s.programs("./", s.cache("cni"), "host-local", "bridge", "loopback", "portmap"),
+			entries:  b.programs("./", b.cache("cni"), "host-local", "bridge", "loopback", "portmap"),
 		},
 	}, nil
 }
 
-func (s *Site) programs(prefix, dir string, names ...string) []pack.Entry {
+func (b *Builder) programs(prefix, dir string, names ...string) []pack.Entry {
 	var entries []pack.Entry
 	for _, n := range names {
 		entries = append(entries, pack.Entry{Name: prefix + n, Source: filepath.Join(dir, n)})
@@ -81,14 +82,14 @@ func (s *Site) programs(prefix, dir string, names ...string) []pack.Entry {
 	return entries
 }
 
-// place puts one file into the depot, whole or not at all, and remembers its checksum.
-func (s *Site) place(f file) error {
-	out := s.files(f.path)
-	key := []string{f.path, stamp.Seen(f.source)}
+// store writes one file to the depot atomically, and records its checksum.
+func (b *Builder) store(f file) error {
+	out := b.files(f.path)
+	key := []string{f.path, stamp.FileKey(f.source)}
 	for _, e := range f.entries {
-		key = append(key, e.Name, stamp.Seen(e.Source))
+		key = append(key, e.Name, stamp.FileKey(e.Source))
 	}
-	return s.once("file "+filepath.Base(f.path), stamp.Key(key...), []string{out}, func() error {
+	return b.once("file "+filepath.Base(f.path), stamp.Key(key...), []string{out}, func() error {
 		if f.entries != nil {
 			if err := pack.Gzip(out, f.entries); err != nil {
 				return err
@@ -100,20 +101,20 @@ func (s *Site) place(f file) error {
 		if err != nil {
 			return err
 		}
-		return s.stamps().Set("sha256 "+f.variable, sum)
+		return b.stamps().Set("sha256 "+f.variable, sum)
 	})
 }
 
-const runcPath = "/usr/sbin/runc" // Debian's
+const runcPath = "/usr/sbin/runc" // of the Debian package
 
 func runcVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, runcPath, "--version").Output() // "runc version 1.1.5+ds1"
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", runcPath, err)
+		return "", fmt.Errorf("read the version of %s: %w", runcPath, err)
 	}
 	fields := strings.Fields(string(out))
 	if len(fields) < 3 {
-		return "", fmt.Errorf("%s --version says %q", runcPath, out)
+		return "", fmt.Errorf("%s --version printed %q, which contains no version", runcPath, out)
 	}
 	version, _, _ := strings.Cut(fields[2], "+")
 	return version, nil

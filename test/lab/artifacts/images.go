@@ -13,35 +13,35 @@ import (
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// components are the names under which the multi-call binary acts in images.
+// components are the programs of the multi-call binary that images contain.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
-func (s *Site) makeNodeImage(ctx context.Context) error {
-	system, err := s.systemLayer(ctx, osimage.Node)
+func (b *Builder) makeNodeImage(ctx context.Context) error {
+	system, err := b.systemLayer(ctx, osimage.Node)
 	if err != nil {
 		return err
 	}
-	start, err := s.packedLayer("node-init", stamp.Key(string(osimage.NodeInit)),
+	start, err := b.packedLayer("node-init", stamp.Key(string(osimage.NodeInit)),
 		pack.Entry{Name: "usr/sbin/node-init", Content: osimage.NodeInit, Mode: 0o755})
 	if err != nil {
 		return err
 	}
-	name := NodeImage(s.Registry)[len(s.Registry)+1:]
-	return s.push(ctx, image{name, []string{system, start}, v1.Config{Entrypoint: []string{"/usr/sbin/node-init"}, Env: []string{searchPath}}})
+	name := NodeImage(b.Registry)[len(b.Registry)+1:]
+	return b.push(ctx, image{name, []string{system, start}, v1.Config{Entrypoint: []string{"/usr/sbin/node-init"}, Env: []string{searchPath}}})
 }
 
-// makeClusterImages makes what kubeadm and the network add-on run: the control plane's images differ in their names
-// alone, so a node pulls the multi-call binary once.
-func (s *Site) makeClusterImages(ctx context.Context) error {
-	kube, err := s.kubeLayer()
+// makeClusterImages builds the images that kubeadm and the network add-on run. The images of the
+// control plane differ only in their names, so that a node pulls the multi-call binary once.
+func (b *Builder) makeClusterImages(ctx context.Context) error {
+	kube, err := b.kubeLayer()
 	if err != nil {
 		return err
 	}
-	tools, err := s.systemLayer(ctx, osimage.ProxyTools)
+	tools, err := b.systemLayer(ctx, osimage.ProxyTools)
 	if err != nil {
 		return err
 	}
-	links, err := s.proxyLinks()
+	links, err := b.proxyLinks()
 	if err != nil {
 		return err
 	}
@@ -53,48 +53,48 @@ func (s *Site) makeClusterImages(ctx context.Context) error {
 		{"kube-scheduler:v" + kubeVersion, []string{kube}, env},
 		{"kube-proxy:v" + kubeVersion, []string{tools, links, kube}, env},
 	}
-	for _, single := range []func(context.Context) (image, error){s.networkImage, s.busyboxImage} {
-		i, err := single(ctx)
+	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage} {
+		i, err := build(ctx)
 		if err != nil {
 			return err
 		}
 		images = append(images, i)
 	}
 	for _, i := range images {
-		if err := s.push(ctx, i); err != nil {
+		if err := b.push(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Site) kubeLayer() (string, error) {
-	entries := []pack.Entry{{Name: "usr/local/bin/kube", Source: s.bin("kube")}}
+func (b *Builder) kubeLayer() (string, error) {
+	entries := []pack.Entry{{Name: "usr/local/bin/kube", Source: b.bin("kube")}}
 	for _, c := range components {
 		entries = append(entries, pack.Entry{Name: "usr/local/bin/" + c, Link: "kube"})
 	}
-	return s.packedLayer("kube", stamp.Key(stamp.Seen(s.bin("kube")), fmt.Sprint(components)), entries...)
+	return b.packedLayer("kube", stamp.Key(stamp.FileKey(b.bin("kube")), fmt.Sprint(components)), entries...)
 }
 
-func (s *Site) proxyLinks() (string, error) {
+func (b *Builder) proxyLinks() (string, error) {
 	var entries []pack.Entry
 	for _, l := range osimage.ProxyToolsLinks {
 		entries = append(entries, pack.Entry{Name: "usr/sbin/" + l, Link: "xtables-nft-multi"})
 	}
-	return s.packedLayer("proxy-links", stamp.Key(osimage.ProxyToolsLinks...), entries...)
+	return b.packedLayer("proxy-links", stamp.Key(osimage.ProxyToolsLinks...), entries...)
 }
 
-func (s *Site) networkImage(ctx context.Context) (image, error) {
+func (b *Builder) networkImage(ctx context.Context) (image, error) {
 	const module = "github.com/akraino-icn/bpa/test/lab/modules/network"
-	if err := s.goBuild(ctx, "test/lab/modules/network", "", s.cache("network"), module); err != nil {
+	if err := b.goBuild(ctx, "test/lab/modules/network", "", b.cache("network"), module); err != nil {
 		return image{}, err
 	}
-	return s.single("lab/network:v1", s.cache("network", "network"), "network")
+	return b.programImage("lab/network:v1", b.cache("network", "network"), "network")
 }
 
-// busyboxImage is what a person and the tests run in the new cluster.
-func (s *Site) busyboxImage(ctx context.Context) (image, error) {
-	system, err := s.systemLayer(ctx, osimage.Busybox)
+// busyboxImage builds the image that users and tests run in a new cluster.
+func (b *Builder) busyboxImage(ctx context.Context) (image, error) {
+	system, err := b.systemLayer(ctx, osimage.Busybox)
 	if err != nil {
 		return image{}, err
 	}
@@ -102,12 +102,12 @@ func (s *Site) busyboxImage(ctx context.Context) (image, error) {
 	for _, l := range osimage.BusyboxLinks {
 		links = append(links, pack.Entry{Name: "bin/" + l, Link: "busybox"})
 	}
-	layer, err := s.packedLayer("busybox-links", stamp.Key(osimage.BusyboxLinks...), links...)
+	layer, err := b.packedLayer("busybox-links", stamp.Key(osimage.BusyboxLinks...), links...)
 	return image{"library/busybox:" + busyboxTag, []string{system, layer}, v1.Config{Env: []string{searchPath}, Cmd: []string{"sh"}}}, err
 }
 
-// single is an image of one static program at /name.
-func (s *Site) single(ref, program, name string) (image, error) {
-	layer, err := s.packedLayer(name, stamp.Key(stamp.Seen(program)), pack.Entry{Name: name, Source: program})
+// programImage returns an image with one static program at /name.
+func (b *Builder) programImage(ref, program, name string) (image, error) {
+	layer, err := b.packedLayer(name, stamp.Key(stamp.FileKey(program)), pack.Entry{Name: name, Source: program})
 	return image{ref, []string{layer}, v1.Config{Entrypoint: []string{"/" + name}, Env: []string{searchPath}}}, err
 }

@@ -11,41 +11,44 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// Versions of what kubespray downloads beyond test/playbooks: the nearest ones that are served as Go modules. A site
-// uploads the upstream release files and leaves these variables alone.
+// Versions of the files that kubespray downloads in addition to those of test/playbooks: the
+// nearest versions that are available as Go modules. A real site uploads the upstream release files
+// and does not set these variables.
 const (
 	etcdVersion    = "3.6.5"
 	crictlVersion  = "1.34.0"
 	nerdctlVersion = "2.0.3"
 )
 
-// KubesprayRelease is the release of kubespray that the lab's Ansible, variables and downloads belong to.
+// KubesprayRelease is the release of kubespray that the lab's Ansible, variables and downloads fit.
 const KubesprayRelease = "v2.31.0"
 
 var galaxyVersion = regexp.MustCompile(`(?m)^version: *"?([0-9.]+)"?$`)
 
-// checkKubespray refuses a folder that is not a checkout of KubesprayRelease: another release wants another Ansible and other downloads.
-func (s *Site) checkKubespray() error {
-	if s.Kubespray == "" {
+// checkKubespray returns an error if s.Kubespray is set but is not a checkout of KubesprayRelease,
+// because another release needs another Ansible version and other downloads.
+func (b *Builder) checkKubespray() error {
+	if b.Kubespray == "" {
 		return nil
 	}
 	const advice = "unset KUBESPRAY and run `make kubespray`, or name a checkout of " + KubesprayRelease
-	text, err := os.ReadFile(filepath.Join(s.Kubespray, "galaxy.yml"))
+	text, err := os.ReadFile(filepath.Join(b.Kubespray, "galaxy.yml"))
 	if err == nil {
-		_, err = os.Stat(filepath.Join(s.Kubespray, "cluster.yml"))
+		_, err = os.Stat(filepath.Join(b.Kubespray, "cluster.yml"))
 	}
 	if err != nil {
-		return fmt.Errorf("KUBESPRAY=%s is not a checkout of kubespray: %w; %s", s.Kubespray, err, advice)
+		return fmt.Errorf("KUBESPRAY=%s is not a checkout of kubespray: %w; %s", b.Kubespray, err, advice)
 	}
-	if m := galaxyVersion.FindSubmatch(text); m == nil || "v"+string(m[1]) != KubesprayRelease {
-		return errors.New("KUBESPRAY=" + s.Kubespray + " holds another release than " + KubesprayRelease + " (see its galaxy.yml); " + advice)
+	if found := galaxyVersion.FindSubmatch(text); found == nil || "v"+string(found[1]) != KubesprayRelease {
+		return errors.New("KUBESPRAY=" + b.Kubespray + " contains another release than " + KubesprayRelease + " (see its galaxy.yml); " + advice)
 	}
 	return nil
 }
 
-// kubesprayFiles are the further downloads that the real kubespray makes.
-func (s *Site) kubesprayFiles(ctx context.Context) ([]file, error) {
-	if s.Kubespray == "" {
+// kubesprayFiles builds the additional files that the real kubespray downloads. It returns nil if
+// there is no checkout of kubespray.
+func (b *Builder) kubesprayFiles(ctx context.Context) ([]file, error) {
+	if b.Kubespray == "" {
 		return nil, nil
 	}
 	const (
@@ -53,7 +56,7 @@ func (s *Site) kubesprayFiles(ctx context.Context) ([]file, error) {
 		nerdctl = "github.com/containerd/nerdctl/v2/"
 		etcd    = "go.etcd.io/etcd/"
 	)
-	for _, b := range []struct {
+	for _, m := range []struct {
 		module, ldflags string
 		packages        []string
 	}{
@@ -61,7 +64,7 @@ func (s *Site) kubesprayFiles(ctx context.Context) ([]file, error) {
 		{"nerdctl", "-X " + nerdctl + "pkg/version.Version=v" + nerdctlVersion, []string{nerdctl + "cmd/nerdctl"}},
 		{"etcd", "", []string{etcd + "server/v3", etcd + "etcdctl/v3", etcd + "etcdutl/v3"}},
 	} {
-		if err := s.goBuild(ctx, "test/lab/modules/"+b.module, b.ldflags, s.cache(b.module), b.packages...); err != nil {
+		if err := b.goBuild(ctx, "test/lab/modules/"+m.module, m.ldflags, b.cache(m.module), m.packages...); err != nil {
 			return nil, err
 		}
 	}
@@ -70,18 +73,18 @@ func (s *Site) kubesprayFiles(ctx context.Context) ([]file, error) {
 		{
 			path:     fmt.Sprintf("github.com/etcd-io/etcd/releases/download/v%s/%s.tar.gz", etcdVersion, etcdDir),
 			variable: "etcd_binary_checksum",
-			entries: append(s.programs(etcdDir+"/", s.cache("etcd"), "etcdctl", "etcdutl"),
-				pack.Entry{Name: etcdDir + "/etcd", Source: s.cache("etcd", "server")}),
+			entries: append(b.programs(etcdDir+"/", b.cache("etcd"), "etcdctl", "etcdutl"),
+				pack.Entry{Name: etcdDir + "/etcd", Source: b.cache("etcd", "server")}),
 		},
 		{
 			path:     fmt.Sprintf("github.com/kubernetes-sigs/cri-tools/releases/download/v%[1]s/crictl-v%[1]s-linux-amd64.tar.gz", crictlVersion),
 			variable: "crictl_binary_checksum",
-			entries:  s.programs("", s.cache("crictl"), "crictl"),
+			entries:  b.programs("", b.cache("crictl"), "crictl"),
 		},
 		{
 			path:     fmt.Sprintf("github.com/containerd/nerdctl/releases/download/v%[1]s/nerdctl-%[1]s-linux-amd64.tar.gz", nerdctlVersion),
 			variable: "nerdctl_archive_checksum",
-			entries:  s.programs("", s.cache("nerdctl"), "nerdctl"),
+			entries:  b.programs("", b.cache("nerdctl"), "nerdctl"),
 		},
 	}, nil
 }

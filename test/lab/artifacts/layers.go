@@ -8,17 +8,17 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// layer is where the gzipped layer of that name is kept.
-func (s *Site) layer(name string) string { return s.cache("layers", name+".tar.gz") }
+// layer returns the path of the gzipped layer with this name.
+func (b *Builder) layer(name string) string { return b.cache("layers", name+".tar.gz") }
 
-// systemLayer makes a layer of a whole root file system.
-func (s *Site) systemLayer(ctx context.Context, system osimage.System) (string, error) {
-	out := s.layer("os-" + system.Name)
-	return out, s.once("root file system "+system.Name, system.Key(), []string{out}, func() error {
-		if err := os.MkdirAll(s.cache(), 0o755); err != nil {
+// systemLayer builds a root file system, packs it as a layer and returns the path of the layer.
+func (b *Builder) systemLayer(ctx context.Context, system osimage.System) (string, error) {
+	out := b.layer("os-" + system.Name)
+	return out, b.once("root file system "+system.Name, system.Key(), []string{out}, func() error {
+		if err := os.MkdirAll(b.cache(), 0o755); err != nil {
 			return err
 		}
-		tar := s.cache(system.Name + ".tar")
+		tar := b.cache(system.Name + ".tar")
 		defer os.Remove(tar)
 		if err := system.Build(ctx, tar); err != nil {
 			return err
@@ -32,8 +32,9 @@ func (s *Site) systemLayer(ctx context.Context, system osimage.System) (string, 
 	})
 }
 
-// packedLayer makes a small layer of single entries.
-func (s *Site) packedLayer(name, key string, entries ...pack.Entry) (string, error) {
-	out := s.layer(name)
-	return out, s.once("layer "+name, key, []string{out}, func() error { return pack.Gzip(out, entries) })
+// packedLayer packs single entries as a layer and returns its path. key must change with the
+// entries.
+func (b *Builder) packedLayer(name, key string, entries ...pack.Entry) (string, error) {
+	out := b.layer(name)
+	return out, b.once("layer "+name, key, []string{out}, func() error { return pack.Gzip(out, entries) })
 }

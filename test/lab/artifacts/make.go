@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Make brings the depot up to date. A second call does nothing and takes well below a second.
-func Make(ctx context.Context, s *Site) error {
+// Make builds all missing or outdated artifacts and stores them in the depot. It prints each to
+// s.Log. If nothing changed, it takes well below a second.
+func Make(ctx context.Context, s *Builder) error {
 	start := time.Now()
 	if err := s.check(); err != nil {
 		return err
@@ -25,22 +26,22 @@ func Make(ctx context.Context, s *Site) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := s.expect("coredns/coredns:v"+corednsVersion, "pause:"+pauseVersion); err != nil {
+	if err := s.requireImages("coredns/coredns:v"+corednsVersion, "pause:"+pauseVersion); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Log, "lab artifacts are in the depot: %d made, the rest was there (%.1fs)\n", s.made, time.Since(start).Seconds())
+	fmt.Fprintf(s.Log, "all lab artifacts are in the depot: built %d, kept the others (%.1fs)\n", s.built, time.Since(start).Seconds())
 	return nil
 }
 
-// check names what must be there first, and who makes it.
-func (s *Site) check() error {
+// check returns an error if a prerequisite is missing. The error names the command that creates it.
+func (b *Builder) check() error {
 	for _, name := range []string{"kube", "kubeadm", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "coredns"} {
-		if _, err := os.Stat(s.bin(name)); err != nil {
-			return fmt.Errorf("%s is missing: bring up the bootstrap machine first (make base)", s.bin(name))
+		if _, err := os.Stat(b.bin(name)); err != nil {
+			return fmt.Errorf("%s is missing: set up the bootstrap machine first (make base)", b.bin(name))
 		}
 	}
-	if _, err := os.Stat(s.source("test", "playbooks")); err != nil {
-		return fmt.Errorf("%s is not this repository: call me there or with --source", s.Source)
+	if _, err := os.Stat(b.source("test", "playbooks")); err != nil {
+		return fmt.Errorf("%s is not a checkout of this repository: run lab there, or set --source", b.Source)
 	}
-	return s.checkKubespray()
+	return b.checkKubespray()
 }

@@ -22,18 +22,19 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// image is one image to be in the registry: gzipped layers, lowest first, and how it runs.
+// image describes an image to push.
 type image struct {
-	name   string // repository:tag
-	layers []string
+	name   string   // repository:tag
+	layers []string // paths of gzipped layers, lowest first
 	config v1.Config
 }
 
-// push puts the image into the registry unless exactly it is there: the stamp says which digest these layers gave, and
-// the registry is asked whether it still has that one under the tag.
-func (s *Site) push(ctx context.Context, i image) error {
+// push builds the image and pushes it, unless the registry already has it. The stamp of the image
+// contains the digest that these layers gave. push compares that with the digest of the tag in the
+// registry.
+func (b *Builder) push(ctx context.Context, i image) error {
 	start := time.Now()
-	ref, err := name.ParseReference(cmp.Or(s.PushTo, s.Registry)+"/"+i.name, name.Insecure)
+	ref, err := name.ParseReference(cmp.Or(b.PushTo, b.Registry)+"/"+i.name, name.Insecure)
 	if err != nil {
 		return err
 	}
@@ -42,9 +43,9 @@ func (s *Site) push(ctx context.Context, i image) error {
 		return err
 	}
 	stampName := "image " + i.name
-	if known, digest, _ := strings.Cut(s.stamps().Value(stampName), " "); known == key {
-		there, err := remote.Head(ref, remote.WithContext(ctx))
-		if err == nil && there.Digest.String() == digest {
+	if stamped, digest, _ := strings.Cut(b.stamps().Value(stampName), " "); stamped == key {
+		present, err := remote.Head(ref, remote.WithContext(ctx))
+		if err == nil && present.Digest.String() == digest {
 			return nil
 		}
 	}
@@ -52,42 +53,43 @@ func (s *Site) push(ctx context.Context, i image) error {
 	if err != nil {
 		return fmt.Errorf("build image %s: %w", i.name, err)
 	}
-	login, err := s.login()
+	login, err := b.login()
 	if err != nil {
 		return err
 	}
 	if err := remote.Write(ref, built, remote.WithContext(ctx), remote.WithAuth(login)); err != nil {
-		return fmt.Errorf("push image %s: %w; does the depot run (machine status)?", ref, err)
+		return fmt.Errorf("push image %s: %w: check with `machine status` that the depot runs", ref, err)
 	}
 	digest, err := built.Digest()
 	if err != nil {
 		return err
 	}
-	s.report(stampName, start)
-	return s.stamps().Set(stampName, key+" "+digest.String())
+	b.report(stampName, start)
+	return b.stamps().Set(stampName, key+" "+digest.String())
 }
 
-// login is what the depot asks for a write at its door for this machine. It makes the file when it starts.
-func (s *Site) login() (authn.Authenticator, error) {
-	if s.PushTo == "" {
+// login returns the credentials for PushTo: the token of the depot's local listener, which the
+// depot creates when it starts. Without PushTo, pushes are anonymous.
+func (b *Builder) login() (authn.Authenticator, error) {
+	if b.PushTo == "" {
 		return authn.Anonymous, nil
 	}
-	token, err := os.ReadFile(filepath.Join(s.State, "depot", "local-token"))
+	token, err := os.ReadFile(filepath.Join(b.State, "depot", "local-token"))
 	if err != nil {
-		return nil, fmt.Errorf("the depot's local token: %w; does the depot run (machine status)?", err)
+		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot runs", err)
 	}
 	return &authn.Basic{Username: "lab", Password: strings.TrimSpace(string(token))}, nil
 }
 
-// expect checks for images that the bootstrap machine puts into the depot, for itself and for us.
-func (s *Site) expect(names ...string) error {
+// requireImages returns an error if the depot lacks one of these images. `machine up` pushes them.
+func (b *Builder) requireImages(names ...string) error {
 	for _, n := range names {
-		ref, err := name.ParseReference(s.Registry+"/"+n, name.Insecure)
+		ref, err := name.ParseReference(b.Registry+"/"+n, name.Insecure)
 		if err != nil {
 			return err
 		}
 		if _, err := remote.Head(ref); err != nil {
-			return fmt.Errorf("image %s is not in the depot (%w): bring up the bootstrap machine first (make base)", n, err)
+			return fmt.Errorf("image %s is not in the depot (%w): set up the bootstrap machine first (make base)", n, err)
 		}
 	}
 	return nil
@@ -100,7 +102,7 @@ func (i image) key() (string, error) {
 	}
 	parts := []string{i.name, string(config)}
 	for _, l := range i.layers {
-		parts = append(parts, stamp.Seen(l))
+		parts = append(parts, stamp.FileKey(l))
 	}
 	return stamp.Key(parts...), nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// newSite is a site with an empty registry; writes counts the manifests that were put there.
-func newSite(t *testing.T) (s *Site, writes *int) {
+// newBuilder returns a Builder for an empty registry. writes counts the manifests that were pushed.
+func newBuilder(t *testing.T) (s *Builder, writes *int) {
 	t.Helper()
 	writes = new(int)
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -31,11 +31,12 @@ func newSite(t *testing.T) (s *Site, writes *int) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return &Site{State: t.TempDir(), Registry: strings.TrimPrefix(server.URL, "http://"), Log: io.Discard}, writes
+	return &Builder{State: t.TempDir(), Registry: strings.TrimPrefix(server.URL, "http://"), Log: io.Discard}, writes
 }
 
-// layerOf is a layer file with that content; it is written once, since a file's time counts.
-func layerOf(t *testing.T, s *Site, content string) string {
+// layerOf returns the path of a layer with this content. It creates the file once, because the key
+// of a layer includes its modification time.
+func layerOf(t *testing.T, s *Builder, content string) string {
 	t.Helper()
 	path, err := s.packedLayer(content, "", pack.Entry{Name: "file", Content: []byte(content)})
 	if err != nil {
@@ -44,8 +45,8 @@ func layerOf(t *testing.T, s *Site, content string) string {
 	return path
 }
 
-func TestPushOnlyWhatIsMissing(t *testing.T) {
-	s, writes := newSite(t)
+func TestPushSkipsPresentImages(t *testing.T) {
+	s, writes := newBuilder(t)
 	push := func(why, content string, want int) {
 		t.Helper()
 		err := s.push(t.Context(), image{"lab/thing:v1", []string{layerOf(t, s, content)}, v1.Config{Entrypoint: []string{"/file"}}})
@@ -59,13 +60,13 @@ func TestPushOnlyWhatIsMissing(t *testing.T) {
 	push("an empty registry", "one", 1)
 	push("nothing changed", "one", 1)
 	push("another layer", "two", 2)
-	emptied, count := newSite(t)
+	emptied, count := newBuilder(t)
 	s.Registry, writes = emptied.Registry, count
 	push("the registry was emptied", "two", 1)
 }
 
-func TestPushedImageRunsAsAsked(t *testing.T) {
-	s, _ := newSite(t)
+func TestPushedImageHasItsConfig(t *testing.T) {
+	s, _ := newBuilder(t)
 	config := v1.Config{Entrypoint: []string{"/file"}, User: "65532:65532", WorkingDir: "/kubespray"}
 	if err := s.push(t.Context(), image{"base/thing:latest", []string{layerOf(t, s, "x")}, config}); err != nil {
 		t.Fatal(err)
@@ -87,11 +88,11 @@ func TestPushedImageRunsAsAsked(t *testing.T) {
 	}
 }
 
-// TestPushShowsTheMachinesToken at the door for this machine, and nowhere else.
-func TestPushShowsTheMachinesToken(t *testing.T) {
-	s, writes := newSite(t)
-	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, shown, _ := r.BasicAuth(); shown != "secret" {
+// TestPushSendsTheTokenToTheLocalListener checks that the token is sent to PushTo.
+func TestPushSendsTheTokenToTheLocalListener(t *testing.T) {
+	s, writes := newBuilder(t)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "secret" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="depot"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -99,8 +100,8 @@ func TestPushShowsTheMachinesToken(t *testing.T) {
 		r.URL.Scheme, r.URL.Host = "http", s.Registry
 		(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}).ServeHTTP(w, r)
 	}))
-	defer door.Close()
-	s.PushTo = strings.TrimPrefix(door.URL, "http://")
+	defer listener.Close()
+	s.PushTo = strings.TrimPrefix(listener.URL, "http://")
 	thing := image{"lab/thing:v1", []string{layerOf(t, s, "one")}, v1.Config{}}
 	if err := s.push(t.Context(), thing); err == nil || !strings.Contains(err.Error(), "machine status") {
 		t.Errorf("without a token: %v", err)
@@ -116,10 +117,10 @@ func TestPushShowsTheMachinesToken(t *testing.T) {
 	}
 }
 
-func TestExpectSaysWhoMakesIt(t *testing.T) {
-	s, _ := newSite(t)
-	err := s.expect("pause:3.10.1")
+func TestRequireImagesNamesTheImageAndTheCommand(t *testing.T) {
+	s, _ := newBuilder(t)
+	err := s.requireImages("pause:3.10.1")
 	if err == nil || !strings.Contains(err.Error(), "pause:3.10.1") || !strings.Contains(err.Error(), "make base") {
-		t.Errorf("expect() = %v", err)
+		t.Errorf("requireImages() = %v", err)
 	}
 }

@@ -1,6 +1,7 @@
-// Package fleet makes lab nodes: privileged pods that run systemd and sshd, each described by a BareMetalHost as Metal3
-// would leave it after provisioning.
+// Package fleet creates lab nodes (machines): privileged pods that run systemd and sshd. Each has a
+// BareMetalHost in the state that Metal3 leaves after provisioning.
 //
-// Its one invariant: what a BareMetalHost says about addresses is read from the running node; what it says about size is
-// fiction, chosen so that some hosts fit a request and some do not. It imports nothing of the product.
+// Invariant: the addresses in a BareMetalHost are read from the running node. Its CPUs, memory and
+// disks are invented, so that some hosts fit a request and some do not. The package must not import
+// the product.
 package fleet

@@ -19,18 +19,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Fleet is the machines whose BareMetalHosts are in one namespace.
+// Fleet manages the machines whose BareMetalHosts are in one namespace.
 type Fleet struct {
 	Client     client.WithWatch
 	Namespace  string
-	Image      string // of a machine
-	Nameserver string // what machines have in resolv.conf
-	Log        io.Writer
+	Image      string    // image of a machine
+	Nameserver string    // nameserver in the resolv.conf of machines
+	Log        io.Writer // receives one line per machine created
 
-	readMAC func(ctx context.Context, ip string, signer ssh.Signer) (string, error) // nil: by SSH
+	readMAC func(ctx context.Context, ip string, signer ssh.Signer) (string, error) // nil means by SSH
 }
 
-// NewClient is a client that knows Kubernetes' and Metal3's kinds.
+// NewClient returns a client for the kinds of Kubernetes and Metal3.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
@@ -39,7 +39,8 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// Up makes the machines that are not there and describes all of them.
+// Up creates missing machines, and writes the BareMetalHosts and HardwareData of all machines in
+// shapes.
 func (f *Fleet) Up(ctx context.Context, shapes ...Shape) error {
 	for _, ns := range []*corev1.Namespace{makePodNamespace(), makeNamespace(f.Namespace)} {
 		if err := f.create(ctx, ns); err != nil {
@@ -53,7 +54,8 @@ func (f *Fleet) Up(ctx context.Context, shapes ...Shape) error {
 	return f.each(ctx, shapes, func(ctx context.Context, s Shape) error { return f.makeMachine(ctx, s, signer) })
 }
 
-// Down removes the machines with these names, or all of them and the key if none is named.
+// Down removes the machines with these names. Without names, it removes all machines and the SSH
+// key.
 func (f *Fleet) Down(ctx context.Context, names ...string) error {
 	all := len(names) == 0
 	if all {
@@ -62,14 +64,15 @@ func (f *Fleet) Down(ctx context.Context, names ...string) error {
 			return err
 		}
 	}
-	err := f.each(ctx, named(names), func(ctx context.Context, s Shape) error { return f.removeMachine(ctx, s.Name) })
+	err := f.each(ctx, shapesByName(names), func(ctx context.Context, s Shape) error { return f.removeMachine(ctx, s.Name) })
 	if err != nil || !all {
 		return err
 	}
 	return f.removeKey(ctx)
 }
 
-// Reset gives every machine a blank disk, a new address and a new identity, as if Metal3 had provisioned it again.
+// Reset recreates the machines with these names, or all machines if there are no names. Each
+// receives a blank disk, a new address and a new identity, as if Metal3 had provisioned it again.
 func (f *Fleet) Reset(ctx context.Context, names ...string) error {
 	shapes, err := f.shapes(ctx, names)
 	if err != nil {
@@ -105,21 +108,22 @@ func (f *Fleet) makeMachine(ctx context.Context, s Shape, signer ssh.Signer) err
 	if err != nil {
 		return fmt.Errorf("machine %s: %w", s.Name, err)
 	}
-	if err := f.describe(ctx, s, mac, ip); err != nil {
+	if err := f.writeHost(ctx, s, mac, ip); err != nil {
 		return err
 	}
 	fmt.Fprintf(f.Log, "  %-10s %-15s %s  %2d CPUs %3d GiB%s  %.1fs\n", s.Name, ip, mac, s.CPU, s.RAMGiB, broken(s), time.Since(start).Seconds())
 	return nil
 }
 
-// describe writes the BareMetalHost, its status and its HardwareData.
-func (f *Fleet) describe(ctx context.Context, s Shape, mac, ip string) error {
+// writeHost writes the BareMetalHost, its status and its HardwareData.
+func (f *Fleet) writeHost(ctx context.Context, s Shape, mac, ip string) error {
 	host := makeHost(f.Namespace, s, mac)
 	if err := f.create(ctx, host); err != nil {
 		return err
 	}
 	hardware := makeHardware(s, mac, ip)
-	// A whole update, not a patch: fields that the schema requires may be empty. The claim is in the same object.
+	// This is an update and not a patch, because a patch omits empty fields that the schema
+	// requires. The retry is necessary because claims change the same object.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
 			return err
@@ -128,7 +132,7 @@ func (f *Fleet) describe(ctx context.Context, s Shape, mac, ip string) error {
 		return f.Client.Status().Update(ctx, host)
 	})
 	if err != nil {
-		return fmt.Errorf("describe host %s: %w", s.Name, err)
+		return fmt.Errorf("write status of host %s: %w", s.Name, err)
 	}
 	return f.replace(ctx, makeHardwareData(f.Namespace, s.Name, hardware))
 }
@@ -148,7 +152,7 @@ func (f *Fleet) each(ctx context.Context, shapes []Shape, do func(context.Contex
 	return g.Wait()
 }
 
-// create makes an object unless it is there.
+// create creates an object unless it exists.
 func (f *Fleet) create(ctx context.Context, o client.Object) error {
 	if err := f.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
@@ -156,7 +160,7 @@ func (f *Fleet) create(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// replace makes an object exactly what is given; nobody else writes these.
+// replace creates an object, or replaces the existing one. Only this package writes such objects.
 func (f *Fleet) replace(ctx context.Context, o client.Object) error {
 	err := f.Client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// newFleet is a fleet on a cluster whose pods are ready at once.
+// newFleet returns a Fleet on a fake cluster whose pods are ready at once, and the SSH keys used
+// per address.
 func newFleet(t *testing.T) (*Fleet, map[string]ssh.PublicKey) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -47,7 +48,7 @@ func newFleet(t *testing.T) (*Fleet, map[string]ssh.PublicKey) {
 	return f, keys
 }
 
-func TestUpDescribesWhatRuns(t *testing.T) {
+func TestUpWritesTheHostOfARunningMachine(t *testing.T) {
 	f, keys := newFleet(t)
 	shape := Shape{Name: "host-1", CPU: 8, RAMGiB: 16}
 	if err := f.Up(t.Context(), shape); err != nil {
@@ -76,7 +77,8 @@ func TestUpDescribesWhatRuns(t *testing.T) {
 	wantAuthorized(t, f, keys["10.60.0.1"])
 }
 
-// wantAuthorized checks that what machines accept is the public half of the key that the product gets.
+// wantAuthorized checks that machines accept the public key of the private key that the product
+// reads.
 func wantAuthorized(t *testing.T, f *Fleet, used ssh.PublicKey) {
 	t.Helper()
 	var accepted corev1.ConfigMap
@@ -84,7 +86,7 @@ func wantAuthorized(t *testing.T, f *Fleet, used ssh.PublicKey) {
 		t.Fatal(err)
 	}
 	if want := string(ssh.MarshalAuthorizedKey(used)); accepted.Data[authorizedKeys] != want {
-		t.Errorf("machines accept %q, the Secret holds the key for %q", accepted.Data[authorizedKeys], want)
+		t.Errorf("machines accept %q, but the Secret contains the private key for %q", accepted.Data[authorizedKeys], want)
 	}
 }
 
@@ -96,7 +98,7 @@ func TestUpTwiceChangesNothing(t *testing.T) {
 		}
 	}
 	if ip := getHost(t, f, "host-1").Status.HardwareDetails.NIC[0].IP; ip != "10.60.0.1" {
-		t.Errorf("the second call made another machine: %s", ip)
+		t.Errorf("the second call created another machine: %s", ip)
 	}
 }
 
@@ -114,7 +116,7 @@ func TestResetKeepsShapesAndChangesMachines(t *testing.T) {
 		t.Errorf("the shape changed: %+v", after.Status)
 	}
 	if hw.NIC[0].IP != "10.60.0.2" {
-		t.Errorf("the machine is the old one, at %s", hw.NIC[0].IP)
+		t.Errorf("the machine was not recreated: it still has address %s", hw.NIC[0].IP)
 	}
 }
 
@@ -132,10 +134,10 @@ func TestDownLeavesOtherNamespacesAlone(t *testing.T) {
 	}
 	mine, err := f.Names(t.Context())
 	if err != nil || len(mine) != 0 {
-		t.Errorf("left: %v %v", mine, err)
+		t.Errorf("machines left: %v %v", mine, err)
 	}
 	if _, err := f.Key(t.Context()); err == nil {
-		t.Error("the key is still there")
+		t.Error("the SSH key still exists")
 	}
 	theirs, err := other.Names(t.Context())
 	if diff := cmp.Diff([]string{"host-1", "host-2", "misfit-1"}, theirs); diff != "" || err != nil {

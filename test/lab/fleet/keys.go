@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ensureKey gives the hosts' namespace a key pair if it has none: the private half in the Secret that the product reads,
-// the public half where the machines find it.
+// ensureKey creates an SSH key pair for the namespace of the hosts if it has none. The private key
+// is in the Secret that the product reads. The public key is in a ConfigMap that machines mount.
 func (f *Fleet) ensureKey(ctx context.Context) (ssh.Signer, error) {
 	signer, err := f.Key(ctx)
 	if apierrors.IsNotFound(err) {
@@ -34,7 +34,7 @@ func (f *Fleet) ensureKey(ctx context.Context) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// Key is the private key for the machines of this namespace.
+// Key returns the private SSH key for the machines of this namespace.
 func (f *Fleet) Key(ctx context.Context) (ssh.Signer, error) {
 	var secret corev1.Secret
 	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: SSHSecret}, &secret); err != nil {
@@ -62,7 +62,7 @@ func (f *Fleet) createKey(ctx context.Context) (ssh.Signer, error) {
 		Data:       map[string][]byte{corev1.SSHAuthPrivateKey: pem.EncodeToMemory(block)},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("keep the machines' SSH key: %w", err)
+		return nil, fmt.Errorf("store the machines' SSH key: %w", err)
 	}
 	return ssh.NewSignerFromKey(private)
 }

@@ -25,7 +25,7 @@ func (f *Fleet) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Address is where the machine's sshd listens.
+// Address returns the IP address of the machine.
 func (f *Fleet) Address(ctx context.Context, name string) (string, error) {
 	var pod corev1.Pod
 	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: PodNamespace, Name: podName(f.Namespace, name)}, &pod); err != nil {
@@ -37,7 +37,8 @@ func (f *Fleet) Address(ctx context.Context, name string) (string, error) {
 	return pod.Status.PodIP, nil
 }
 
-// shapes reads back what the hosts were described as; all of them if no name is given.
+// shapes reads the shapes of the machines with these names, or of all machines, from their
+// BareMetalHosts.
 func (f *Fleet) shapes(ctx context.Context, names []string) ([]Shape, error) {
 	if len(names) == 0 {
 		var err error
@@ -45,7 +46,7 @@ func (f *Fleet) shapes(ctx context.Context, names []string) ([]Shape, error) {
 			return nil, err
 		}
 	}
-	out := named(names)
+	out := shapesByName(names)
 	for i := range out {
 		var host metal3.BareMetalHost
 		err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: out[i].Name}, &host)
@@ -60,7 +61,8 @@ func (f *Fleet) shapes(ctx context.Context, names []string) ([]Shape, error) {
 	return out, nil
 }
 
-func named(names []string) []Shape {
+// shapesByName returns the default shape for each name.
+func shapesByName(names []string) []Shape {
 	var out []Shape
 	for _, n := range names {
 		out = append(out, shapeOf(n))
@@ -68,7 +70,8 @@ func named(names []string) []Shape {
 	return out
 }
 
-// removeMachine deletes the machine and its description, and waits until its address is free.
+// removeMachine deletes the machine, its BareMetalHost and its HardwareData, and waits until the
+// pod is gone.
 func (f *Fleet) removeMachine(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: name}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: PodNamespace, Name: podName(f.Namespace, name)}}

@@ -17,7 +17,8 @@ const (
 	keyConfig      = "ssh-public-key"
 	authorizedKeys = "authorized_keys"
 
-	// osImage is what Metal3 would have installed; nobody downloads it. Metal3 takes a host back that names no image any more.
+	// osImage is the URL of the image that Metal3 would have installed. Nothing downloads it. It
+	// must be set, because Metal3 deprovisions a host without an image.
 	osImage = "http://images.lab/debian-12.qcow2"
 )
 
@@ -25,7 +26,7 @@ func makeNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// makePodNamespace is one that permits machines: they are privileged in every way.
+// makePodNamespace returns the namespace of the machines' pods. It permits privileged pods.
 func makePodNamespace() *corev1.Namespace {
 	ns := makeNamespace(PodNamespace)
 	ns.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/warn": "privileged"}
@@ -36,7 +37,8 @@ func podName(namespace, host string) string { return namespace + "-" + host }
 
 func keyConfigName(namespace string) string { return keyConfig + "-" + namespace }
 
-// makePod is a machine. Its disks are emptyDirs, since an overlay file system cannot lie on another one.
+// makePod returns the pod of a machine. Its disks are emptyDirs, because an overlay file system
+// cannot be on top of another one.
 func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 	yes, no := true, false
 	grace := int64(2)
@@ -51,7 +53,7 @@ func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			Hostname:                      host,
-			AutomountServiceAccountToken:  &no, // a machine is not a part of the bootstrap cluster
+			AutomountServiceAccountToken:  &no, // a machine does not belong to the bootstrap cluster
 			EnableServiceLinks:            &no,
 			TerminationGracePeriodSeconds: &grace,
 			DNSPolicy:                     corev1.DNSNone,
@@ -59,7 +61,7 @@ func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 			Containers: []corev1.Container{{
 				Name:            "machine",
 				Image:           image,
-				Env:             []corev1.EnvVar{{Name: "container", Value: "oci"}}, // systemd asks for it
+				Env:             []corev1.EnvVar{{Name: "container", Value: "oci"}}, // systemd reads it to detect a container
 				TTY:             true,
 				SecurityContext: &corev1.SecurityContext{Privileged: &yes},
 				ReadinessProbe: &corev1.Probe{
@@ -84,7 +86,8 @@ func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 	}
 }
 
-// makeHost is what Metal3 would know of the machine once its operating system is installed.
+// makeHost returns the BareMetalHost that Metal3 would have for the machine after installing the
+// operating system.
 func makeHost(namespace string, s Shape, mac string) *metal3.BareMetalHost {
 	return &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{

@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// Shape is the fiction about one machine.
+// Shape contains the invented properties of a machine.
 type Shape struct {
 	Name   string
 	CPU    int
 	RAMGiB int
-	Broken bool // Metal3 reports an error for it
+	Broken bool // the BareMetalHost is in error
 }
 
-// nodeShapes fit a request for 8 CPUs and 16 GiB, each in its own way.
+// nodeShapes are shapes that fit a request for 8 CPUs and 16 GiB.
 var nodeShapes = []Shape{{CPU: 8, RAMGiB: 16}, {CPU: 8, RAMGiB: 16}, {CPU: 16, RAMGiB: 32}}
 
-// misfitShapes do not fit: too small; large, but in error.
+// misfitShapes are shapes that do not fit: one is too small, the other is in error.
 var misfitShapes = []Shape{{CPU: 2, RAMGiB: 4}, {CPU: 32, RAMGiB: 128, Broken: true}}
 
-// Shapes are the machines of a new lab: host-1... fit, misfit-1... do not.
+// Shapes returns the shapes for a new lab: host-1... fit a request for 8 CPUs and 16 GiB,
+// misfit-1... do not.
 func Shapes(nodes, misfits int) []Shape {
 	return append(numbered("host-", nodes, nodeShapes), numbered("misfit-", misfits, misfitShapes)...)
 }
@@ -33,7 +34,7 @@ func numbered(prefix string, count int, kinds []Shape) []Shape {
 	return out
 }
 
-// shapeOf is the shape that a name stands for, for hosts that are added one by one.
+// shapeOf returns the default shape for a host with this name.
 func shapeOf(name string) Shape {
 	s := nodeShapes[0]
 	if strings.HasPrefix(name, "misfit") {

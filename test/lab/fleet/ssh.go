@@ -10,7 +10,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// readMAC asks the machine for the address of its network card, which also shows that its key works.
+// readMAC reads the MAC address of eth0 from the machine by SSH. This also proves that the key
+// works.
 func readMAC(ctx context.Context, ip string, signer ssh.Signer) (string, error) {
 	out, err := runSSH(ctx, ip, signer, "cat /sys/class/net/eth0/address")
 	if err != nil {
@@ -23,7 +24,7 @@ func readMAC(ctx context.Context, ip string, signer ssh.Signer) (string, error) 
 	return mac.String(), nil
 }
 
-// Run runs a command on the machine as root and returns what it printed.
+// Run runs a command on the machine as root and returns its output (standard output and error).
 func (f *Fleet) Run(ctx context.Context, name, command string) (string, error) {
 	ip, err := f.Address(ctx, name)
 	if err != nil {
@@ -46,7 +47,8 @@ func runSSH(ctx context.Context, ip string, signer ssh.Signer, command string) (
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	// The machine was made by us a moment ago on a bridge of this machine: there is no earlier contact to compare with.
+	// The host key is not verified: the lab has just created the machine on a local bridge, and no
+	// earlier key exists.
 	config := &ssh.ClientConfig{
 		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
 	}

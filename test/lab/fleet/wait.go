@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a machine may take to boot or to vanish; it covers the first pull of its image.
-const patience = 3 * time.Minute
+// waitLimit is the time limit for a machine to boot or to disappear. It includes the first pull of
+// its image.
+const waitLimit = 3 * time.Minute
 
 // waitReady waits until sshd answers on the machine and returns its address.
 func (f *Fleet) waitReady(ctx context.Context, pod string) (string, error) {
@@ -22,11 +23,11 @@ func (f *Fleet) waitReady(ctx context.Context, pod string) (string, error) {
 		if p == nil {
 			return false
 		}
-		ip, last = p.Status.PodIP, describe(p)
+		ip, last = p.Status.PodIP, podState(p)
 		return ip != "" && ready(p)
 	})
 	if err != nil {
-		return "", fmt.Errorf("machine %s is not up: %w; last seen: %s", pod, err, last)
+		return "", fmt.Errorf("machine %s is not ready: %w; last state of its pod: %s", pod, err, last)
 	}
 	return ip, nil
 }
@@ -34,15 +35,15 @@ func (f *Fleet) waitReady(ctx context.Context, pod string) (string, error) {
 func (f *Fleet) waitGone(ctx context.Context, pod string) error {
 	err := f.waitPod(ctx, pod, func(p *corev1.Pod) bool { return p == nil })
 	if err != nil {
-		return fmt.Errorf("machine %s does not go away: %w", pod, err)
+		return fmt.Errorf("machine %s was not removed in time: %w", pod, err)
 	}
 	return nil
 }
 
-// waitPod watches one pod until done says so; it is called with nil when there is no such pod. A watch that the server
-// closes is begun again.
+// waitPod watches one pod until done returns true, for at most waitLimit. It calls done with nil if
+// the pod does not exist. It starts a new watch when the server closes one.
 func (f *Fleet) waitPod(ctx context.Context, name string, done func(*corev1.Pod) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	one := []client.ListOption{
 		client.InNamespace(PodNamespace),
@@ -60,7 +61,7 @@ func (f *Fleet) waitPod(ctx context.Context, name string, done func(*corev1.Pod)
 		if done(now) {
 			return nil
 		}
-		finished, err := f.follow(ctx, &pods, one, done)
+		finished, err := f.watchPod(ctx, &pods, one, done)
 		if finished || err != nil {
 			return err
 		}
@@ -68,7 +69,9 @@ func (f *Fleet) waitPod(ctx context.Context, name string, done func(*corev1.Pod)
 	return ctx.Err()
 }
 
-func (f *Fleet) follow(ctx context.Context, from *corev1.PodList, one []client.ListOption, done func(*corev1.Pod) bool) (bool, error) {
+// watchPod watches the pod from the end of a list until done returns true. It returns false when
+// the server ends the watch.
+func (f *Fleet) watchPod(ctx context.Context, from *corev1.PodList, one []client.ListOption, done func(*corev1.Pod) bool) (bool, error) {
 	w, err := f.Client.Watch(ctx, &corev1.PodList{}, append(one, resumeAt(from.ResourceVersion))...)
 	if err != nil {
 		return false, err
@@ -93,7 +96,8 @@ func (f *Fleet) follow(ctx context.Context, from *corev1.PodList, one []client.L
 	}
 }
 
-// resumeAt starts a watch where a list ended, so that nothing between them is missed.
+// resumeAt is a list option that starts a watch at the resource version of a list, so that no event
+// is missed.
 type resumeAt string
 
 func (r resumeAt) ApplyToList(o *client.ListOptions) {
@@ -109,8 +113,8 @@ func ready(p *corev1.Pod) bool {
 	return false
 }
 
-// describe is what a person would look at first.
-func describe(p *corev1.Pod) string {
+// podState describes the state of a pod in one line, for error messages.
+func podState(p *corev1.Pod) string {
 	text := string(p.Status.Phase)
 	for _, c := range p.Status.ContainerStatuses {
 		switch {

@@ -1,6 +1,7 @@
-// Package osimage makes Debian 12 root file systems with mmdebstrap: the lab's compute nodes, the base of the Ansible task
-// image and the few tools that kube-proxy calls.
+// Package osimage builds Debian 12 root file systems with mmdebstrap: for the lab's compute nodes,
+// for the base of the Ansible task image, and for the tools that kube-proxy runs.
 //
-// Its one invariant: a root file system holds packages of the distribution only. Keys, clusters, versions of Kubernetes
-// and addresses never enter it, so it is built once and shared. It knows nothing of registries or Kubernetes.
+// Invariant: a root file system contains only packages of the distribution. It never contains keys,
+// addresses, or data of clusters and versions of Kubernetes, so that it is built once and shared.
+// The package must not depend on registries or Kubernetes.
 package osimage

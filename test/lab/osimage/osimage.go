@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// System says what one root file system holds.
+// System describes a root file system.
 type System struct {
 	Name     string
-	Variant  string // of mmdebstrap: minbase, or extract (no scripts run, no hooks)
+	Variant  string // variant of mmdebstrap: minbase, or extract (runs no scripts and no hooks)
 	Packages []string
-	Setup    []string // shell commands run inside the finished root; not for extract
+	Setup    []string // shell commands to run in the root file system; not with variant extract
 }
 
 const suite = "bookworm"
 
-// Key changes when the result may change. Packages follow the distribution's point releases only on a rebuild.
+// Key returns a text that changes when the inputs change. It does not contain versions of packages,
+// so that new versions are only installed when another input changes.
 func (s System) Key() string {
 	return strings.Join(append(append([]string{s.Name, s.Variant, suite}, s.Packages...), s.Setup...), "\n")
 }
 
-// Build writes the system as a plain tar file at out.
+// Build builds the root file system and writes it as an uncompressed tar file to out.
 func (s System) Build(ctx context.Context, out string) error {
 	args := []string{"--quiet", "--variant=" + s.Variant, "--architectures=amd64", "--include=" + strings.Join(s.Packages, ",")}
 	for _, unread := range []string{"man", "doc", "locale", "info"} {
@@ -36,11 +37,11 @@ func (s System) Build(ctx context.Context, out string) error {
 	args = append(args, "--format=tar", suite, out+".new")
 	defer os.Remove(out + ".new")
 	cmd := exec.CommandContext(ctx, "mmdebstrap", args...)
-	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000") // the same packages make the same bytes
+	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000") // the same packages give the same bytes
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("make root file system %s: %w; is the Debian mirror reachable? mmdebstrap said:\n%s", s.Name, err, tail(log.String(), 20))
+		return fmt.Errorf("build root file system %s: %w: check that the Debian mirror is reachable; output of mmdebstrap:\n%s", s.Name, err, tail(log.String(), 20))
 	}
 	return os.Rename(out+".new", out)
 }

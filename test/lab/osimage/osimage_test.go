@@ -18,7 +18,7 @@ func TestShellIsWellFormed(t *testing.T) {
 	}
 }
 
-// With mmdebstrap's variant extract no script runs, ours included.
+// mmdebstrap runs no setup commands with the variant extract.
 func TestExtractHasNoSetup(t *testing.T) {
 	for _, s := range []System{Node, Ansible, ProxyTools, Busybox} {
 		if s.Variant == "extract" && s.Setup != nil {
@@ -27,7 +27,7 @@ func TestExtractHasNoSetup(t *testing.T) {
 	}
 }
 
-func TestKeyFollowsWhatGoesIn(t *testing.T) {
+func TestKeyChangesWithTheInputs(t *testing.T) {
 	more := Node
 	more.Packages = append(slices.Clone(Node.Packages), "vim-tiny")
 	other := Node

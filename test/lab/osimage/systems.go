@@ -2,16 +2,18 @@ package osimage
 
 import _ "embed"
 
-// NodeInit is the entry point of a node's container; it ends by becoming systemd.
+// NodeInit is the script that is the entry point of a node's container. It ends by executing
+// systemd.
 //
 //go:embed node-init
 var NodeInit []byte
 
-// NodeSystem is what nodes say in their os-release: ID-VERSION_ID.
+// NodeSystem is the operating system of nodes, as ID-VERSION_ID of os-release.
 const NodeSystem = "debian-12"
 
-// Node is a compute node as Metal3 would leave it: Debian with systemd, sshd and the operating system packages that
-// Kubernetes and kubespray's system_packages expect. Its apt sources are empty: nothing can come from outside.
+// Node is the root file system of a compute node after provisioning by Metal3: Debian with systemd,
+// sshd, and the packages that Kubernetes and kubespray's system_packages expect. Its apt sources
+// are empty, so that nothing can be installed from the Internet.
 var Node = System{
 	Name:    "node",
 	Variant: "minbase",
@@ -23,7 +25,7 @@ var Node = System{
 	},
 	Setup: []string{
 		`rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*; : >/etc/apt/sources.list`,
-		// Every machine gets its own identity at first boot.
+		// Every machine creates its own identity at first boot.
 		`: >/etc/machine-id; rm -f /etc/ssh/ssh_host_* /etc/resolv.conf /etc/hostname; touch /etc/resolv.conf /etc/hostname /etc/hosts`,
 		`mkdir -p -m 0700 /root/.ssh`,
 		// Units that need hardware, a console or the Internet.
@@ -35,8 +37,9 @@ var Node = System{
 	},
 }
 
-// Ansible is where ansible-playbook runs: an interpreter, an SSH client and a name for the user id of the task's pod,
-// since ssh refuses to run for a user that has none.
+// Ansible is the root file system in which ansible-playbook runs: a Python interpreter, an SSH
+// client, and an entry in passwd for the user id of the task's pod, because ssh does not run
+// without one.
 var Ansible = System{
 	Name:     "ansible",
 	Variant:  "minbase",
@@ -47,24 +50,25 @@ var Ansible = System{
 	},
 }
 
-// ProxyTools is what kube-proxy calls. Packages are only unpacked, so Links makes what their scripts would have made.
+// ProxyTools contains the tools that kube-proxy runs. The packages are only unpacked, so
+// ProxyToolsLinks lists the links that their scripts would create.
 var ProxyTools = System{
 	Name:     "proxy-tools",
 	Variant:  "extract",
 	Packages: []string{"iptables", "conntrack", "libc6", "netbase"},
 }
 
-// ProxyToolsLinks are the names under which kube-proxy calls iptables.
+// ProxyToolsLinks are the names under which kube-proxy runs iptables.
 var ProxyToolsLinks = []string{
 	"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore",
 }
 
-// Busybox is for pods that a person or a test starts in a new cluster.
+// Busybox is the root file system for pods that a user or a test runs in a new cluster.
 var Busybox = System{
 	Name:     "busybox",
 	Variant:  "extract",
 	Packages: []string{"busybox-static"},
 }
 
-// BusyboxLinks are the names under which it is called.
+// BusyboxLinks are the commands of busybox for which the image has links.
 var BusyboxLinks = []string{"sh", "sleep", "cat", "echo", "env", "hostname", "httpd", "ip", "ls", "nc", "nslookup", "ping", "wget"}

@@ -1,5 +1,6 @@
-// Package pack writes tar archives whose bytes depend on their content alone: entries in order, no times, no owners but
-// those asked for. So an unchanged input gives an unchanged layer digest, and the depot has it already.
+// Package pack writes tar archives that are reproducible: their bytes depend only on names, modes
+// and contents of the entries, in the given order, and not on times and owners.
 //
-// It reads files and writes one archive; it knows nothing of images, registries or Kubernetes.
+// Invariant: the same input gives the same layer digest, so that a layer that the depot has is not
+// pushed again. The package must not depend on images, registries or Kubernetes.
 package pack

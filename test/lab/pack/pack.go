@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Entry is one thing in an archive. Exactly one of Source, Content, Link and Dir says what it is.
+// Entry describes one entry of an archive. At most one of Source, Content, Link and Dir is set.
 type Entry struct {
 	Name    string      // path in the archive, without a leading slash
-	Source  string      // a file on this machine, copied
-	Content []byte      // the content itself
-	Link    string      // a symbolic link to there
-	Dir     bool        // an empty folder
+	Source  string      // path of a file on this machine, whose content is copied
+	Content []byte      // content of a file
+	Link    string      // target of a symbolic link
+	Dir     bool        // the entry is a folder
 	Mode    fs.FileMode // 0 means 0755 for Source and Dir, 0644 for Content
 }
 
-// Gzip writes entries as a gzipped tar file at path, complete or not at all.
+// Gzip writes the entries as a gzipped tar file to path, atomically.
 func Gzip(path string, entries []Entry) error {
 	return atomically(path, func(f io.Writer) error {
 		z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
@@ -36,7 +36,7 @@ func Gzip(path string, entries []Entry) error {
 	})
 }
 
-// Compress gzips what is read (a root file system's tar) into path, complete or not at all.
+// Compress gzips the data of r (the tar file of a root file system) to path, atomically.
 func Compress(path string, r io.Reader) error {
 	return atomically(path, func(f io.Writer) error {
 		z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
@@ -50,8 +50,9 @@ func Compress(path string, r io.Reader) error {
 	})
 }
 
-// Tree lists everything below root as entries below prefix, in a fixed order. skip may leave things out by their
-// path relative to root.
+// Tree returns root and everything below it as entries with the path prefix, in lexical order. It
+// omits files and whole folders for which skip returns true; rel is the path relative to root. A
+// nil skip omits nothing.
 func Tree(root, prefix string, skip func(rel string, d fs.DirEntry) bool) ([]Entry, error) {
 	var out []Entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -167,7 +168,7 @@ func atomically(path string, fill func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(f.Name()) // does nothing once renamed
+	defer os.Remove(f.Name()) // has no effect after the rename
 	defer f.Close()
 	b := bufio.NewWriterSize(f, 1<<20)
 	if err := fill(b); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestGzipDependsOnContentAlone(t *testing.T) {
+func TestGzipDependsOnlyOnContent(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "program")
 	entries := []Entry{
@@ -38,7 +38,7 @@ func TestGzipDependsOnContentAlone(t *testing.T) {
 		archives[i] = read(t, out)
 	}
 	if archives[0] != archives[1] {
-		t.Error("the same content at another time gave other bytes")
+		t.Error("the same content with another modification time gave other bytes")
 	}
 	want := []string{"bin/ 755", "bin/program 755 binary", "bin/other 777 -> program", "etc/conf 644 x=1\n", "tmp/ 1777"}
 	if diff := cmp.Diff(want, list(t, filepath.Join(dir, "out.tar.gz"))); diff != "" {
@@ -46,7 +46,7 @@ func TestGzipDependsOnContentAlone(t *testing.T) {
 	}
 }
 
-func TestGzipLeavesNothingBehindWhenItFails(t *testing.T) {
+func TestGzipRemovesItsFileWhenItFails(t *testing.T) {
 	dir := t.TempDir()
 	err := Gzip(filepath.Join(dir, "out.tar.gz"), []Entry{{Name: "x", Source: filepath.Join(dir, "absent")}})
 	if !errors.Is(err, fs.ErrNotExist) {

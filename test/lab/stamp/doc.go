@@ -1,6 +1,8 @@
-// Package stamp remembers what was made from which inputs, so that nothing is built or packed twice.
+// Package stamp records the inputs of artifacts, so that an artifact is built again only if its
+// inputs change.
 //
-// Its one invariant: a stamp is written only after its outputs are complete. A run killed half-way therefore makes the
-// thing again; it never trusts a torn file. Keys are cheap (size and time of large files, content of small ones), for a
-// warm run must take seconds. It imports nothing of the project.
+// Invariant: a stamp is written only after all outputs are complete. An interrupted build is
+// therefore repeated, and an incomplete file is never used. Keys are fast to compute (size and
+// modification time of large files, content of small ones), because a run without changes must take
+// seconds. The package must not import other packages of the project.
 package stamp

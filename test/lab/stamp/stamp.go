@@ -9,30 +9,30 @@ import (
 	"strings"
 )
 
-// Store keeps one small file per made thing.
+// Store keeps one small file (a stamp) per artifact.
 type Store struct {
 	Dir string
 }
 
-// Do calls create unless the thing called name was made from the same key before and all its outputs still exist.
-// It reports whether create ran.
+// Do calls create, unless the artifact name was created with the same key before and all outputs
+// still exist. It reports whether create ran.
 func (s Store) Do(name, key string, outputs []string, create func() error) (bool, error) {
 	if s.Value(name) == key && exist(outputs) {
 		return false, nil
 	}
 	if err := os.RemoveAll(s.path(name)); err != nil {
-		return false, fmt.Errorf("forget stamp of %s: %w", name, err)
+		return false, fmt.Errorf("remove stamp of %s: %w", name, err)
 	}
 	if err := create(); err != nil {
 		return true, err
 	}
 	if !exist(outputs) {
-		return true, fmt.Errorf("make %s: it ended well, but not all of %v exist", name, outputs)
+		return true, fmt.Errorf("create %s: the command succeeded, but not all of %v exist", name, outputs)
 	}
 	return true, s.Set(name, key)
 }
 
-// Value is the stamp recorded for name, or "".
+// Value returns the value recorded for name, or "" if there is none.
 func (s Store) Value(name string) string {
 	b, err := os.ReadFile(s.path(name))
 	if err != nil {
@@ -44,7 +44,7 @@ func (s Store) Value(name string) string {
 // Set records value for name.
 func (s Store) Set(name, value string) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return fmt.Errorf("make stamp folder: %w", err)
+		return fmt.Errorf("create stamp folder: %w", err)
 	}
 	if err := os.WriteFile(s.path(name)+".new", []byte(value), 0o644); err != nil {
 		return fmt.Errorf("write stamp of %s: %w", name, err)
@@ -56,7 +56,7 @@ func (s Store) path(name string) string {
 	return filepath.Join(s.Dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
 }
 
-// Key folds parts into one short key.
+// Key returns a short hash of the list of parts.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -65,8 +65,9 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Seen is a cheap fingerprint of a large file: path, size and time. A missing file has a fingerprint of its own.
-func Seen(path string) string {
+// FileKey returns a key for a large file without reading it: its path, size and modification time.
+// A missing file has a different key.
+func FileKey(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "absent " + path
@@ -74,8 +75,9 @@ func Seen(path string) string {
 	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano())
 }
 
-// Content is a fingerprint of every regular file and link below the paths, names included; for small trees.
-func Content(paths ...string) (string, error) {
+// ContentKey returns a hash of the names and contents of all files and links below the paths. It
+// reads every file, so it is meant for small trees.
+func ContentKey(paths ...string) (string, error) {
 	h := sha256.New()
 	for _, root := range paths {
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -95,7 +97,7 @@ func Content(paths ...string) (string, error) {
 			return nil
 		})
 		if err != nil {
-			return "", fmt.Errorf("fingerprint %s: %w", root, err)
+			return "", fmt.Errorf("hash files below %s: %w", root, err)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil

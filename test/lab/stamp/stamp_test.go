@@ -71,7 +71,7 @@ func TestContentSeesNamesAndBytes(t *testing.T) {
 		if err := change.do(); err != nil {
 			t.Fatal(err)
 		}
-		sum, err := Content(dir)
+		sum, err := ContentKey(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

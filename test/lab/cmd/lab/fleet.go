@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/fleet"
 )
 
-// fleetCommand is a command that acts on the machines of one namespace.
+// fleetCommand returns a command that operates on the machines of one namespace.
 func fleetCommand(use, short string, args cobra.PositionalArgs, run func(c *cobra.Command, f *fleet.Fleet, args []string) error) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: args}
 	namespace := c.Flags().StringP("namespace", "n", "default", "namespace of the BareMetalHosts and of the Provisioning that uses them")
@@ -35,43 +35,43 @@ func newFleet(namespace, depot string) (*fleet.Fleet, error) {
 	path := envOr("KUBECONFIG", filepath.Join(envOr("BPA_STATE", "/var/lib/bpa"), "kubeconfig"))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig of the bootstrap cluster: %w", err)
+		return nil, fmt.Errorf("read kubeconfig of the bootstrap cluster: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
 	client, err := fleet.NewClient(config)
 	if err != nil {
 		return nil, err
 	}
-	nameserver, _, _ := strings.Cut(depot, ":") // nothing answers there: a lab node has no names but its own
+	nameserver, _, _ := strings.Cut(depot, ":") // there is no DNS server at this address: a lab node resolves only its own names
 	return &fleet.Fleet{Client: client, Namespace: namespace, Image: artifacts.NodeImage(depot), Nameserver: nameserver, Log: os.Stderr}, nil
 }
 
 func upCommand() *cobra.Command {
 	var nodes, misfits int
-	c := fleetCommand("up", "Make machines: host-1... fit a request for 8 CPUs and 16Gi, misfit-1... do not", cobra.NoArgs,
+	c := fleetCommand("up", "Create machines: host-1... satisfy a request for 8 CPUs and 16Gi, misfit-1... do not", cobra.NoArgs,
 		func(c *cobra.Command, f *fleet.Fleet, _ []string) error {
 			return f.Up(c.Context(), fleet.Shapes(nodes, misfits)...)
 		})
-	c.Flags().IntVar(&nodes, "nodes", 3, "hosts that fit: 8 CPUs and 16Gi, the same, 16 CPUs and 32Gi, and so on")
-	c.Flags().IntVar(&misfits, "misfits", 0, "hosts that do not: 2 CPUs and 4Gi; large, but in error; and so on")
+	c.Flags().IntVar(&nodes, "nodes", 3, "number of hosts that fit: 8 CPUs and 16Gi, 8 CPUs and 16Gi, 16 CPUs and 32Gi, then the same again")
+	c.Flags().IntVar(&misfits, "misfits", 0, "number of hosts that do not fit: 2 CPUs and 4Gi; 32 CPUs and 128Gi but in error; then the same again")
 	return c
 }
 
 func addCommand() *cobra.Command {
 	var s fleet.Shape
-	c := fleetCommand("add HOST", "Make one more machine", cobra.ExactArgs(1),
+	c := fleetCommand("add HOST", "Create one more machine", cobra.ExactArgs(1),
 		func(c *cobra.Command, f *fleet.Fleet, args []string) error {
 			s.Name = args[0]
 			return f.Up(c.Context(), s)
 		})
-	c.Flags().IntVar(&s.CPU, "cpu", 8, "CPUs that its BareMetalHost claims")
-	c.Flags().IntVar(&s.RAMGiB, "memory", 16, "GiB of memory that its BareMetalHost claims")
-	c.Flags().BoolVar(&s.Broken, "broken", false, "its BareMetalHost is in error")
+	c.Flags().IntVar(&s.CPU, "cpu", 8, "number of CPUs in its BareMetalHost")
+	c.Flags().IntVar(&s.RAMGiB, "memory", 16, "memory in its BareMetalHost, in GiB")
+	c.Flags().BoolVar(&s.Broken, "broken", false, "set its BareMetalHost in error")
 	return c
 }
 
 func downCommand() *cobra.Command {
-	return fleetCommand("down", "Remove all machines of the namespace, their BareMetalHosts and the key", cobra.NoArgs,
+	return fleetCommand("down", "Remove all machines of the namespace, their BareMetalHosts and the SSH key", cobra.NoArgs,
 		func(c *cobra.Command, f *fleet.Fleet, _ []string) error { return f.Down(c.Context()) })
 }
 
@@ -81,7 +81,7 @@ func removeCommand() *cobra.Command {
 }
 
 func resetCommand() *cobra.Command {
-	return fleetCommand("reset [HOST...]", "Make machines anew: blank disks, new addresses, new BareMetalHosts of the same shape", cobra.ArbitraryArgs,
+	return fleetCommand("reset [HOST...]", "Recreate machines: blank disks, new addresses, new BareMetalHosts of the same size", cobra.ArbitraryArgs,
 		func(c *cobra.Command, f *fleet.Fleet, args []string) error { return f.Reset(c.Context(), args...) })
 }
 
@@ -92,6 +92,6 @@ func sshCommand() *cobra.Command {
 			fmt.Print(out)
 			return err
 		})
-	c.Flags().SetInterspersed(false) // flags after the host are the command's
+	c.Flags().SetInterspersed(false) // flags after the host belong to the command
 	return c
 }

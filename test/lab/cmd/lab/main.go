@@ -1,4 +1,4 @@
-// Command lab gives BPA machines to work on where there are none: see lab --help.
+// Command lab creates machines for BPA without hardware. See lab --help.
 package main
 
 import (
@@ -16,7 +16,7 @@ func main() {
 	defer stop()
 	root := &cobra.Command{
 		Use:           "lab",
-		Short:         "Compute nodes without hardware: artifacts for the depot, nodes as systemd containers, BareMetalHosts that describe them",
+		Short:         "Create compute nodes without hardware: artifacts for the depot, nodes as systemd containers, and their BareMetalHosts",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
