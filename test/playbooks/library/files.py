@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Writes several small text files in one go: one round trip to the machine in place of two per file."""
+"""Writes several small text files in one round trip to the machine, instead of two round trips per file."""
 
 DOCUMENTATION = r"""
 module: files
 short_description: Write several small text files
 options:
   files:
-    description: Files to write. Folders above them are made.
+    description: Files to write. Missing parent folders are created.
     type: list
     elements: dict
     required: true
