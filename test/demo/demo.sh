@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The demo, on a bootstrap machine that is up (make demo brings it up first): lab machines, one Provisioning, its progress, and then the new
-# cluster used through the kubeconfig in the Secret. Run it again and it starts over with fresh machines.
+# Runs the demo on a running bootstrap machine (make demo starts it first). The demo creates lab
+# machines and applies one Provisioning. It shows the progress, and then uses the new cluster with
+# the kubeconfig in its Secret. A second run starts again with new machines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-: "${BPA_STATE:?run make demo}"
+: "${BPA_STATE:?is not set: run this with make demo}"
 namespace=${DEMO_NAMESPACE:-edge} name=edge-1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -19,14 +20,14 @@ else
   echo "This demo runs the lab's stand-in playbooks: this machine has no kubespray (make kubespray brings it)."
 fi
 
-step "Lab: three machines that fit, one that is too small, one that is out of order"
-kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null | # an earlier demo's, so that its hosts are free
+step "Create lab machines: three that fit, one that is too small, one in error"
+kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null | # delete those of an earlier demo, so that they release their hosts
   xargs -r kubectl delete --namespace "$namespace" --timeout=180s
 lab down --namespace "$namespace"
 lab up --namespace "$namespace" --nodes 3 --misfits 2
 run kubectl get baremetalhosts --namespace "$namespace" --request-timeout=10s
 
-step "One resource: master-1 pinned by its MAC address, two workers by CPU and memory"
+step "Apply one resource: master-1 is pinned by its MAC address, two workers request CPUs and memory"
 mac=$(kubectl get baremetalhost host-1 --namespace "$namespace" --output 'jsonpath={.status.hardware.nics[0].mac}' --request-timeout=10s)
 {
   sed "s/00:00:00:00:00:00/$mac/; s/namespace: .*/namespace: $namespace/; ${release:+s/^  kubespray:/&\n    release: $release/}" test/demo/provisioning.yaml
@@ -35,14 +36,14 @@ mac=$(kubectl get baremetalhost host-1 --namespace "$namespace" --output 'jsonpa
 sed '/vars:/q' "$scratch/provisioning.yaml"
 run kubectl apply --filename "$scratch/provisioning.yaml" --request-timeout=30s
 
-step "Its progress, until the kubeconfig is there"
+step "Watch its progress until the kubeconfig exists"
 run kubectl bpa watch "$name" --namespace "$namespace" --timeout 30m
 
-step "What ran"
+step "Show the result and its pipeline run"
 run kubectl get provisioning "$name" --namespace "$namespace" --request-timeout=10s
 kubectl get pipelinerun --namespace "$namespace" --selector "bpa.akraino.org/cluster=$name" --request-timeout=10s
 
-step "The new cluster, through the kubeconfig in the Secret"
+step "Use the new cluster with the kubeconfig in the Secret"
 run kubectl bpa kubeconfig "$name" --namespace "$namespace" --output "$scratch/kubeconfig"
 run kubectl --kubeconfig "$scratch/kubeconfig" wait node --all --for=condition=Ready --timeout=120s
 run kubectl --kubeconfig "$scratch/kubeconfig" get nodes --output wide
