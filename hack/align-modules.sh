@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Raises what the programs' modules share with the product's go.mod to the product's versions: a package is compiled
-# once for each of its versions, and for each version of what it imports. Kubernetes keeps the versions of its release.
-# What the product's go.mod replaces is replaced there, too: the programs must not run what was found not to work.
+# Updates the dependencies that the modules of programs share with the product's go.mod to the
+# product's versions, because Go compiles each version of a package, and of its imports, separately.
+# Kubernetes keeps the versions of its release. The script also copies the product's replace
+# directives, so that the programs do not use versions that do not work.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 modules=(bootstrap bootstrap/modules/{containerd,coredns,tekton} test/lab/modules/network)
@@ -13,7 +14,7 @@ for module in "${modules[@]}"; do
   while read -r path own product; do
     [ "$own" = "$product" ] || [ "$(printf '%s\n' "$own" "$product" | sort -V | tail -1)" = "$own" ] || raise+=("$path@$product")
   done < <(join <(requires "$module") <(requires .))
-  echo "$module: ${#raise[@]} raised"
+  echo "$module: ${#raise[@]} dependencies updated"
   [ "${#raise[@]}" = 0 ] || go -C "$module" get "${raise[@]}"
   while read -r path by version; do
     ! requires "$module" | grep -q "^$path " || go -C "$module" mod edit -replace "$path=$by@$version"

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Regenerates everything that is generated: deep copies, clients, listers, informers, the reconciler skeleton, the CRD and docs/api.md.
-# Usage: hack/update-codegen.sh [ROOT]    ROOT is a copy of this tree to write into (hack/verify-codegen.sh does); default this tree.
+# Regenerates all generated code and documents: deep copies, clients, listers, informers, the
+# reconciler skeleton, the CRD and docs/api.md.
+#   hack/update-codegen.sh [ROOT]
+# ROOT is the tree to write to. Default is this tree; verify-codegen.sh uses a copy.
 set -euo pipefail
 cd "${1:-"$(dirname "${BASH_SOURCE[0]}")/.."}"
 
@@ -8,13 +10,13 @@ module=$(go list -m)
 api=$module/pkg/apis/bpa/v1alpha1
 client=$module/pkg/client
 header=hack/boilerplate.go.txt
-# Generators have a module of their own, so that the product's go.mod holds none of them.
+# The generators are in a separate module, so that the product's go.mod does not contain them.
 tool() { go tool -modfile=hack/tools/go.mod "$@"; }
 
 echo "deep copies"
 tool deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go ./pkg/apis/bpa/v1alpha1
 
-# The old client is replaced only when the new one is complete.
+# Replace the old client only when the new one is complete.
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 echo "clientset, listers, informers"
@@ -37,7 +39,8 @@ cp -r "$new/client" pkg/client
 
 echo "CRD"
 tool controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd:dir="$new"
-# ICN's samples write a worker that is a master again as "- master-1:", which is null. controller-gen has no marker for a null map value.
+# In ICN's samples, a worker that is also a master is "- master-1:", which is null. controller-gen
+# has no marker for a map with null values.
 sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
   "$new/bpa.akraino.org_provisionings.yaml" >config/300-provisionings.yaml
 

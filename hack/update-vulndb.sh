@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Records the entries of Go's vulnerability database that concern a module of this repository, for machines that cannot reach it.
-# Usage: hack/update-vulndb.sh CHECKOUT [FOLDER]    CHECKOUT is a clone of golang/vulndb; default FOLDER hack/vulndb/osv.
+# Records the entries of Go's vulnerability database for the modules of this repository.
+# Machines without Internet access use them.
+# Usage: hack/update-vulndb.sh CHECKOUT [FOLDER]
+#   CHECKOUT is a clone of golang/vulndb. FOLDER is hack/vulndb/osv by default.
 set -euo pipefail
-[ $# -ge 1 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 checkout=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 folder=${2:-hack/vulndb/osv}

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Fails if generated files differ from what hack/update-codegen.sh makes of the sources, and shows how. Changes nothing in this tree.
+# Fails if generated files differ from the output of hack/update-codegen.sh, and prints the
+# difference. It does not change this tree.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-# Generators read Go packages and write into pkg, config and docs; nothing else is needed.
+# The generators read Go packages and write to pkg, config and docs. They need nothing else.
 cp -r go.mod go.sum hack pkg config docs "$copy"
 "$copy/hack/update-codegen.sh" "$copy" >/dev/null
 
 if ! diff -ru pkg/apis "$copy/pkg/apis" || ! diff -ru pkg/client "$copy/pkg/client" ||
   ! diff -u config/300-provisionings.yaml "$copy/config/300-provisionings.yaml" || ! diff -u docs/api.md "$copy/docs/api.md"; then
-  echo "generated files are stale: run make generate and commit what it changes" >&2
+  echo "generated files are stale: run make generate and commit the changes" >&2
   exit 1
 fi

@@ -1,4 +1,6 @@
-// Command apidoc writes the API reference: every field of the CRD in config/, and the conditions with their comments in the Go source.
+// Command apidoc writes the API reference to standard output: every field of the CRD in config/,
+// and the conditions with their comments in the Go source. Run it in the root folder of the
+// repository.
 //
 //	go run ./hack/apidoc > docs/api.md
 package main
@@ -36,7 +38,7 @@ func write(out io.Writer) error {
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(raw, &crd); err != nil {
-		return fmt.Errorf("%s: %w", crdFile, err)
+		return fmt.Errorf("parse %s: %w", crdFile, err)
 	}
 	version := crd.Spec.Versions[0]
 	root := version.Schema.OpenAPIV3Schema
@@ -49,7 +51,7 @@ func write(out io.Writer) error {
 	return conditions(out)
 }
 
-// fields writes a row for each field, parents before children.
+// fields writes a table row for each field of the schema, parents before children.
 func fields(out io.Writer, prefix string, schema apiextensionsv1.JSONSchemaProps) {
 	names := make([]string, 0, len(schema.Properties))
 	for name := range schema.Properties {
@@ -75,7 +77,7 @@ func fields(out io.Writer, prefix string, schema apiextensionsv1.JSONSchemaProps
 	}
 }
 
-// conditions writes the comment of every constant that names one.
+// conditions writes a table row for each constant Condition... with its comment.
 func conditions(out io.Writer) error {
 	file, err := parser.ParseFile(token.NewFileSet(), conditionsFile, nil, parser.ParseComments)
 	if err != nil {

@@ -10,14 +10,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: govulncheck -scan package -format json ./... | vulncheck ACCEPTED")
 		os.Exit(2)
 	}
-	if err := judge(os.Args[1]); err != nil {
+	if err := check(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "vulncheck:", err)
 		os.Exit(1)
 	}
 }
 
-// judge compares what standard input says with the accepted ones, and prints both.
-func judge(path string) error {
+// check compares the vulnerabilities on standard input with the accepted ones in the file path, and
+// prints them. It returns an error if they differ.
+func check(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// message is one of those that govulncheck writes with -format json, as far as it matters here.
+// message has the fields of a message of `govulncheck -format json` that this command reads.
 type message struct {
 	Config *struct {
 		DB             string    `json:"db"`
@@ -28,27 +28,28 @@ type message struct {
 	} `json:"finding"`
 }
 
-// frame is the vulnerable package, or only its module if nothing imports the package.
+// frame is the vulnerable package. Package is empty if nothing imports the package.
 type frame struct {
 	Module  string `json:"module"`
 	Version string `json:"version"`
 	Package string `json:"package"`
 }
 
-// finding is a vulnerability of a package that is imported.
+// finding is a vulnerability of an imported package.
 type finding struct {
 	summary, module, version, fixed, pkg string
 }
 
 func (f finding) String() string {
-	fix := "no fix is known"
+	fix := "there is no fixed version"
 	if f.fixed != "" {
 		fix = "fixed in " + f.fixed
 	}
-	return fmt.Sprintf("%s %s: %s; imported is %s; %s", f.module, f.version, f.summary, f.pkg, fix)
+	return fmt.Sprintf("%s %s: %s; imported package: %s; %s", f.module, f.version, f.summary, f.pkg, fix)
 }
 
-// read gives the vulnerabilities of imported packages, by ID. A stream without a configuration is not govulncheck's, or it failed.
+// read returns the vulnerabilities of imported packages by ID. It returns an error if the stream
+// contains no configuration message, because govulncheck then failed.
 func read(stream io.Reader) (map[string]finding, error) {
 	summaries, found, configured := map[string]string{}, map[string]finding{}, false
 	for decoder := json.NewDecoder(stream); ; {
@@ -56,7 +57,7 @@ func read(stream io.Reader) (map[string]finding, error) {
 		if err := decoder.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("read what govulncheck says: %w", err)
+			return nil, fmt.Errorf("read output of govulncheck: %w", err)
 		}
 		configured = configured || m.Config != nil
 		if m.OSV != nil {
@@ -68,13 +69,13 @@ func read(stream io.Reader) (map[string]finding, error) {
 		}
 	}
 	if !configured {
-		return nil, errors.New("govulncheck said nothing: did it fail?")
+		return nil, errors.New("the output of govulncheck contains no configuration: govulncheck failed")
 	}
 	return found, nil
 }
 
-// parseAccepted reads lines of an ID, the date of the decision (YYYY-MM-DD) and a reason. Empty lines and those that begin
-// with # do not count.
+// parseAccepted returns the accepted vulnerabilities by ID. Each line of text has an ID, the date
+// of the decision (YYYY-MM-DD) and a reason. It ignores empty lines and lines that begin with #.
 func parseAccepted(text string) (map[string]string, error) {
 	accepted := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -94,7 +95,8 @@ func parseAccepted(text string) (map[string]string, error) {
 	return accepted, nil
 }
 
-// report gives a line for each vulnerability. It is an error that one is not accepted, or that an accepted one is gone.
+// report returns the lines to print. It returns an error if a found vulnerability is not accepted,
+// or an accepted one is not found.
 func report(found map[string]finding, accepted map[string]string) (lines []string, err error) {
 	var open, gone []string
 	for _, id := range slices.Sorted(maps.Keys(found)) {
@@ -112,10 +114,10 @@ func report(found map[string]finding, accepted map[string]string) (lines []strin
 	}
 	lines = append(lines, fmt.Sprintf("%d vulnerabilities in imported packages, %d of them accepted", len(found), len(found)-len(open)))
 	if len(open) > 0 {
-		err = fmt.Errorf("%s: raise the module to the fixed version, or add the ID with a date and a reason to the accepted ones", strings.Join(open, ", "))
+		err = fmt.Errorf("%s: update the module to the fixed version, or add the ID with a date and a reason to hack/vulndb/accepted.txt", strings.Join(open, ", "))
 	}
 	if len(gone) > 0 {
-		err = errors.Join(err, fmt.Errorf("%s: accepted but not found any more; remove its line", strings.Join(gone, ", ")))
+		err = errors.Join(err, fmt.Errorf("%s: accepted but no longer found: remove the line from hack/vulndb/accepted.txt", strings.Join(gone, ", ")))
 	}
 	return lines, err
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What govulncheck writes: a package of one vulnerability is imported, of the other only its module is required.
+// stream is output of govulncheck. A package of the first vulnerability is imported. Of the second,
+// only the module is required.
 const stream = `{"config": {"db": "file:///db", "db_last_modified": "2026-08-21T20:38:00Z"}}
 {"osv": {"id": "GO-1", "summary": "Something is wrong"}}
 {"osv": {"id": "GO-2", "summary": "Something else is"}}
@@ -16,9 +17,9 @@ const stream = `{"config": {"db": "file:///db", "db_last_modified": "2026-08-21T
 
 func TestReport(t *testing.T) {
 	for name, c := range map[string]struct{ accepted, want string }{
-		"not accepted":      {"# none\n", "GO-1: raise the module"},
+		"not accepted":      {"# none\n", "GO-1: update the module"},
 		"accepted":          {"GO-1 2026-11-22 Nothing of ours reaches it.\n", ""},
-		"accepted and gone": {"GO-1 2026-11-22 Nothing reaches it.\nGO-2 2026-11-22 No fix.\n", "GO-2: accepted but not found any more"},
+		"accepted and gone": {"GO-1 2026-11-22 Nothing reaches it.\nGO-2 2026-11-22 No fix.\n", "GO-2: accepted but no longer found"},
 	} {
 		accepted, err := parseAccepted(c.accepted)
 		if err != nil {
@@ -32,13 +33,13 @@ func TestReport(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if want := "GO-1 example.org/m v1.0.0: Something is wrong; imported is example.org/m/p; fixed in v1.0.1"; lines[0] != want {
+		if want := "GO-1 example.org/m v1.0.0: Something is wrong; imported package: example.org/m/p; fixed in v1.0.1"; lines[0] != want {
 			t.Errorf("%s: got %q, want %q", name, lines[0], want)
 		}
 	}
 }
 
-func TestReadNoticesThatGovulncheckFailed(t *testing.T) {
+func TestReadReportsThatGovulncheckFailed(t *testing.T) {
 	for name, text := range map[string]string{"nothing": "", "no JSON": "govulncheck: no such file", "cut off": stream[:len(stream)-10]} {
 		if found, err := read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: found %v, want an error", name, found)
