@@ -1,5 +1,7 @@
-// Package site gives tests and benchmarks one real site: a namespace of the bootstrap cluster with lab hosts in it, and the words to
-// act on it as a person would (apply, wait, break, repair).
+// Package site provides a real site for tests and benchmarks: a namespace of the bootstrap cluster
+// with lab hosts. It has functions for the actions of a user, such as applying a resource, running
+// commands on hosts, and waiting.
 //
-// Its invariant: every wait is a watch with a time limit, and a failed wait prints what the site looks like. Only tests import it.
+// Invariant: every wait is a watch with a time limit, and a failed wait prints the state of the
+// site. Only tests may import the package.
 package site

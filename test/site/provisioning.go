@@ -12,20 +12,23 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/artifacts"
 )
 
-// Option shapes a Provisioning.
+// Option changes a Provisioning before it is created.
 type Option func(*v1alpha1.Provisioning)
 
-// Playbooks are those that a story runs on: a value of spec.kubespray.release.
+// Playbooks selects the playbooks of a scenario. It is a value of spec.kubespray.release.
 type Playbooks string
 
 const (
-	// LabPlaybooks are this repository's compact ones, test/playbooks: fast, and failing on demand.
+	// LabPlaybooks are the compact playbooks in test/playbooks. They are fast and can fail on
+	// request.
 	LabPlaybooks Playbooks = ""
-	// Kubespray is the real one. It is there if the machine was brought up with KUBESPRAY.
+	// Kubespray is the real kubespray. It is available if the lab had a checkout of kubespray
+	// (KUBESPRAY).
 	Kubespray Playbooks = artifacts.KubesprayRelease
 )
 
-// Provisioning makes one for this site with the variables that lab machines need.
+// Provisioning returns a Provisioning for this site with the variables that lab machines need. It
+// does not create it.
 func (s *Site) Provisioning(name string, on Playbooks, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -40,14 +43,14 @@ func (s *Site) Provisioning(name string, on Playbooks, options ...Option) *v1alp
 	return p
 }
 
-// Master asks for a control plane node.
+// Master adds a control plane node.
 func Master(name string, m v1alpha1.Master) Option {
 	return func(p *v1alpha1.Provisioning) {
 		p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{name: m})
 	}
 }
 
-// Worker asks for a worker node.
+// Worker adds a worker node.
 func Worker(name string, w v1alpha1.Worker) Option {
 	return func(p *v1alpha1.Provisioning) {
 		p.Spec.Workers = append(p.Spec.Workers, map[string]v1alpha1.Worker{name: w})
@@ -64,7 +67,7 @@ func Var(key string, value json.RawMessage) Option {
 	}
 }
 
-// Apply creates a Provisioning; it goes through the webhooks as anybody's would.
+// Apply creates a Provisioning through the API server, so that the webhooks check it.
 func (s *Site) Apply(p *v1alpha1.Provisioning) *v1alpha1.Provisioning {
 	s.T.Helper()
 	if err := s.Create(context.Background(), p); err != nil {
@@ -73,7 +76,8 @@ func (s *Site) Apply(p *v1alpha1.Provisioning) *v1alpha1.Provisioning {
 	return p
 }
 
-// Change updates a Provisioning's spec or metadata as a person with kubectl edit would.
+// Change changes the spec or metadata of the current Provisioning with a merge patch, as a user
+// with kubectl edit does.
 func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioning)) {
 	s.T.Helper()
 	now := &v1alpha1.Provisioning{}
@@ -87,7 +91,7 @@ func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioni
 	}
 }
 
-// MAC is a MAC address as a spec holds it.
+// MAC returns a MAC address in the type of the spec.
 func MAC(address string) *v1alpha1.MAC {
 	m := v1alpha1.MAC(address)
 	return &m

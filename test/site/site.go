@@ -34,8 +34,8 @@ type Site struct {
 	lab       string
 }
 
-// New connects to the bootstrap cluster and makes a namespace with so many hosts that fit (8 CPUs, 16Gi or more) and so many that do
-// not. The lab is taken down when the test ends.
+// New connects to the bootstrap cluster and creates a namespace with lab hosts: hosts that fit (at
+// least 8 CPUs and 16Gi) and misfits. It removes them when the test ends.
 func New(t testing.TB, namespace string, hosts, misfits int) *Site {
 	t.Helper()
 	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
@@ -44,14 +44,14 @@ func New(t testing.TB, namespace string, hosts, misfits int) *Site {
 		if t.Failed() {
 			s.Dump()
 		}
-		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // the hosts go last, as on a real site
+		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site
 		s.Lab("down")
 		s.Kubectl("delete", "namespace", namespace, "--wait=false")
 	})
 	return s
 }
 
-// State is the folder of the bootstrap machine.
+// State returns the state folder of the bootstrap machine.
 func State() string {
 	if dir := os.Getenv("BPA_STATE"); dir != "" {
 		return dir
@@ -59,13 +59,13 @@ func State() string {
 	return "/var/lib/bpa"
 }
 
-// Connect makes a client for the bootstrap cluster with every kind that the tests use.
+// Connect returns a client for the bootstrap cluster with all kinds that the tests use.
 func Connect(t testing.TB) client.WithWatch {
 	t.Helper()
 	path := filepath.Join(State(), "kubeconfig")
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
-		t.Fatalf("no bootstrap cluster (%v): run make up", err)
+		t.Fatalf("there is no bootstrap cluster (%v): run make up", err)
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, metal3.AddToScheme, tekton.AddToScheme} {
@@ -80,7 +80,7 @@ func Connect(t testing.TB) client.WithWatch {
 	return c
 }
 
-// Lab runs the lab command in this site's namespace and returns what it printed.
+// Lab runs the lab command in this site's namespace and returns its output.
 func (s *Site) Lab(args ...string) string {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -93,7 +93,8 @@ func (s *Site) Lab(args ...string) string {
 	return string(out)
 }
 
-// On runs a command on a lab host, as root over the lab's own way in (not SSH, which a test may have stopped).
+// On runs a command on a lab host as root and returns its output. It uses kubectl exec, because a
+// test may have stopped sshd.
 func (s *Site) On(host, command string) string {
 	s.T.Helper()
 	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", command)
@@ -109,12 +110,13 @@ func (s *Site) Kubectl(args ...string) string {
 	return out
 }
 
-// TryKubectl is Kubectl with an input and an error that the test expects.
+// TryKubectl is like Kubectl, but passes stdin and returns the error instead of failing the test.
 func (s *Site) TryKubectl(stdin string, args ...string) (string, error) {
 	return Kubectl(filepath.Join(State(), "kubeconfig"), stdin, append([]string{"--namespace", s.Namespace}, args...)...)
 }
 
-// Kubectl runs kubectl with a kubeconfig and an input; it takes at most two minutes.
+// Kubectl runs kubectl with a kubeconfig and stdin, for at most two minutes. It returns standard
+// output and error.
 func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -126,8 +128,9 @@ func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Vars are the kubespray variables that lab machines need and the checksums of the lab's builds, as JSON values by name. What follows from
-// the depot's address is left out: render-inventory is to find it.
+// Vars returns the kubespray variables that lab machines need and the checksums of the lab's
+// builds, as JSON values by name. It omits variables that follow from the depot's address, because
+// render-inventory must set them.
 func Vars(t testing.TB) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := exec.Command(filepath.Join(State(), "bin", "lab"), "vars").Output()
@@ -141,7 +144,7 @@ func Vars(t testing.TB) map[string]json.RawMessage {
 	return vars
 }
 
-// Dump prints the site for a person who must find out why a test failed.
+// Dump logs the state of the site, to find the reason of a failed test.
 func (s *Site) Dump() {
 	for _, args := range [][]string{
 		{"get", "provisionings", "-o", "yaml"},
@@ -154,7 +157,7 @@ func (s *Site) Dump() {
 	}
 }
 
-// MAC is the address of a lab host's first NIC, from its hardware facts.
+// MAC returns the MAC address of a lab host's first NIC, from its hardware details.
 func (s *Site) MAC(host string) string {
 	s.T.Helper()
 	bmh := &metal3.BareMetalHost{}
@@ -162,12 +165,13 @@ func (s *Site) MAC(host string) string {
 		s.T.Fatal(err)
 	}
 	if bmh.Status.HardwareDetails == nil || len(bmh.Status.HardwareDetails.NIC) == 0 {
-		s.T.Fatalf("host %s has no NIC in its facts", host)
+		s.T.Fatalf("host %s has no NIC in its hardware details", host)
 	}
 	return bmh.Status.HardwareDetails.NIC[0].MAC
 }
 
-// Holders tells who holds each host of the site: host name to Provisioning name, only the held ones.
+// Holders returns the name of the Provisioning that has claimed each host, by host name. It omits
+// unclaimed hosts.
 func (s *Site) Holders() map[string]string {
 	s.T.Helper()
 	hosts := &metal3.BareMetalHostList{}
@@ -183,7 +187,7 @@ func (s *Site) Holders() map[string]string {
 	return held
 }
 
-// Secret reads one key of a Secret.
+// Secret returns the value of one key of a Secret. It fails the test if the value is empty.
 func (s *Site) Secret(name, key string) []byte {
 	s.T.Helper()
 	secret := &corev1.Secret{}
@@ -206,7 +210,7 @@ func (s *Site) Runs() []tekton.PipelineRun {
 	return runs.Items
 }
 
-// describe is a Provisioning's status in a few words, for a failed wait.
+// describe returns a short description of a Provisioning's status, for a failed wait.
 func describe(p *v1alpha1.Provisioning) string {
 	ready := p.Status.GetCondition("Ready")
 	raw, _ := json.Marshal(map[string]any{"ready": ready, "progress": p.Status.Progress, "failure": p.Status.Failure, "run": p.Status.Run})

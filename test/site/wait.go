@@ -11,19 +11,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Await watches the objects of a list's kind in the site until one satisfies the condition, and returns it. It never polls.
+// Await watches the objects of the list's kind in the site until done returns true for one, and
+// returns that. It fails the test after limit. It never polls.
 func Await[T client.Object](s *Site, list client.ObjectList, what string, limit time.Duration, done func(T) bool) T {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	got, last, err := await(ctx, s, list, done)
 	if err != nil {
-		s.T.Fatalf("waited %s for %s: %v\nlast seen: %s", limit, what, err, last)
+		s.T.Fatalf("timeout after %s: waiting for %s: %v\nlast state: %s", limit, what, err, last)
 	}
 	return got
 }
 
-// await resumes by listing anew (a watch begins with the present objects) whenever the server ends the watch.
+// await starts a new watch, which begins with the existing objects, whenever the server ends one.
+// It also returns a description of the last object.
 func await[T client.Object](ctx context.Context, s *Site, list client.ObjectList, done func(T) bool) (T, string, error) {
 	var none T
 	last := "nothing"
@@ -37,7 +39,7 @@ func await[T client.Object](ctx context.Context, s *Site, list client.ObjectList
 			if !ok {
 				continue
 			}
-			last = look(o)
+			last = stateOf(o)
 			if event.Type != watch.Deleted && done(o) {
 				watcher.Stop()
 				return o, last, nil
@@ -49,14 +51,15 @@ func await[T client.Object](ctx context.Context, s *Site, list client.ObjectList
 	}
 }
 
-func look(o client.Object) string {
+func stateOf(o client.Object) string {
 	if p, ok := o.(*v1alpha1.Provisioning); ok {
 		return describe(p)
 	}
 	return fmt.Sprintf("%T %s", o, o.GetName())
 }
 
-// AwaitGone waits until an object of the list's kind with this name exists no more.
+// AwaitGone waits until the object, whose kind is that of the list, is deleted. It fails the test
+// after limit.
 func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time.Duration) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -66,7 +69,8 @@ func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time
 		s.T.Fatal(err)
 	}
 	defer watcher.Stop()
-	// Looked up after the watch began: a deletion in between is either seen here or comes as an event.
+	// The object is read after the start of the watch, so that no deletion is missed: it is either
+	// seen here or is an event.
 	if err := s.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)); client.IgnoreNotFound(err) == nil && err != nil {
 		return
 	}
@@ -75,16 +79,16 @@ func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time
 			return
 		}
 	}
-	s.T.Fatalf("waited %s for the end of %s", limit, object.GetName())
+	s.T.Fatalf("timeout after %s: waiting for the deletion of %s", limit, object.GetName())
 }
 
-// Ready reports whether the Provisioning says Ready for its present spec.
+// Ready reports whether the Provisioning is Ready for its current spec.
 func Ready(p *v1alpha1.Provisioning) bool {
 	c := p.Status.GetCondition("Ready")
 	return c.IsTrue() && p.Status.ObservedGeneration == p.Generation
 }
 
-// NotReady makes a condition: Ready=False with this reason for the present spec.
+// NotReady returns a condition for Await: Ready is False with this reason for the current spec.
 func NotReady(reason string) func(*v1alpha1.Provisioning) bool {
 	return func(p *v1alpha1.Provisioning) bool {
 		c := p.Status.GetCondition("Ready")
