@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// containerdClient is a containerd that is told of the door as a node is (certs.d), with its own ctr to speak to it. Each call has a daemon of its
-// own that holds nothing yet: what it has, it got.
+// containerdClient runs containerd with ctr. containerd finds the listener through certs.d, as on a
+// node. Each call starts a new daemon with no content, so that all its images come from the depot.
 type containerdClient struct {
 	daemon, ctr string
 	at          at
@@ -34,7 +34,7 @@ func (c *containerdClient) push(t *testing.T, layout, ref string) (string, error
 	return d.run(t, append([]string{"push", "--local"}, d.toward(t, ref)...)...)
 }
 
-// pull unpacks the image, as a node does, before it is exported.
+// pull pulls and unpacks the image, as a node does, and then exports it.
 func (c *containerdClient) pull(t *testing.T, ref, layout string) (string, error) {
 	archive := filepath.Join(t.TempDir(), "image.tar")
 	d := c.start(t)
@@ -50,7 +50,7 @@ func (c *containerdClient) pull(t *testing.T, ref, layout string) (string, error
 	return listeners.Try(t, nil, "tar", "-C", layout, "-xf", archive)
 }
 
-// running is a containerd that ends with the test.
+// running is a containerd process. The test stops it at its end.
 type running struct {
 	*containerdClient
 	socket string
@@ -58,7 +58,7 @@ type running struct {
 
 func (c *containerdClient) start(t *testing.T) running {
 	t.Helper()
-	// A socket's path must be short, shorter than a test's folder.
+	// The path of a socket must be shorter than that of a test's temporary folder.
 	dir, err := os.MkdirTemp("", "containerd-")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ disabled_plugins = ["io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime
 	return d
 }
 
-// await asks until it answers: a program of others tells nobody that it listens.
+// await polls until containerd answers, because containerd does not report that it listens.
 func (d running) await(t *testing.T) {
 	t.Helper()
 	late, tick := time.After(30*time.Second), time.NewTicker(50*time.Millisecond)
@@ -107,7 +107,8 @@ func (d running) run(t *testing.T, args ...string) (string, error) {
 	return listeners.Try(t, nil, d.ctr, append([]string{"--address", d.socket, "images"}, args...)...)
 }
 
-// toward says how to reach a reference's door, by a hosts.toml as nodes have it.
+// toward returns the arguments of ctr for a reference. They include a folder with a hosts.toml as
+// on nodes.
 func (d running) toward(t *testing.T, ref string) []string {
 	t.Helper()
 	server := "https://" + host(t, ref)

@@ -1,9 +1,11 @@
-// Package clients tries the depot with the registry clients that people and nodes use, as programs that were not made for it: crane, skopeo, oras
-// and containerd push, pull by tag and by digest, copy, list and delete an image of two architectures, at the local door and over TLS with the
-// depot's authority and a token; and all of them read at the plain door.
+// Package clients tests the depot with the registry clients that users and nodes run: crane,
+// skopeo, oras and containerd. They push, pull by tag and by digest, copy, list and delete an image
+// of two architectures. They do this at the local listener, and at the TLS listener with the
+// depot's CA and a token. They also read at the plain listener.
 //
 //	go test -tags integration ./test/clients
 //
-// crane and oras are built from their modules, containerd is the bootstrap machine's, skopeo is Debian's and is installed if it is missing. It needs
-// root, for containerd, and what test/clients/listeners needs, and fails without.
+// The tests build crane and oras from their modules. containerd is that of the bootstrap machine.
+// skopeo is a Debian package, which the tests install if it is missing. The tests need root (for
+// containerd) and the prerequisites of test/clients/listeners, and fail without them.
 package clients

@@ -21,7 +21,7 @@ import (
 	spec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// image is one for two architectures, in an OCI layout under the name v1.
+// image is an image for two architectures, in an OCI layout under the name v1.
 type image struct{ layout, digest string }
 
 func makeImage(t *testing.T) *image {
@@ -49,8 +49,9 @@ func makeImage(t *testing.T) *image {
 	return made
 }
 
-// canonical is an index as the specification's own Go types wrote it before artifacts had types. skopeo writes an index anew when it copies one,
-// and Debian's keeps the digest of no other.
+// canonical is an index in the form that the specification's Go types had before the field
+// artifactType. skopeo rewrites an index when it copies one. Debian's version keeps the digest only
+// of this form.
 type canonical struct {
 	original
 	raw []byte
@@ -94,7 +95,8 @@ func oneOf(t *testing.T, architecture string) v1.Image {
 	return made
 }
 
-// randomLayer is a compressed archive with one large file, which clients send in more than one piece.
+// randomLayer returns a compressed archive with one large file, which clients send in several
+// chunks.
 func randomLayer(t *testing.T) v1.Layer {
 	t.Helper()
 	content := make([]byte, 1<<20)
@@ -118,7 +120,7 @@ func randomLayer(t *testing.T) v1.Layer {
 	return layer
 }
 
-// isIn says whether a layout holds the image, whole.
+// isIn checks that a layout contains the complete image.
 func (i *image) isIn(t *testing.T, folder string) {
 	t.Helper()
 	all, err := layout.ImageIndexFromPath(folder)

@@ -15,8 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// TestEveryRegistryIsTheDepot: a node's containerd gets an image of any registry from the depot, over TLS with the depot's authority, and asks
-// nobody else, whether the depot has it or not. The names end in .test, which nobody can have (RFC 6761).
+// TestEveryRegistryIsTheDepot checks that a node's containerd pulls images of every registry from
+// the depot only, over TLS with the depot's CA, also if the depot lacks the image. The names end in
+// .test, which is reserved (RFC 6761).
 func TestEveryRegistryIsTheDepot(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
@@ -48,7 +49,8 @@ func (d running) pullThrough(t *testing.T, folder, ref string) (string, error) {
 	return d.run(t, "pull", "--local", "--all-platforms", "--snapshotter=native", "--hosts-dir", folder, ref)
 }
 
-// mirrorFolder is what kubespray's template makes of the variable that BPA renders for this depot.
+// mirrorFolder writes the files that kubespray's template creates from the variable that BPA
+// renders for this depot, and returns their folder.
 func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	t.Helper()
 	rendered, err := inventory.Render(contract.Request{
@@ -84,7 +86,8 @@ func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	return folder
 }
 
-// askUpstreamLast is what a person's own entry with an empty server makes.
+// askUpstreamLast changes the default hosts.toml as a user-provided entry with an empty server
+// does: containerd then tries the upstream registry last.
 func askUpstreamLast(t *testing.T, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "_default", "hosts.toml"))

@@ -25,7 +25,8 @@ func newORAS(t *testing.T, program string, door at) *orasClient {
 	return c
 }
 
-// run adds how to reach the door, as a side of a copy (from-, to-) or plainly.
+// run runs oras with the flags for the listener. side is the prefix of these flags in a copy (from-
+// or to-), or empty.
 func (c *orasClient) run(t *testing.T, side string, args ...string) (string, error) {
 	t.Helper()
 	return listeners.Try(t, nil, c.program, append(args, c.flags(side)...)...)

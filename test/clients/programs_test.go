@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// programs gives, by name, how to open each client at a door; who has a token has logged in then.
+// programs returns a constructor for each client by name. A constructor logs in if the listener has
+// a token.
 func programs(t *testing.T) map[string]func(*testing.T, at) client {
 	crane := listeners.Build(t, ".", "github.com/google/go-containerregistry/cmd/crane")
 	oras := listeners.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
@@ -29,7 +30,8 @@ func programs(t *testing.T) map[string]func(*testing.T, at) client {
 	}
 }
 
-// debian installs a package of one program if it is missing.
+// debian returns the path of a program. If it is missing, debian installs the package with the same
+// name.
 func debian(t *testing.T, name string) (program string) {
 	t.Helper()
 	if program, err := exec.LookPath(name); err == nil {
@@ -46,7 +48,8 @@ func debian(t *testing.T, name string) (program string) {
 	return program
 }
 
-// strangeAuthority is one that signed nothing of the depot's.
+// strangeAuthority returns the file of a CA certificate that has not signed the depot's
+// certificate.
 func strangeAuthority(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +59,7 @@ func strangeAuthority(t *testing.T) (file string) {
 	return filepath.Join(dir, "ca.crt")
 }
 
-// writeFile makes a file in a new folder and gives the folder.
+// writeFile writes a file to a new folder and returns the folder.
 func writeFile(t *testing.T, path, text string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

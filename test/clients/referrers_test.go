@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// TestClientsAttach: oras attaches to an image what is about it, finds it, copies it with the image and removes it; others see the image as before.
+// TestClientsAttach checks that oras attaches artifacts to an image, discovers them, copies them
+// with the image and removes them. For other clients the image does not change.
 func TestClientsAttach(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
@@ -28,7 +29,7 @@ func TestClientsAttach(t *testing.T) {
 	if tags := writer.tags(t, ref); !slices.Equal(tags, []string{"v1"}) {
 		t.Errorf("tags %q: oras was not told that the depot lists referrers, and lists them itself", tags)
 	}
-	// A client from before the API lists what it attaches itself.
+	// A client without the referrers API maintains the list of attached artifacts itself.
 	old := writer.attach(t, ref+":v1", "test/old", "--distribution-spec=v1.1-referrers-tag")
 
 	nobody.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
@@ -43,11 +44,11 @@ func TestClientsAttach(t *testing.T) {
 	nobody.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", old: "test/old"})
 	must(t)(writer.remove(t, ref+"@"+image.digest))
 	image.isGone(t, depot.Plain+repository+"@"+image.digest)
-	image.isAt(t, depot.Plain+repository+"-copy:v2") // what another repository holds is its own
+	image.isAt(t, depot.Plain+repository+"-copy:v2") // a deletion does not affect other repositories
 	nobody.discovers(t, depot.Plain+repository+"-copy:v2", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
 }
 
-// attach gives the digest of what it attached.
+// attach attaches an artifact to ref and returns its digest.
 func (c *orasClient) attach(t *testing.T, ref, artifactType string, flags ...string) string {
 	t.Helper()
 	file := writeFile(t, "about", artifactType) + "/about:text/plain"
@@ -74,7 +75,7 @@ func (c *orasClient) discover(t *testing.T, ref string, flags ...string) []disco
 	return list.Manifests
 }
 
-// discovers finds just these, by digest, of these types.
+// discovers checks that exactly these artifacts (type by digest) are attached to ref.
 func (c *orasClient) discovers(t *testing.T, ref string, want map[string]string, flags ...string) {
 	t.Helper()
 	found := c.discover(t, ref, flags...)

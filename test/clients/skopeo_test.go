@@ -33,7 +33,8 @@ func newSkopeo(t *testing.T, program string, door at) *skopeoClient {
 	return c
 }
 
-// flags say how to reach the door, as a side of a copy (src-, dest-) or plainly.
+// flags returns the flags for the listener. side is their prefix in a copy (src- or dest-), or
+// empty.
 func (c *skopeoClient) flags(side string) []string {
 	flags := []string{"--authfile=" + c.auth}
 	if c.at.ca == "" {
@@ -42,7 +43,7 @@ func (c *skopeoClient) flags(side string) []string {
 	return append(flags, "--"+side+"cert-dir="+c.certs)
 }
 
-// run judges no signatures: the images have none.
+// run runs skopeo without signature verification, because the images have no signatures.
 func (c *skopeoClient) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return listeners.Try(t, nil, c.program, append([]string{"--insecure-policy"}, args...)...)

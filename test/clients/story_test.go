@@ -16,15 +16,16 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// client is a program that moves images. What it says comes with what went wrong.
+// client is a program that transfers images. Its methods return the output of the program and an
+// error.
 type client interface {
-	// push sends the one image in an OCI layout, with all its architectures.
+	// push pushes the only image in an OCI layout, with all its architectures, to ref.
 	push(t *testing.T, layout, ref string) (string, error)
-	// pull brings an image, with all its architectures, into a layout that is not there yet.
+	// pull pulls an image, with all its architectures, into a new layout.
 	pull(t *testing.T, ref, layout string) (string, error)
 }
 
-// keeper is a client that can also look after a registry. containerd cannot.
+// keeper is a client that can also manage a registry. containerd cannot.
 type keeper interface {
 	client
 	copy(t *testing.T, from, to string) (string, error)
@@ -32,14 +33,14 @@ type keeper interface {
 	remove(t *testing.T, ref string) (string, error)
 }
 
-// at is a door for a client to knock at.
+// at describes how a client reaches a listener.
 type at struct {
 	address string
-	ca      string // empty: without TLS
-	token   string // empty: as nobody
+	ca      string // file of the CA certificate; empty means without TLS
+	token   string // empty means anonymous
 }
 
-// TestClients: each does at each door what it is made for.
+// TestClients checks every client at every listener.
 func TestClients(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
@@ -61,7 +62,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// travels sends the image through a door there and back. What the door took is looked at through another one by somebody else.
+// travels pushes, pulls, copies, lists and deletes the image at a listener. It checks the results
+// at the listener other, without the client.
 func (i *image) travels(t *testing.T, c client, door at, other, repository string) {
 	ref := door.address + "/" + repository
 	must(t)(c.push(t, i.layout, ref+":v1"))
@@ -80,10 +82,10 @@ func (i *image) travels(t *testing.T, c client, door at, other, repository strin
 	}
 	must(t)(k.remove(t, ref+"-copy@"+i.digest))
 	i.isGone(t, other+"/"+repository+"-copy@"+i.digest)
-	i.isAt(t, other+"/"+repository+":v1") // what another repository holds is its own
+	i.isAt(t, other+"/"+repository+":v1") // a deletion does not affect other repositories
 }
 
-// isRead finds the image, and may not change it.
+// isRead checks that the client can read the image but not change it.
 func (i *image) isRead(t *testing.T, c client, door at, repository, refusal string) {
 	ref := door.address + "/" + repository
 	i.comesBack(t, c, ref+":v1")
@@ -99,7 +101,7 @@ func (i *image) isRead(t *testing.T, c client, door at, repository, refusal stri
 	i.comesBack(t, c, ref+":v1")
 }
 
-// isNotTrusted: who has another authority than the depot's reads nothing.
+// isNotTrusted checks that a client with another CA certificate than the depot's cannot read.
 func isNotTrusted(t *testing.T, c client, ref string) {
 	t.Helper()
 	if out, err := c.pull(t, ref, filepath.Join(t.TempDir(), "pulled")); err == nil || !strings.Contains(out, "certificate") {
@@ -114,7 +116,7 @@ func (i *image) comesBack(t *testing.T, c client, ref string) {
 	i.isIn(t, layout)
 }
 
-// isAt looks for the image by itself, not with the client under test.
+// isAt checks that ref is the image. It does not use the client under test.
 func (i *image) isAt(t *testing.T, ref string) {
 	t.Helper()
 	index, err := remote.Index(parse(t, ref))

@@ -14,17 +14,19 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// fewest is how many specs the pinned suite runs at a door; fewer mean that a workflow was off.
+// fewest is the number of specs that the pinned suite runs at a listener. With fewer, a workflow
+// was disabled.
 const fewest = 64
 
-// skips are what the suite leaves out because it is for a registry of another kind.
+// skips are the specs that the suite skips, because they are for registries of another kind.
 var skips = []string{
-	// For registries that nobody may push to, whose contents the environment names.
+	// For read-only registries, whose content is given in environment variables.
 	"Content Discovery Setup Populate registry with test tags (no push)",
 	"Pull Setup Get tag name from environment",
-	// For registries that do not mount a blob of another repository. This one does.
+	// For registries that do not mount blobs of other repositories. The depot does.
 	"Push Cross-Repository Blob Mount Cross-mounting of nonexistent blob should yield session id",
-	// For registries that look for a blob in every repository if a mount names none. This one asks for the bytes, as OCI_AUTOMATIC_CROSSMOUNT=0 says.
+	// For registries that search all repositories if a mount names none. The depot requires the
+	// upload of the blob instead (OCI_AUTOMATIC_CROSSMOUNT=0).
 	"Push Cross-Repository Blob Mount Cross-mounting without from, and automatic content discovery enabled should return a 201",
 }
 
@@ -50,9 +52,10 @@ func build(t *testing.T) (suite string) {
 	return suite
 }
 
-// run fails on each spec that failed, or was skipped and is none of those expected.
+// run runs the suite. It fails the test for each failed spec, and if the skipped specs differ from
+// skips.
 func run(t *testing.T, suite string, env ...string) {
-	dir := t.TempDir() // the suite writes its reports where it runs
+	dir := t.TempDir() // the suite writes its reports to the working folder
 	t.Chdir(dir)
 	out, err := listeners.Try(t, append(env, "OCI_NAMESPACE=conformance/one", "OCI_CROSSMOUNT_NAMESPACE=conformance/other", "OCI_AUTOMATIC_CROSSMOUNT=0",
 		"OCI_TEST_PULL=1", "OCI_TEST_PUSH=1", "OCI_TEST_CONTENT_DISCOVERY=1", "OCI_TEST_CONTENT_MANAGEMENT=1"), suite, "-ginkgo.noColor")
@@ -82,7 +85,7 @@ func run(t *testing.T, suite string, env ...string) {
 	t.Logf("%d specs passed, %d skipped", ran, len(skipped))
 }
 
-// spec is one of the suite's own tests.
+// spec is the result of one test of the suite.
 type spec struct {
 	Name    string  `xml:"name,attr"`
 	Failure *string `xml:"failure"`

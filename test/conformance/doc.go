@@ -1,13 +1,16 @@
-// Package conformance runs the OCI distribution specification's own conformance suite, all four workflows of it (pull, push, content discovery,
-// content management), against cmd/depot: at the local door, and at the TLS door with a token as the password.
+// Package conformance runs the conformance suite of the OCI distribution specification against
+// cmd/depot, with all four workflows: pull, push, content discovery and content management. It runs
+// the suite at the local listener, and at the TLS listener with a token as the password.
 //
 //	go test -tags integration ./test/conformance
 //
-// That is the suite of 2023, the newest whose module could be had. The one of 2026 is a program that is not pinned (docs/decisions says why): who has it
-// names it.
+// This is the suite of 2023, the newest that is available as a Go module. The suite of 2026 is a
+// program whose version is not pinned (docs/decisions explains why). To run it, name the program:
 //
 //	CONFORMANCE_SUITE=PROGRAM go test -tags integration,newest ./test/conformance -run Newest
 //
-// The suite takes any certificate; that clients must trust the depot's authority, test/clients shows. It is pinned by a module of its own in
-// modules/suite, so that what it needs stays out of the product's. It needs what test/clients/listeners needs, and fails without.
+// The suite accepts any certificate. test/clients tests that clients must trust the depot's CA. The
+// suite is pinned in a separate module, modules/suite, so that the product's go.mod does not
+// contain its dependencies. The tests need the prerequisites of test/clients/listeners, and fail
+// without them.
 package conformance

@@ -13,20 +13,23 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// program names the suite of 2026, a program that was built already. Its module could not be pinned as the older one is: see docs/decisions.
+// program is the environment variable with the path of the suite of 2026, an executable program.
+// docs/decisions explains why its module is not pinned.
 const program = "CONFORMANCE_SUITE"
 
-// notClaimed is all that the suite may leave out, by the names that it has for them, with what it says of them. Each is optional in the specification.
+// notClaimed contains the tests of the suite that may not pass, with their results by name. Each is
+// optional in the specification.
 var notClaimed = map[string]string{
-	"Blob post only":               "Skip",     // a blob in the request that begins its upload; it is taken in the next
-	"Blob anonymous mount":         "Skip",     // looking for a blob in repositories that the client has not named, and may have no right to read
-	"Manifest put with tag params": "Disabled", // of a version of the specification that is not out; so are the next two
+	"Blob post only":               "Skip",     // a blob in the request that starts its upload; the depot accepts it in the next request
+	"Blob anonymous mount":         "Skip",     // a search for the blob in repositories that the client does not name and may not be allowed to read
+	"Manifest put with tag params": "Disabled", // from an unreleased version of the specification, like the next two
 	"Tag Param":                    "Disabled",
 	"Tag Param sha512":             "Disabled",
-	"Sparse Manifests":             "Disabled", // a tag of what is not all there: a node would learn it when it pulls
+	"Sparse Manifests":             "Disabled", // a tag of an incomplete image: nodes would fail when they pull it
 }
 
-// TestNewestConformance runs all that the suite has, but for what is not claimed: pull, push, content discovery and management, with every kind of content.
+// TestNewestConformance runs the whole suite (pull, push, content discovery and management, with
+// all kinds of content). All tests except notClaimed must pass.
 func TestNewestConformance(t *testing.T) {
 	suite := os.Getenv(program)
 	if suite == "" {

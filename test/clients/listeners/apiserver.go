@@ -12,7 +12,7 @@ import (
 
 const startLimit = 2 * time.Minute
 
-// apiServer is an etcd and a kube-apiserver, and their administrator's kubeconfig.
+// apiServer is a running etcd and kube-apiserver, with the path of the administrator's kubeconfig.
 type apiServer struct{ dir, kubeconfig string }
 
 func startAPIServer(t *testing.T, dir string) *apiServer {
@@ -30,7 +30,7 @@ func startAPIServer(t *testing.T, dir string) *apiServer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = hold.Close(), cmd.Wait() }) // it ends when its input does
+	t.Cleanup(func() { _, _ = hold.Close(), cmd.Wait() }) // it ends when its stdin closes
 	late := time.AfterFunc(startLimit, func() { _ = hold.Close() })
 	defer late.Stop()
 
@@ -55,7 +55,7 @@ func (api *apiServer) token(t *testing.T, account string, flags ...string) strin
 	return strings.TrimSpace(api.kubectl(t, append([]string{"create", "token", "-n", "bpa-system", account}, flags...)...))
 }
 
-// kubeconfigOf is for a program that runs as an account.
+// kubeconfigOf writes a kubeconfig for a service account and returns its path.
 func (api *apiServer) kubeconfigOf(t *testing.T, account string) string {
 	t.Helper()
 	text, err := os.ReadFile(api.kubeconfig)

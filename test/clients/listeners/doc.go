@@ -1,6 +1,7 @@
-// Package listeners gives tests a depot as its clients find it: the program of cmd/depot as a process with its three doors open, and a real API server
-// that judges tokens, with the rights that config/ gives the depot.
+// Package listeners starts a depot for tests: cmd/depot as a process with its three listeners
+// (local, plain, TLS), and a real API server that authenticates and authorizes tokens. The depot
+// has the permissions in config/.
 //
-// It needs etcd, kube-apiserver, kubectl and machine in $BPA_STATE/bin (make integration builds them). Its invariant: nothing of it outlives the
-// test. Only tests import it.
+// The package needs etcd, kube-apiserver, kubectl and machine in $BPA_STATE/bin (make integration
+// builds them). Invariant: no process outlives the test. Only tests may import the package.
 package listeners

@@ -13,16 +13,16 @@ import (
 
 // Depot is a running depot. Addresses are host:port.
 type Depot struct {
-	Local string // all of the machine may read, and who has its secret may write, without TLS
-	Plain string // all may read, without TLS
-	TLS   string // all may read, and who has the token may write
-	CA    string // file with the authority that signed the TLS door's certificate
-	Token string // of an account that may write, good for the test's time
-	// LocalToken is the secret of the machine, for the local door.
+	Local string // local listener: HTTP; reads are anonymous, writes need LocalToken
+	Plain string // plain listener: HTTP; anonymous reads only
+	TLS   string // TLS listener: reads are anonymous, writes need Token
+	CA    string // file with the CA certificate of the TLS listener
+	Token string // token of an account that may write, valid during the test
+	// LocalToken is the token for writes at the local listener.
 	LocalToken string
 }
 
-// Open starts an API server and a depot, which end with the test.
+// Open starts an API server and a depot. Both are stopped when the test ends.
 func Open(t *testing.T) *Depot {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,5 +75,5 @@ func (d *Depot) start(t *testing.T, program string, args ...string) {
 			d.TLS = entry.Address
 		}
 	}
-	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
+	go io.Copy(io.Discard, log) //nolint:errcheck // drains the pipe, so that the depot never blocks
 }

@@ -13,7 +13,7 @@ import (
 
 const callLimit = time.Minute
 
-// Build compiles a command of the module in a folder.
+// Build builds the package pkg of the module in folder module, and returns the path of the program.
 func Build(t *testing.T, module, pkg string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), filepath.Base(pkg))
@@ -25,7 +25,8 @@ func Build(t *testing.T, module, pkg string) (program string) {
 	return program
 }
 
-// Machines gives programs that the bootstrap machine was built of.
+// Machines returns the paths of programs of the bootstrap machine. It fails the test if one is
+// missing.
 func Machines(t *testing.T, names ...string) (programs []string) {
 	t.Helper()
 	state := os.Getenv("BPA_STATE")
@@ -42,7 +43,8 @@ func Machines(t *testing.T, names ...string) (programs []string) {
 	return programs
 }
 
-// Run gives what a command says, and ends the test if it fails.
+// Run runs a program with additional environment variables and returns its output. It fails the
+// test if the program fails.
 func Run(t *testing.T, env []string, program string, args ...string) string {
 	t.Helper()
 	out, err := Try(t, env, program, args...)
@@ -52,7 +54,8 @@ func Run(t *testing.T, env []string, program string, args ...string) string {
 	return out
 }
 
-// Try gives what a command says in this environment and more, within a time limit.
+// Try runs a program with additional environment variables for at most callLimit. It returns the
+// output (standard output and error).
 func Try(t *testing.T, env []string, program string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
@@ -66,7 +69,7 @@ func Try(t *testing.T, env []string, program string, args ...string) (string, er
 	return string(out), err
 }
 
-// root is the folder of this module.
+// root returns the folder of the product's module.
 func root(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()

@@ -1,6 +1,7 @@
 //go:build tools
 
-// Package oras pins the client that the depot is tried with. It is a module of its own, so that what the client needs stays out of the product's.
+// Package oras pins the version of the client with which the depot is tested. It is a separate
+// module, so that the product's go.mod does not contain the client's dependencies.
 package oras
 
 import _ "oras.land/oras/cmd/oras"

@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package suite pins the OCI distribution specification's conformance suite. It is a module of its own, so that what the suite needs stays out of
-// the product's.
+// Package suite pins the version of the OCI distribution specification's conformance suite. It is a
+// separate module, so that the product's go.mod does not contain the suite's dependencies.
 package suite
 
 import _ "github.com/opencontainers/distribution-spec/conformance"
