@@ -33,7 +33,7 @@ func upCommand(l layout.Layout) *cobra.Command {
 			return runSteps(cmd.Context(), l, "up", upSteps(l, source, project))
 		},
 	}
-	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project, as `machine deploy` does")
+	cmd.Flags().BoolVar(&project, "project", project, "also deploy this project (see the deploy command)")
 	return cmd
 }
 
