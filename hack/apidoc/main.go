@@ -1,6 +1,6 @@
-// Command apidoc writes the API reference to standard output: every field of the CRD in config/,
-// and the conditions with their comments in the Go source. Run it in the root folder of the
-// repository.
+// Command apidoc writes the API reference: every field of the CRD in config/, and the conditions with
+// their comments in the Go source. A table cell holds at most the first sentence of a long
+// description. The other sentences follow in a list below the table.
 //
 //	go run ./hack/apidoc > docs/api.md
 package main
@@ -18,6 +18,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
+
+// mostWords is the number of words up to which a description fits into a table cell.
+const mostWords = 20
 
 const (
 	crdFile        = "config/300-provisionings.yaml"
@@ -38,7 +41,7 @@ func write(out io.Writer) error {
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(raw, &crd); err != nil {
-		return fmt.Errorf("parse %s: %w", crdFile, err)
+		return fmt.Errorf("%s: %w", crdFile, err)
 	}
 	version := crd.Spec.Versions[0]
 	root := version.Schema.OpenAPIV3Schema
@@ -46,13 +49,53 @@ func write(out io.Writer) error {
 	fmt.Fprintf(out, "## %s\n\n`%s/%s`, short name `%s`. %s\n", crd.Spec.Names.Kind, crd.Spec.Group, version.Name, crd.Spec.Names.ShortNames[0], oneLine(root.Description))
 	for _, part := range []string{"spec", "status"} {
 		fmt.Fprintf(out, "\n### %s\n\n| field | type | meaning |\n| --- | --- | --- |\n", part)
-		fields(out, "", root.Properties[part])
+		var more details
+		fields(out, &more, "", root.Properties[part])
+		more.write(out)
 	}
 	return conditions(out)
 }
 
-// fields writes a table row for each field of the schema, parents before children.
-func fields(out io.Writer, prefix string, schema apiextensionsv1.JSONSchemaProps) {
+// details are the parts of descriptions that are too long for a table, by their text.
+type details []detail
+
+type detail struct {
+	text  string
+	names []string // the fields with this text, at least one
+}
+
+// add returns the part of text for a table cell and keeps the other sentences under name.
+func (d *details) add(name, text string) string {
+	if len(strings.Fields(text)) <= mostWords {
+		return text
+	}
+	first, rest, long := strings.Cut(text, ". ")
+	if !long {
+		return text
+	}
+	name = "`" + name + "`"
+	for i := range *d {
+		if (*d)[i].text == rest {
+			(*d)[i].names = append((*d)[i].names, name)
+			return first + "."
+		}
+	}
+	*d = append(*d, detail{rest, []string{name}})
+	return first + "."
+}
+
+// write lists the details in the order in which their first fields were added.
+func (d details) write(out io.Writer) {
+	if len(d) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, more := range d {
+		fmt.Fprintf(out, "- %s: %s\n", strings.Join(more.names, ", "), more.text)
+	}
+}
+
+// fields writes a row for each field, parents before children.
+func fields(out io.Writer, more *details, prefix string, schema apiextensionsv1.JSONSchemaProps) {
 	names := make([]string, 0, len(schema.Properties))
 	for name := range schema.Properties {
 		names = append(names, name)
@@ -72,18 +115,19 @@ func fields(out io.Writer, prefix string, schema apiextensionsv1.JSONSchemaProps
 			}
 			break
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", path, kind, strings.ReplaceAll(oneLine(field.Description), "|", "\\|"))
-		fields(out, path+".", inner)
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", path, kind, cell(more.add(path, oneLine(field.Description))))
+		fields(out, more, path+".", inner)
 	}
 }
 
-// conditions writes a table row for each constant Condition... with its comment.
+// conditions writes a row for each constant that names a condition, with the constant's comment.
 func conditions(out io.Writer) error {
 	file, err := parser.ParseFile(token.NewFileSet(), conditionsFile, nil, parser.ParseComments)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\n### Conditions\n\n| condition | meaning |\n| --- | --- |\n")
+	var more details
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
 		if !ok || group.Tok != token.CONST {
@@ -95,11 +139,15 @@ func conditions(out io.Writer) error {
 			if !ok {
 				continue
 			}
-			comment := strings.TrimPrefix(oneLine(value.Doc.Text()), value.Names[0].Name+" ")
-			fmt.Fprintf(out, "| `%s` | %s |\n", name, comment)
+			comment := strings.TrimPrefix(oneLine(value.Doc.Text()), value.Names[0].Name+" is ")
+			fmt.Fprintf(out, "| `%s` | %s |\n", name, cell(more.add(name, comment)))
 		}
 	}
+	more.write(out)
 	return nil
 }
+
+// cell escapes text for a table cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

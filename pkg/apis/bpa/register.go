@@ -1,10 +1,12 @@
-// Package bpa holds the name of BPA's API group; its versions are the packages below. It imports nothing but apimachinery.
+// Package bpa holds the name of BPA's API group. The versions of the API are the packages below it.
+// It imports only apimachinery.
 package bpa
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// GroupName is the API group of ICN's Binary Provisioning Agent, kept so that its samples apply unchanged.
+// GroupName is the API group of ICN's Binary Provisioning Agent. It is unchanged so that ICN's
+// samples apply without edits.
 const GroupName = "bpa.akraino.org"
 
-// ProvisioningResource is the resource that a person applies to get a cluster.
+// ProvisioningResource is the resource that a user applies to get a cluster.
 var ProvisioningResource = schema.GroupResource{Group: GroupName, Resource: "provisionings"}

@@ -6,9 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// restoreLostNames brings back what "kubectl apply" drops. ICN writes a worker that is a master again as "- master-1:", whose value is
-// null; kubectl removes nulls before it sends an object, and with this one goes the node's name. What the person wrote is still in
-// kubectl's own annotation. "kubectl create" and server-side apply send the null as it is.
+// restoreLostNames restores node names that "kubectl apply" drops. ICN writes a worker that is also
+// a master as "- master-1:", whose value is null. kubectl removes nulls before it sends an object,
+// and the node's name is removed with the null. kubectl's own annotation still contains the text
+// that the user wrote. "kubectl create" and server-side apply send the null unchanged.
 func (p *Provisioning) restoreLostNames() {
 	written := p.Annotations[corev1.LastAppliedConfigAnnotation]
 	if written == "" {
@@ -21,13 +22,14 @@ func (p *Provisioning) restoreLostNames() {
 		} `json:"spec"`
 	}
 	if json.Unmarshal([]byte(written), &applied) != nil {
-		return // not ours to judge: validation looks at the spec
+		return // validation checks the spec, not the annotation
 	}
 	restore(p.Spec.Masters, applied.Spec.Masters)
 	restore(p.Spec.Workers, applied.Spec.Workers)
 }
 
-// restore names an empty item after the only key of the written one at its place, if that key had no value.
+// restore gives an empty item the only key of the item at the same position in written, if that key
+// has no value.
 func restore[N any](items []map[string]N, written []map[string]*N) {
 	if len(items) != len(written) {
 		return

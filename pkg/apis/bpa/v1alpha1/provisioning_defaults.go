@@ -10,24 +10,25 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// What a Provisioning gets that does not say otherwise.
+// The defaults of a Provisioning.
 const (
-	// DefaultKubernetesVersion is what the depot is filled with.
+	// DefaultKubernetesVersion is the version that the depot is filled with.
 	DefaultKubernetesVersion = "1.35.4"
-	// DefaultPodSubnet and DefaultServiceSubnet are kubespray's own.
+	// DefaultPodSubnet and DefaultServiceSubnet are the defaults of kubespray.
 	DefaultPodSubnet     = "10.233.64.0/18"
 	DefaultServiceSubnet = "10.233.0.0/18"
 	DefaultNetworkPlugin = "flannel"
 	DefaultSSHUser       = "root"
 	DefaultSSHPort       = 22
 	DefaultSSHSecret     = "ssh-key"
-	// DefaultInstallTimeout bounds one attempt to install.
+	// DefaultInstallTimeout limits one installation attempt.
 	DefaultInstallTimeout = 2 * time.Hour
 )
 
 var _ apis.Defaultable = (*Provisioning)(nil)
 
-// SetDefaults fills in what was left out and brings what has two spellings to one. Doing it twice changes nothing.
+// SetDefaults fills in fields that were left out and normalizes values that have two spellings. It
+// is idempotent.
 func (p *Provisioning) SetDefaults(context.Context) {
 	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
 		if p.Labels == nil {
@@ -81,7 +82,8 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// InstallTimeout bounds one attempt to install: spec.timeouts.install, or the default where it says nothing that is usable.
+// InstallTimeout returns the limit of one installation attempt: spec.timeouts.install, or the
+// default if that is missing or not positive.
 func (t TimeoutsSpec) InstallTimeout() time.Duration {
 	if t.Install != nil && t.Install.Duration > 0 {
 		return t.Install.Duration
@@ -89,5 +91,6 @@ func (t TimeoutsSpec) InstallTimeout() time.Duration {
 	return DefaultInstallTimeout
 }
 
-// Secret is the name of the Secret with the key to the hosts: spec.ssh.secretName, or the default where it was not filled in.
+// Secret returns the name of the Secret with the SSH key to the hosts: spec.ssh.secretName, or the
+// default if it is empty.
 func (s SSHSpec) Secret() string { return cmp.Or(s.SecretName, DefaultSSHSecret) }

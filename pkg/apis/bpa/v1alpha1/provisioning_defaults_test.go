@@ -47,7 +47,7 @@ func TestDefaultsKeepWhatIsSaid(t *testing.T) {
 	}
 }
 
-// kubectl apply turns "- master-1:" into an empty item; its annotation still has the name.
+// kubectl apply turns "- master-1:" into an empty item; its annotation still contains the name.
 func TestNamesThatKubectlDropsComeBack(t *testing.T) {
 	const written = `{"spec": {"masters": [{"m": {"cpu": 4}}], "workers": [{"m": null}, {"w": {"cpu": 1}}]}}`
 	cpu1 := Worker{HostRequirements: HostRequirements{CPU: 1}}

@@ -10,59 +10,68 @@ import (
 )
 
 const (
-	// ConditionReady is True while the cluster runs as asked and its kubeconfig is there; otherwise it repeats the first
-	// of the four conditions below that is False, else the first that is Unknown.
+	// ConditionReady is True while the cluster runs as the spec requests and its kubeconfig exists.
+	// Otherwise it repeats one of the next four conditions: the first that is False, or else the
+	// first that is Unknown.
 	ConditionReady = apis.ConditionReady
 
-	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it asks for, False if no
-	// assignment exists (the message says which requirement fails on how many hosts), Unknown while hosts are looked
-	// for or before the first look.
+	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it
+	// requests. It is False if no assignment exists; the message names the unmet requirements and
+	// how many hosts fail them. It is Unknown until hosts are found.
 	ConditionHostsClaimed apis.ConditionType = "HostsClaimed"
 
-	// ConditionArtifactsAvailable is True once the last run found every image and file that the installation needs in the depot, or
-	// there is none, False if some are missing or the depot does not answer (the message says what is missing and how to bring it;
-	// no host is claimed before), Unknown while nobody has looked.
+	// ConditionArtifactsAvailable is True once the last run found all required images and files in
+	// the depot. It is also True if there is no depot. It is False if artifacts are missing or the
+	// depot does not answer; the message names the missing artifacts and how to upload them. No
+	// host is claimed while it is False. It is Unknown before the first check.
 	ConditionArtifactsAvailable apis.ConditionType = "ArtifactsAvailable"
 
-	// ConditionClusterInstalled is True once a run has installed Kubernetes on all nodes and they were Ready, False if the
-	// last run failed, Unknown while a run works or before the first one.
+	// ConditionClusterInstalled is True once a run has installed Kubernetes on all nodes and the
+	// nodes were Ready. It is False if the last run failed. It is Unknown while a run is active and
+	// before the first run.
 	ConditionClusterInstalled apis.ConditionType = "ClusterInstalled"
 
-	// ConditionKubeconfigReady is True while the Secret with a valid kubeconfig exists, False if it could not be made or
-	// has expired, Unknown before.
+	// ConditionKubeconfigReady is True while the Secret with a valid kubeconfig exists. It is False
+	// if the kubeconfig could not be created or has expired. It is Unknown before that.
 	ConditionKubeconfigReady apis.ConditionType = "KubeconfigReady"
 
-	// ConditionPluginsInstalled is True if there are no plugins to install, False (severity Info) if there are: this
-	// version does not install them yet. Ready does not depend on it. It is never Unknown.
+	// ConditionPluginsInstalled is True if the spec requests no plugins. It is False (severity
+	// Info) if the spec requests plugins, because this version does not install them yet. It is
+	// never Unknown. Ready does not depend on it.
 	ConditionPluginsInstalled apis.ConditionType = "PluginsInstalled"
 
-	// ConditionHostsHealthy is True while neither Metal3 nor a person says anything against the hosts that this Provisioning holds or
-	// its nodes are on, False (severity Warning; the message names node, host and trouble) if somebody does, Unknown while there are no
-	// such hosts. Ready does not depend on it: a host with a broken power supply can run a node for years.
+	// ConditionHostsHealthy is True while neither Metal3 nor a user reports a problem with the
+	// hosts of this cluster. These are the hosts that this Provisioning holds and the hosts of its
+	// nodes. It is False (severity Warning) if a problem is reported; the message names node, host
+	// and problem. It is Unknown while there are no such hosts. Ready does not depend on it: a host
+	// with a broken power supply can run a node for years.
 	ConditionHostsHealthy apis.ConditionType = "HostsHealthy"
 
-	// ConditionStalled is True while nothing goes on before a person acts: the last run failed for good, the spec is invalid or describes another
-	// cluster than the one that runs, the key to the hosts is unusable, or the running cluster lost a host or its kubeconfig. Otherwise it is absent,
-	// as the convention of kstatus wants it: tools that wait for an object, such as Flux, then see a failure and not work in progress.
+	// ConditionStalled is True while the controller cannot continue without a user. The last run
+	// failed permanently; or the spec is invalid, or describes another cluster than the running
+	// one; or the SSH key is unusable; or the running cluster lost a host or its kubeconfig.
+	// Otherwise the condition is absent, as kstatus requires. Tools that wait for an object, such
+	// as Flux, then report a failure instead of work in progress.
 	ConditionStalled apis.ConditionType = "Stalled"
 )
 
-// Reasons that this package gives by itself; those of failures are in the package contract.
+// The reasons that this package sets. The reasons of failures are in the package contract.
 const (
-	// ReasonWaiting is the reason of a condition about which nothing is known yet.
+	// ReasonWaiting is the reason of a condition that was not checked yet.
 	ReasonWaiting = "Waiting"
-	// ReasonNoPlugins says that spec.KUDPlugins is empty.
+	// ReasonNoPlugins means that spec.KUDPlugins is empty.
 	ReasonNoPlugins = "NoPlugins"
-	// ReasonNoProblems says that nothing is said against any host.
+	// ReasonNoProblems means that no problem is reported for any host.
 	ReasonNoProblems = "NoProblems"
-	// ReasonPluginsNotSupported says that this version does not install plugins.
+	// ReasonPluginsNotSupported means that this version does not install plugins.
 	ReasonPluginsNotSupported = "PluginsNotSupported"
 )
 
-// readyNeeds are the conditions that Ready stands for, in the order in which they become True.
+// readyNeeds are the conditions that Ready summarizes, in the order in which they become True.
 var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady}
 
-// severities of the conditions that Ready does not stand for; those of the others are errors.
+// severities are the severities of the conditions that Ready does not summarize. The other
+// conditions have severity error.
 var severities = map[apis.ConditionType]apis.ConditionSeverity{
 	ConditionPluginsInstalled: apis.ConditionSeverityInfo,
 	ConditionHostsHealthy:     apis.ConditionSeverityWarning,
@@ -82,10 +91,12 @@ func (*Provisioning) GetGroupVersionKind() schema.GroupVersionKind {
 	return SchemeGroupVersion.WithKind("Provisioning")
 }
 
-// IsReady reports whether the cluster runs as asked in the generation that the controller saw last.
+// IsReady reports whether the cluster runs as requested, in the generation that the controller last
+// observed.
 func (s *ProvisioningStatus) IsReady() bool { return provisioningConditions.Manage(s).IsHappy() }
 
-// InitializeConditions makes every condition exist, so that the first visit already shows them all. It changes none that exists.
+// InitializeConditions creates the missing conditions, so that the status shows all of them after
+// the first reconcile. It does not change existing conditions.
 func (s *ProvisioningStatus) InitializeConditions() {
 	for _, t := range readyNeeds {
 		if s.GetCondition(t) == nil {
@@ -100,7 +111,7 @@ func (s *ProvisioningStatus) InitializeConditions() {
 	}
 }
 
-// MarkHostsClaimed sets HostsClaimed, and Ready with it. The message is shown as it is.
+// MarkHostsClaimed sets HostsClaimed, and Ready with it. The message is not formatted.
 func (s *ProvisioningStatus) MarkHostsClaimed(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionHostsClaimed, status, reason, message)
 }
@@ -125,20 +136,20 @@ func (s *ProvisioningStatus) MarkHostsHealthy(status corev1.ConditionStatus, rea
 	s.set(ConditionHostsHealthy, status, reason, message)
 }
 
-// MarkPlugins sets PluginsInstalled from the plugins that the spec asks for. Ready does not change.
+// MarkPlugins sets PluginsInstalled from the plugins that the spec requests. Ready does not change.
 func (s *ProvisioningStatus) MarkPlugins(plugins []string) {
 	if len(plugins) == 0 {
-		s.set(ConditionPluginsInstalled, corev1.ConditionTrue, ReasonNoPlugins, "spec.KUDPlugins asks for none")
+		s.set(ConditionPluginsInstalled, corev1.ConditionTrue, ReasonNoPlugins, "spec.KUDPlugins is empty")
 		return
 	}
 	s.set(ConditionPluginsInstalled, corev1.ConditionFalse, ReasonPluginsNotSupported,
 		"this version of BPA does not install KUD plugins yet; not installed: "+strings.Join(plugins, ", "))
 }
 
-// MarkStalled sets Stalled to True, and an empty reason takes it away. Ready does not change.
+// MarkStalled sets Stalled to True. An empty reason removes the condition. Ready does not change.
 func (s *ProvisioningStatus) MarkStalled(reason, message string) {
 	if reason == "" {
-		_ = provisioningConditions.Manage(s).ClearCondition(ConditionStalled) // fails for conditions only that Ready stands for
+		_ = provisioningConditions.Manage(s).ClearCondition(ConditionStalled) // fails only for conditions that Ready summarizes
 		return
 	}
 	s.set(ConditionStalled, corev1.ConditionTrue, reason, message)
@@ -149,8 +160,9 @@ func (s *ProvisioningStatus) mark(t apis.ConditionType, status corev1.ConditionS
 	s.summarize()
 }
 
-// summarize makes Ready repeat the condition that matters most. knative's own summary takes the newest of the unhappy ones, which
-// differs from visit to visit; this one depends on the conditions alone, so a steady world has a steady status.
+// summarize sets Ready to the most important of the other conditions. knative's own summary chooses
+// the newest condition that is not True, which can change with every reconcile. This summary
+// depends on the conditions alone, so the status does not change while nothing else does.
 func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {
@@ -167,7 +179,8 @@ func (s *ProvisioningStatus) summarize() {
 	s.set(ConditionReady, corev1.ConditionTrue, "", "")
 }
 
-// set writes one condition unless it says the same already, so that its transition time stays.
+// set writes one condition. If the condition already has these values, its transition time does not
+// change.
 func (s *ProvisioningStatus) set(t apis.ConditionType, status corev1.ConditionStatus, reason, message string) {
 	provisioningConditions.Manage(s).SetCondition(apis.Condition{
 		Type: t, Status: status, Severity: severities[t], Reason: reason, Message: message,

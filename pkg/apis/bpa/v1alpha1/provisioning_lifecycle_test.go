@@ -15,7 +15,7 @@ var (
 	_ kmeta.OwnerRefable = (*Provisioning)(nil)
 )
 
-// said is what a status says, without the times.
+// said returns the conditions of a status without their times.
 func said(s *ProvisioningStatus) map[string]string {
 	out := map[string]string{}
 	for _, c := range s.Conditions {
@@ -33,7 +33,7 @@ func TestEveryConditionExistsFromTheFirstVisit(t *testing.T) {
 		"ArtifactsAvailable": "Unknown Waiting ",
 		"ClusterInstalled":   "Unknown Waiting ",
 		"KubeconfigReady":    "Unknown Waiting ",
-		"PluginsInstalled":   "True NoPlugins spec.KUDPlugins asks for none",
+		"PluginsInstalled":   "True NoPlugins spec.KUDPlugins is empty",
 		"HostsHealthy":       "Unknown Waiting ",
 	}
 	if diff := cmp.Diff(want, said(&s)); diff != "" {
@@ -94,7 +94,8 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 	}
 }
 
-// Saying the same again writes nothing, not even a time: a steady world has no status updates.
+// Marking a condition with the same values changes nothing, not even a time. Therefore, an
+// unchanged cluster has no status updates.
 func TestMarkingTheSameAgainChangesNothing(t *testing.T) {
 	var s ProvisioningStatus
 	again := func() {
@@ -124,7 +125,7 @@ func TestPluginsAreNotSilentlyLeftOut(t *testing.T) {
 	}
 }
 
-// SIP told of no host in trouble, and knative would call a condition that says nothing of its severity an error.
+// The severity must be explicit, because knative treats a condition without a severity as an error.
 func TestHostsInTroubleAreAWarning(t *testing.T) {
 	var s ProvisioningStatus
 	s.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "worker-1: host-2 is paused")

@@ -2,7 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Provisioning asks for one Kubernetes cluster on the site's bare-metal hosts, and its status tells how far that is.
+// Provisioning requests one Kubernetes cluster on the site's bare-metal hosts. Its status shows the
+// progress and the result.
 //
 // +genclient
 // +genreconciler
@@ -21,9 +22,9 @@ type Provisioning struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the cluster that is wanted.
+	// Spec describes the requested cluster.
 	Spec ProvisioningSpec `json:"spec,omitempty"`
-	// Status is what was seen of it; written by the controller alone.
+	// Status describes the observed cluster. Only the controller writes it.
 	Status ProvisioningStatus `json:"status,omitempty"`
 }
 
@@ -37,52 +38,61 @@ type ProvisioningList struct {
 	Items           []Provisioning `json:"items"`
 }
 
-// ProvisioningSpec is the cluster that is wanted. Masters, workers, KUDPlugins and PodSubnet are ICN's.
+// ProvisioningSpec describes the requested cluster. Masters, workers, KUDPlugins and PodSubnet are
+// fields of ICN's original.
 type ProvisioningSpec struct {
-	// Masters are the control plane nodes: a list of maps with one key each, the node's name in the new cluster (a DNS label).
-	// An odd number is wanted, since etcd runs on them.
+	// Masters are the control plane nodes, as a list of maps with one key each. The key is the
+	// node's name in the new cluster (a DNS label). Use an odd number, because etcd runs on these
+	// nodes.
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MinProperties=1
 	// +kubebuilder:validation:items:MaxProperties=1
 	Masters []map[string]Master `json:"masters,omitempty"`
-	// Workers are the other nodes, in the same shape. With none here and none in the node sets, every control plane node is also a
-	// worker. A worker with a master's name and the same MAC address or none is that master in both roles, and its host has what both
-	// ask for.
+	// Workers are the other nodes, in the same shape as masters. If neither this list nor a node
+	// set has workers, every control plane node is also a worker. A worker with a master's name,
+	// and with the same MAC address or none, is that master in both roles. Its host meets the
+	// requirements of both.
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MinProperties=1
 	// +kubebuilder:validation:items:MaxProperties=1
 	Workers []map[string]Worker `json:"workers,omitempty"`
-	// NodeSets are further nodes, by number instead of by name. All nodes together are at most 1000.
+	// NodeSets are further nodes, requested by number instead of by name. A cluster has at most
+	// 1000 nodes in total.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
 	NodeSets []NodeSet `json:"nodeSets,omitempty"`
-	// KUDPlugins are the Kubernetes Deployment (KUD) plugins to install once the cluster runs, by name.
+	// KUDPlugins are the names of the Kubernetes Deployment (KUD) plugins to install after the
+	// cluster.
 	KUDPlugins []string `json:"KUDPlugins,omitempty"`
-	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default 10.233.64.0/18.
+	// PodSubnet is the range of pod addresses of the new cluster, as a CIDR. Default
+	// 10.233.64.0/18.
 	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
-	// OSImage is put on chosen hosts that have no operating system yet. Without it only hosts that have one can be chosen.
+	// OSImage is written to chosen hosts that have no operating system yet. Without it, only hosts
+	// with an operating system can be chosen.
 	OSImage *OSImageSpec `json:"osImage,omitempty"`
-	// OperatingSystem is what the hosts run: ID and VERSION_ID of their /etc/os-release with a dash between, such as ubuntu-24.04. With it the packages
-	// that the installation needs are looked for in the depot before any host is claimed, and hosts that run something else are refused. Without it
-	// packages are not looked at.
+	// OperatingSystem is the operating system of the hosts, such as ubuntu-24.04. It is
+	// ID-VERSION_ID from their /etc/os-release. If it is set, BPA checks that the depot has the
+	// required packages before it claims a host, and it rejects hosts with another operating
+	// system. If it is empty, packages are not checked.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^$|^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`
 	OperatingSystem string `json:"operatingSystem,omitempty"`
-	// Access says by which of their addresses the nodes are reached.
+	// Access selects the address at which BPA and the other nodes reach a node.
 	Access AccessSpec `json:"access,omitempty"`
-	// Kubernetes says which Kubernetes is installed and how its network looks.
+	// Kubernetes selects the Kubernetes version and its network.
 	Kubernetes KubernetesSpec `json:"kubernetes,omitempty"`
-	// Kubespray holds settings that go to kubespray as they are.
+	// Kubespray holds settings that are passed to kubespray unchanged.
 	Kubespray KubespraySpec `json:"kubespray,omitempty"`
-	// SSH says how the hosts are reached.
+	// SSH describes how BPA logs in to the hosts.
 	SSH SSHSpec `json:"ssh,omitempty"`
-	// Depot says where the nodes get binaries and images.
+	// Depot is the store from which the nodes download binaries and images.
 	Depot DepotSpec `json:"depot,omitempty"`
-	// Timeouts bound the operations on the cluster.
+	// Timeouts limit the operations on the cluster.
 	Timeouts TimeoutsSpec `json:"timeouts,omitempty"`
-	// Paused keeps the controller from starting anything new for this cluster. What runs goes on.
+	// Paused stops the controller from starting new work for this cluster. A run that is active
+	// continues.
 	Paused bool `json:"paused,omitempty"`
 }

@@ -11,20 +11,23 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// MaxNameLength leaves room for what is made of a Provisioning's name: Secrets, runs, service accounts and label values (63 bytes at most).
+// MaxNameLength leaves room for suffixes: the names of Secrets, runs and service accounts, and
+// label values (at most 63 bytes), contain the Provisioning's name.
 const MaxNameLength = 40
 
 var _ apis.Validatable = (*Provisioning)(nil)
 
-// Validate says what is wrong with the spec and what to do about it, all at once. Findings of level warning refuse nothing.
+// Validate returns all errors in the spec at once, each with advice. Errors of level warning do not
+// reject the object.
 //
-// An update passes as long as every field with an error had the same error before and is left as it is; see ratchet.
+// An update passes if every field with an error had the same error before and is unchanged; see
+// ratchet.
 func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
 		return nil
 	}
 	old, _ := apis.GetBaseline(ctx).(*Provisioning)
-	if old != nil { // it can be from a time when the webhook that fills in was missing
+	if old != nil { // the object may have been stored while the defaulting webhook was missing
 		old = old.DeepCopy()
 		old.SetDefaults(ctx)
 	}
@@ -46,29 +49,32 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	if p.Name != "" {
 		if len(p.Name) > MaxNameLength {
 			errs = errs.Also(problem("metadata.name",
-				fmt.Sprintf("use a name of at most %d characters: names of Secrets and runs are made of it", MaxNameLength),
-				"%d characters are too many", len(p.Name)))
+				fmt.Sprintf("use a name of at most %d characters: the names of Secrets and runs contain it", MaxNameLength),
+				"a name of %d characters is too long", len(p.Name)))
 		} else if !isLabel(p.Name) {
-			errs = errs.Also(problem("metadata.name", labelRule, "%q is no DNS label", p.Name))
+			errs = errs.Also(problem("metadata.name", labelRule, "%q is not a DNS label", p.Name))
 		}
 	}
 	if cluster, ok := p.Labels[LabelCluster]; ok && !isLabel(cluster) {
-		errs = errs.Also(problem("metadata.labels.cluster", labelRule, "%q is no DNS label", cluster))
+		errs = errs.Also(problem("metadata.labels.cluster", labelRule, "%q is not a DNS label", cluster))
 	}
 	return errs
 }
 
-// warnOfChange says that a running cluster will not follow.
+// warnOfChange returns a warning if an update would change an installed cluster, because BPA does
+// not apply such changes.
 func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" || equality.Semantic.DeepEqual(clusterOf(old.Spec), clusterOf(p.Spec)) {
 		return nil
 	}
-	return warning("spec", "this version of BPA does not act on changes of an installed cluster; to install it anew, delete the Provisioning and apply it again")
+	return warning("spec", "this version of BPA does not change an installed cluster; to install the cluster again, delete the Provisioning and apply it again")
 }
 
-// clusterOf is what in a spec makes the cluster. Another value of anything else makes no other cluster of it: pausing is obeyed, standby hosts and
-// the image are for hosts that come later, access by SSH, depot and limits are for later runs, and the order of workers makes no difference.
-// It leaves out what the digest of the controller's request does (from.Digest, whose test compares the two).
+// clusterOf returns the part of a spec that defines the cluster. The other fields do not define it:
+// pausing takes effect at once, standby hosts and the image are for later hosts, SSH access, depot
+// and limits are for later runs, and the order of workers makes no difference. clusterOf leaves out
+// the same fields as the digest of the controller's request (from.Digest, whose test compares
+// both).
 func clusterOf(all ProvisioningSpec) *ProvisioningSpec {
 	spec := all.DeepCopy()
 	spec.Paused, spec.KUDPlugins = false, nil
@@ -83,7 +89,8 @@ func clusterOf(all ProvisioningSpec) *ProvisioningSpec {
 	return spec
 }
 
-// compareSets puts those with control plane nodes first, in their order, and then the others by name.
+// compareSets sorts sets with control plane nodes first, in their original order, and the other
+// sets by name.
 func compareSets(a, b NodeSet) int {
 	switch controlPlane, other := a.Role.ControlPlane(), b.Role.ControlPlane(); {
 	case controlPlane && other:
@@ -113,17 +120,19 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 	)
 }
 
-const labelRule = "use lower case letters, digits and dashes, at most 63, with a letter or digit at both ends"
+const labelRule = "use at most 63 lower case letters, digits and dashes; begin and end with a letter or digit"
 
-// isLabel reports whether text is a DNS label. A node name is one: it becomes a host name, an inventory name and a label value.
+// isLabel reports whether text is a DNS label. Node names must be labels, because they become host
+// names, inventory names and label values.
 func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
 
-// problem is one finding: where, what to do, and what is wrong.
+// problem returns one error: the path of the field, advice for the user, and a formatted message.
 func problem(path, advice, format string, args ...any) *apis.FieldError {
 	return &apis.FieldError{Message: fmt.Sprintf(format, args...), Paths: []string{path}, Details: advice}
 }
 
-// warning is a finding that refuses nothing. It is one line, since a warning travels in an HTTP header.
+// warning returns an error that does not reject the object. It is one line, because a warning is
+// sent in an HTTP header.
 func warning(path, format string, args ...any) *apis.FieldError {
 	message := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 	return (&apis.FieldError{Message: message, Paths: []string{path}}).At(apis.WarningLevel)

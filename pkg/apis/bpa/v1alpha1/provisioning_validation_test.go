@@ -15,7 +15,7 @@ import (
 
 const pinned = "- master-1: {mac-address: '00:c6:14:04:61:b2'}"
 
-// provisioning reads a spec as a person would write it, and defaults it as the webhook does.
+// provisioning parses a spec as a user writes it, and applies the defaults as the webhook does.
 func provisioning(t *testing.T, spec string) *Provisioning {
 	t.Helper()
 	p := &Provisioning{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}
@@ -26,7 +26,7 @@ func provisioning(t *testing.T, spec string) *Provisioning {
 	return p
 }
 
-// findings are the errors and the warnings as kubectl shows them.
+// findings returns the errors and the warnings in the format that kubectl shows.
 func findings(ctx context.Context, p *Provisioning) (errs, warnings string) {
 	all := p.Validate(ctx)
 	if e := all.Filter(apis.ErrorLevel); e != nil {
@@ -54,7 +54,7 @@ func checkRules(t *testing.T, rules []rule) {
 	}
 }
 
-// manyMasters is the masters of a spec with n nodes.
+// manyMasters returns the masters of a spec with n nodes.
 func manyMasters(n int) string {
 	var b strings.Builder
 	b.WriteString("masters:\n")
@@ -102,11 +102,11 @@ func TestMetadata(t *testing.T) {
 	for _, r := range []struct{ name, cluster, want string }{
 		{"edge-1", "c1", ""},
 		{strings.Repeat("a", 40), "c1", ""},
-		{strings.Repeat("a", 41), "c1", "41 characters are too many: metadata.name\n" +
-			"use a name of at most 40 characters: names of Secrets and runs are made of it"},
-		{"edge.1", "c1", `"edge.1" is no DNS label: metadata.name` + "\n" + labelRule},
-		{"edge-1", "C 1", `"C 1" is no DNS label: metadata.labels.cluster` + "\n" + labelRule},
-		{"edge-1", "", `"" is no DNS label: metadata.labels.cluster` + "\n" + labelRule},
+		{strings.Repeat("a", 41), "c1", "a name of 41 characters is too long: metadata.name\n" +
+			"use a name of at most 40 characters: the names of Secrets and runs contain it"},
+		{"edge.1", "c1", `"edge.1" is not a DNS label: metadata.name` + "\n" + labelRule},
+		{"edge-1", "C 1", `"C 1" is not a DNS label: metadata.labels.cluster` + "\n" + labelRule},
+		{"edge-1", "", `"" is not a DNS label: metadata.labels.cluster` + "\n" + labelRule},
 	} {
 		p := provisioning(t, "masters: [{m: {cpu: 1}}]")
 		p.Name, p.Labels = r.name, map[string]string{"cluster": r.cluster}
@@ -119,9 +119,9 @@ func TestMetadata(t *testing.T) {
 
 func TestEveryFindingAtOnce(t *testing.T) {
 	got, _ := findings(context.Background(), provisioning(t, "masters: [{m: {cpu: -1, memory: lots}}]\nssh: {port: 99999}"))
-	want := "\"lots\" is no quantity: spec.masters[0].m.memory\nwrite a quantity such as 16Gi, or leave it out\n" +
-		"-1 is negative: spec.masters[0].m.cpu\nwrite the least number of CPU threads, such as 4, or leave it out\n" +
-		"99999 is no port: spec.ssh.port\nwrite a number from 1 to 65535, or leave it out for 22"
+	want := "\"lots\" is not a quantity: spec.masters[0].m.memory\nwrite a quantity such as 16Gi, or leave it out\n" +
+		"-1 is negative: spec.masters[0].m.cpu\nwrite the minimum number of CPU threads, such as 4, or leave it out\n" +
+		"99999 is not a port number: spec.ssh.port\nwrite a number from 1 to 65535; the default is 22"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -130,9 +130,9 @@ func TestEveryFindingAtOnce(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for _, r := range []rule{
 		{"odd", manyMasters(3), ""},
-		{"even", manyMasters(2), "2 masters survive no more failures than 1 would, since etcd wants an odd number: add one or remove one: spec.masters"},
+		{"even", manyMasters(2), "2 masters tolerate no more failures than 1, because etcd needs a majority of them: add one or remove one: spec.masters"},
 		{"plugins", "masters: [{m: {cpu: 1}}]\nKUDPlugins: [multus]",
-			"plugins are not installed by this version of BPA; the condition PluginsInstalled says so too: spec.KUDPlugins"},
+			"this version of BPA does not install plugins; see the condition PluginsInstalled: spec.KUDPlugins"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			errs, got := findings(context.Background(), provisioning(t, r.spec))
@@ -149,7 +149,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// withStandby is the cluster with a node set that has so many hosts to spare.
+// withStandby returns a copy of the cluster with a node set that has this number of standby hosts.
 func withStandby(p *Provisioning, standby int32) *Provisioning {
 	p = p.DeepCopy()
 	p.Spec.NodeSets = []NodeSet{{Name: "s", Role: RoleWorker, Count: NodeCount{Active: 1, Standby: standby}}}
@@ -167,8 +167,8 @@ func TestUpdates(t *testing.T) {
 	deleting := bad.DeepCopy()
 	deleting.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 
-	const negative = "-1 is negative: spec.masters[0].m.cpu\nwrite the least number of CPU threads, such as 4, or leave it out"
-	const ignored = "this version of BPA does not act on changes of an installed cluster; to install it anew, delete the Provisioning and apply it again: spec"
+	const negative = "-1 is negative: spec.masters[0].m.cpu\nwrite the minimum number of CPU threads, such as 4, or leave it out"
+	const ignored = "this version of BPA does not change an installed cluster; to install the cluster again, delete the Provisioning and apply it again: spec"
 	for _, r := range []struct {
 		name       string
 		ctx        context.Context
@@ -194,10 +194,11 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// An object that was stored before a rule can be changed everywhere but in what the rule is about.
+// An object that was stored before a rule existed can be changed everywhere except in the fields of
+// that rule.
 func TestRatchet(t *testing.T) {
 	const stored = "masters: [{m: {cpu: 1}}]\nworkers: [{w: {memory: lots}}]\ndepot: {url: 'http://depot:5000'}\nssh: {port: 99999}\n"
-	const plain = `is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url`
+	const plain = `is plain HTTP: anyone on the network path can change what is installed on the nodes: spec.depot.url`
 	old := provisioning(t, stored)
 	for name, test := range map[string]struct {
 		change func(*Provisioning)
@@ -213,14 +214,14 @@ func TestRatchet(t *testing.T) {
 		"another field of the worker": {func(p *Provisioning) {
 			p.Spec.Workers[0] = map[string]Worker{"w": {HostRequirements: HostRequirements{CPU: 2, Memory: "lots"}}}
 		}, nil},
-		"mended":              {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.Depot.Insecure = 22, true }, nil},
+		"fixed":               {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.Depot.Insecure = 22, true }, nil},
 		"another bad address": {func(p *Provisioning) { p.Spec.Depot.URL = "http://other:5000" }, []string{`"http://other:5000" ` + plain}},
 		"another bad quantity": {func(p *Provisioning) {
 			p.Spec.Workers[0] = map[string]Worker{"w": {HostRequirements: HostRequirements{Memory: "much"}}}
-		}, []string{`"much" is no quantity`}},
+		}, []string{`"much" is not a quantity`}},
 		"bad where it was good": {func(p *Provisioning) { p.Spec.PodSubnet = "10.233.0.0/16" }, []string{"overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet"}},
-		"two at once":           {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.SSH.User = -1, "a b" }, []string{"-1 is no port", `"a b" is no user name`}},
-		"a bad label":           {func(p *Provisioning) { p.Labels[LabelCluster] = "C 1" }, []string{`"C 1" is no DNS label`}},
+		"two at once":           {func(p *Provisioning) { p.Spec.SSH.Port, p.Spec.SSH.User = -1, "a b" }, []string{"-1 is not a port number", `"a b" is not a valid user name`}},
+		"a bad label":           {func(p *Provisioning) { p.Labels[LabelCluster] = "C 1" }, []string{`"C 1" is not a DNS label`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := old.DeepCopy()
@@ -241,7 +242,7 @@ func TestRatchet(t *testing.T) {
 	}
 }
 
-// An error that does not repeat the value is a new one where the value is new.
+// An error whose text does not contain the value counts as new if the value changes.
 func TestRatchetLooksAtTheValue(t *testing.T) {
 	old := provisioning(t, "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot', caBundle: 'one'}")
 	p := old.DeepCopy()
@@ -251,7 +252,8 @@ func TestRatchetLooksAtTheValue(t *testing.T) {
 	}
 }
 
-// An object that was stored while the webhook that fills in was missing has no defaults, and the update has. What differs by that alone is as it was.
+// An object that was stored while the defaulting webhook was missing has no defaults, but the
+// update has them. Fields that differ only by their defaults count as unchanged.
 func TestRatchetOfAnObjectWithoutDefaults(t *testing.T) {
 	for name, spec := range map[string]ProvisioningSpec{
 		"plain HTTP with a last slash":     {Depot: DepotSpec{URL: "http://10.0.0.1:5000/"}},

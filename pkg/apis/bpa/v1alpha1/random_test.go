@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// world makes specs of good words, and now and then of a bad one: in a careful world seldom, in a careless one often.
+// world generates random specs. Most values are valid and some are invalid: few in a careful world,
+// many in a careless one.
 type world struct {
 	*rand.Rand
 	careless float64 // share of bad words
@@ -26,7 +27,7 @@ func pick[T any](w world, good, bad []T) T {
 	return good[w.IntN(len(good))]
 }
 
-// some is an item or none.
+// some returns either the item or nothing.
 func some[T any](w world, item T) []T { return []T{item}[:w.IntN(2)] }
 
 type texts = []string
@@ -73,7 +74,7 @@ func (w world) requirements() HostRequirements {
 	return h
 }
 
-// name is seldom that of another node.
+// name is rarely the name of another node.
 func (w world) name() string {
 	return pick(w, texts{"m", "w", fmt.Sprint("a", w.IntN(100))}, texts{"a", "a-1", "M", "etcd", ""})
 }
@@ -128,8 +129,9 @@ func (w world) set() NodeSet {
 	return set
 }
 
-// Whatever is written: defaulting it again changes nothing, since the webhook may be called twice for one request; judging it changes
-// nothing and does not panic; and what passes has slots, since the controller asks for them without looking.
+// The test checks three properties of every spec. Defaulting is idempotent, because the webhook may
+// be called twice for one request. Validation changes nothing and does not panic. A spec that
+// passes validation has slots, because the controller relies on that.
 func TestRandomSpecs(t *testing.T) {
 	passed := 0
 	for seed := range uint64(10000) {

@@ -9,9 +9,10 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// ratchet leaves out those errors of an update that the stored object has as well, in fields that the update leaves as they are: rules grow from
-// version to version, and an object that was accepted once can still be paused, labelled and changed elsewhere. The API server does the same with
-// the rules of the CRD's schema. Items of lists are compared place by place.
+// ratchet removes errors of an update that the stored object also has, in fields that the update
+// does not change. Newer versions have more rules; an object that was accepted once can still be
+// paused, labelled and changed elsewhere. The API server does the same for the rules of the CRD's
+// schema. Items of lists are compared by position.
 func ratchet(errs *apis.FieldError, before, after *Provisioning) (left *apis.FieldError) {
 	old := map[string]bool{}
 	for _, err := range before.validate().WrappedErrors() {
@@ -26,7 +27,8 @@ func ratchet(errs *apis.FieldError, before, after *Provisioning) (left *apis.Fie
 	return left
 }
 
-// fieldsOf are the object's fields as in JSON; nil if it cannot be written as JSON, so that nothing is the same as before.
+// fieldsOf returns the object's fields as in JSON. It returns nil if the object cannot be
+// converted, and then no field counts as unchanged.
 func fieldsOf(p *Provisioning) map[string]any {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	if err != nil {
@@ -44,11 +46,11 @@ func sameAt(paths []string, was, is map[string]any) bool {
 	return true
 }
 
-// step is one part of a path: the name of a field or, in brackets, a place in a list.
+// step matches one part of a path: the name of a field or, in brackets, a position in a list.
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
-// at is the value at a path such as spec.masters[0].m.cpu. What is not there is nil, and a path that leads into no field gives the whole value that
-// it leads to.
+// at returns the value at a path such as spec.masters[0].m.cpu, or nil if there is none. If the
+// path continues below a value without fields, at returns that value.
 func at(value any, path string) any {
 	for _, name := range step.FindAllString(path, -1) {
 		switch in := value.(type) {

@@ -21,7 +21,7 @@ var (
 // Kind qualifies a kind of this group.
 func Kind(kind string) schema.GroupKind { return SchemeGroupVersion.WithKind(kind).GroupKind() }
 
-// Resource qualifies a resource of this group; the generated listers call it.
+// Resource qualifies a resource of this group. The generated listers call it.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
 }

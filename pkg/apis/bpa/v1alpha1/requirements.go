@@ -11,10 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// architectures are those that kubespray installs, as Metal3 writes them, by every name that they may have in a spec.
+// architectures maps every name that a spec may use to Metal3's name. It contains the architectures
+// that kubespray supports.
 var architectures = map[string]string{"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
-// HostArchitecture is the architecture as Metal3 writes it; empty if none is asked for.
+// HostArchitecture returns the architecture in Metal3's notation; empty if none is required.
 func (h *HostRequirements) HostArchitecture() string {
 	if known, ok := architectures[h.Architecture]; ok {
 		return known
@@ -22,7 +23,7 @@ func (h *HostRequirements) HostArchitecture() string {
 	return h.Architecture
 }
 
-// setDefaults fills in counts, and brings types of disks to the notation of Metal3.
+// setDefaults fills in counts, and converts disk types to Metal3's notation.
 func (h *HostRequirements) setDefaults() {
 	for i := range h.Disks {
 		orDefault(&h.Disks[i].Count, 1)
@@ -35,7 +36,8 @@ func (h *HostRequirements) setDefaults() {
 	}
 }
 
-// isNothing reports whether every host meets the requirements. A selector that selects everything asks for nothing.
+// isNothing reports whether every host meets the requirements. A selector that selects everything
+// requires nothing.
 func (h *HostRequirements) isNothing() bool {
 	asked := *h
 	if asked.Selector != nil && len(asked.Selector.MatchLabels)+len(asked.Selector.MatchExpressions) == 0 {
@@ -50,7 +52,9 @@ func (h *HostRequirements) isNothing() bool {
 	return equality.Semantic.DeepEqual(asked, HostRequirements{})
 }
 
-// and is what a host must have that meets both. Of two numbers the greater holds, of two lists every item. The error names what no host meets both of.
+// and returns requirements that a host meets only if it meets both h and o. It takes the greater of
+// two numbers and every item of two lists. The error names a field in which h and o contradict each
+// other.
 func (h *HostRequirements) and(o *HostRequirements) (HostRequirements, error) {
 	if field, mine, theirs, ok := h.contradiction(o); ok {
 		return HostRequirements{}, fmt.Errorf("%s: no host is both %q and %q", field, mine, theirs)
@@ -87,7 +91,8 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction is the first requirement that both have in words of their own: of these a host has one, and a request has room for one.
+// contradiction returns the first text requirement in which h and o differ. A host has only one
+// value in such a field, and a request has room for only one.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {
@@ -98,10 +103,10 @@ func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, thei
 	return "", "", "", false
 }
 
-// fieldText is a requirement that is one text: its place below the node, and what was written.
+// fieldText is a requirement that consists of one text: its path below the node, and its value.
 type fieldText struct{ field, text string }
 
-// texts are always the same fields in the same order.
+// texts always returns the same fields in the same order.
 func (h *HostRequirements) texts() []fieldText {
 	system, firmware := SystemRequirement{}, FirmwareRequirement{}
 	if h.System != nil {
@@ -121,7 +126,7 @@ func (h *HostRequirements) texts() []fieldText {
 	}
 }
 
-// selectBoth selects what both select.
+// selectBoth returns a selector for the hosts that both a and b select.
 func selectBoth(a, b *metav1.LabelSelector) *metav1.LabelSelector {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -136,7 +141,7 @@ func selectBoth(a, b *metav1.LabelSelector) *metav1.LabelSelector {
 	return a
 }
 
-// union is every item of both lists once, those of the first one first.
+// union returns every item of both lists once, in order; the items of a come first.
 func union[T any](a, b []T) []T {
 	for _, item := range b {
 		if !contains(a, item) {
@@ -155,7 +160,7 @@ func contains[T any](list []T, item T) bool {
 	return false
 }
 
-// greater is that of two quantities of memory that is more; empty is none.
+// greater returns the greater of two quantities of memory. An empty text means no quantity.
 func greater(a, b string) (string, error) {
 	var most resource.Quantity
 	text := ""

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every file in config/samples is a Provisioning that a person can apply as it is, and survives being written and read.
+// Every file in config/samples is a Provisioning that a user can apply unchanged, and that does not
+// change when it is parsed and written again.
 func TestSamples(t *testing.T) {
 	files, err := filepath.Glob("../../../../config/samples/*.yaml")
 	if err != nil || len(files) < 14 {

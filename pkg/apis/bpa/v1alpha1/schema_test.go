@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An optional text that is empty means the same as one that is left out, so no pattern of the schema refuses it.
+// An empty optional text means the same as a missing one, so no pattern of the schema rejects it.
 func TestSchemaTakesEmptyTexts(t *testing.T) {
 	raw, err := os.ReadFile("../../../../config/300-provisionings.yaml")
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 // ControlPlane reports whether nodes of the role run the control plane.
 func (r NodeRole) ControlPlane() bool { return r == RoleControlPlane || r == RoleControlPlaneWorker }
 
-// Worker reports whether nodes of the role run pods of the cluster's users. A role that is not written is worker.
+// Worker reports whether nodes of the role run pods of the cluster's users. An empty role means
+// worker.
 func (r NodeRole) Worker() bool { return r == "" || r == RoleWorker || r == RoleControlPlaneWorker }
 
-// Sets are the node sets in the order of the spec, with the role that their nodes really have: where nothing is a worker every control
-// plane node is one.
+// Sets returns the node sets in the order of the spec, with the effective role of their nodes. If
+// the cluster has no workers, every control plane node is also a worker.
 func (s *ProvisioningSpec) Sets() []NodeSet {
 	sets := slices.Clone(s.NodeSets)
 	for i := range sets {
@@ -25,12 +26,13 @@ func (s *ProvisioningSpec) Sets() []NodeSet {
 	return sets
 }
 
-// hasWorkers reports whether the spec names a worker or a node set has active ones. Standby nodes run nothing.
+// hasWorkers reports whether the spec names a worker or a node set has active workers. Standby
+// nodes do not count.
 func (s *ProvisioningSpec) hasWorkers() bool {
 	return len(s.Workers) > 0 || slices.ContainsFunc(s.NodeSets, func(set NodeSet) bool { return set.Role.Worker() && set.Count.Active > 0 })
 }
 
-// controlPlaneNodes is how many nodes run the control plane, and with it etcd.
+// controlPlaneNodes returns the number of nodes that run the control plane and etcd.
 func (s *ProvisioningSpec) controlPlaneNodes() int {
 	n := len(s.Masters)
 	for _, set := range s.NodeSets {
@@ -41,7 +43,7 @@ func (s *ProvisioningSpec) controlPlaneNodes() int {
 	return n
 }
 
-// nodeCount is how many nodes the cluster can have, standby nodes among them.
+// nodeCount returns the maximum number of nodes of the cluster, including standby nodes.
 func (s *ProvisioningSpec) nodeCount() int {
 	names := map[string]bool{}
 	for _, item := range s.Masters {

@@ -2,10 +2,12 @@ package v1alpha1
 
 import "fmt"
 
-// LabelCluster is ICN's label with the cluster's name for people. It need not be the Provisioning's own name.
+// LabelCluster is ICN's label with the cluster's display name. It may differ from the
+// Provisioning's name.
 const LabelCluster = "cluster"
 
-// ClusterName is the cluster's name for people: ICN's label "cluster", else the name of the Provisioning.
+// ClusterName returns the cluster's display name: ICN's label "cluster", or the name of the
+// Provisioning if there is no label.
 func (p *Provisioning) ClusterName() string {
 	if name := p.Labels[LabelCluster]; name != "" {
 		return name
@@ -13,19 +15,21 @@ func (p *Provisioning) ClusterName() string {
 	return p.Name
 }
 
-// Slot is one node that a Provisioning asks for by name, in one or both roles, with what its host must be or have.
+// Slot is one node that a Provisioning requests by name, in one or both roles, with the
+// requirements for its host.
 //
 // +k8s:deepcopy-gen=false
 type Slot struct {
 	Name         string
 	ControlPlane bool
 	Worker       bool
-	MAC          MAC // canonical; empty: any host that has what is required
+	MAC          MAC // canonical; empty: any host that meets the requirements
 	HostRequirements
 }
 
-// Slots are the nodes with names, masters first, in the order of the spec. A worker with a master's name is merged into that master and
-// what both require holds; where nothing else is a worker every master is one. The error is nil for a spec that passed Validate.
+// Slots returns the nodes with names, masters first, in the order of the spec. A worker with a
+// master's name is merged into that master, and the requirements of both apply. If the cluster has
+// no workers, every master is also a worker. The error is nil for a spec that passed Validate.
 func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 	slots := make([]Slot, 0, len(s.Masters)+len(s.Workers))
 	index := map[string]int{}
@@ -60,7 +64,7 @@ func (s *ProvisioningSpec) Slots() ([]Slot, error) {
 	return slots, nil
 }
 
-// makeSlot makes one of a node's wishes; a Master has the fields of a Worker.
+// makeSlot converts one item of masters or workers. A Master has the same fields as a Worker.
 func makeSlot(name string, w Worker) (Slot, error) {
 	slot := Slot{Name: name, HostRequirements: w.HostRequirements}
 	if w.MACAddress != nil && *w.MACAddress != "" {
@@ -74,7 +78,7 @@ func makeSlot(name string, w Worker) (Slot, error) {
 	return slot, err
 }
 
-// merge adds the worker role, and what it needs, to a master.
+// merge adds the worker role and the worker's requirements to a master.
 func (m Slot) merge(worker Slot) (Slot, error) {
 	m.Worker = true
 	if m.MAC == "" {

@@ -53,7 +53,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// What both roles ask of one host holds together; what only one of them asks stays as it is.
+// A requirement of either role applies to the common host.
 func TestSlotsInBothRoles(t *testing.T) {
 	spec := provisioning(t, `masters:
 - m:
@@ -103,7 +103,8 @@ workers:
 	}
 }
 
-// A request has room for one pattern of a kind, so that two which differ are refused, though a host might match both.
+// A request has room for one pattern of a kind. Therefore, two different patterns are rejected,
+// although a host might match both.
 func TestSlotsOfTwoKinds(t *testing.T) {
 	for field, roles := range map[string][2]string{
 		`architecture: no host is both "x86_64" and "aarch64"`: {"architecture: amd64", "architecture: arm64"},
@@ -148,7 +149,7 @@ func TestSets(t *testing.T) {
 
 func TestSlotsOfABadSpec(t *testing.T) {
 	for spec, want := range map[string]string{
-		"masters: [{m: {mac-address: x}}]":                         `spec.masters[0].m: mac-address: "x" is no MAC address: ` + adviceMAC,
+		"masters: [{m: {mac-address: x}}]":                         `spec.masters[0].m: mac-address: "x" is not a MAC address: ` + adviceMAC,
 		"masters: [{m: {cpu: 1}}]\nworkers: [{w: {memory: 16GB}}]": `spec.workers[0].w: memory "16GB": `,
 	} {
 		_, err := provisioning(t, spec).Spec.Slots()

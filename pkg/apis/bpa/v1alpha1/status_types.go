@@ -5,115 +5,124 @@ import (
 	duckv1 "knative.dev/pkg/apis/duck/v1"
 )
 
-// ProvisioningStatus is what was seen of the cluster. It holds facts, never commands.
+// ProvisioningStatus describes the observed cluster. It holds facts, never commands.
 type ProvisioningStatus struct {
 	duckv1.Status `json:",inline"`
 
 	// Run is the current or the last PipelineRun.
 	Run *RunStatus `json:"run,omitempty"`
-	// Progress of the current operation.
+	// Progress is the progress of the current operation.
 	Progress *ProgressStatus `json:"progress,omitempty"`
 	// Nodes are the hosts that this Provisioning holds, in the order of the spec.
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 	// APIEndpoint is the address of the new cluster's API server, such as https://10.60.0.11:6443.
 	APIEndpoint string `json:"apiEndpoint,omitempty"`
-	// Kubeconfig says where the new cluster's kubeconfig is.
+	// Kubeconfig describes where the new cluster's kubeconfig is stored.
 	Kubeconfig *KubeconfigStatus `json:"kubeconfig,omitempty"`
-	// InstalledDigest is the digest of the request that the running cluster was installed from; empty before.
+	// InstalledDigest is the digest of the request from which the running cluster was installed. It
+	// is empty before the installation.
 	InstalledDigest string `json:"installedDigest,omitempty"`
-	// Failure is set while the last attempt has failed and no newer one has started.
+	// Failure is set if the last attempt failed and no newer attempt has started.
 	Failure *FailureStatus `json:"failure,omitempty"`
 }
 
 // RunStatus is a PipelineRun of this cluster.
 type RunStatus struct {
-	// Name of the PipelineRun, in the same namespace.
+	// Name is the name of the PipelineRun, in the same namespace.
 	Name string `json:"name"`
-	// Operation that it does, such as install.
+	// Operation is the operation of the run, such as install.
 	Operation string `json:"operation"`
-	// Attempt counts from 1 for each wanted state.
+	// Attempt is the number of the attempt. It starts at 1 for each requested state.
 	Attempt int32 `json:"attempt"`
-	// StartTime of the PipelineRun.
+	// StartTime is the start time of the PipelineRun.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// CompletionTime of the PipelineRun; absent while it runs.
+	// CompletionTime is the completion time of the PipelineRun. It is absent while the run is
+	// active.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
-// ProgressStatus tells how far the current operation is.
+// ProgressStatus describes the progress of the current operation.
 type ProgressStatus struct {
-	// Percent of the whole operation, 0 to 100; it never goes back within one run.
+	// Percent is the finished part of the whole operation, 0 to 100. It never decreases within one
+	// run.
 	Percent int32 `json:"percent"`
-	// Task of the pipeline that runs now, such as kubespray.
+	// Task is the pipeline task that runs now, such as kubespray.
 	Task string `json:"task,omitempty"`
-	// Step is what that task does at the moment, such as the name of the Ansible task.
+	// Step is the current step of that task, such as the name of the Ansible task.
 	Step string `json:"step,omitempty"`
-	// Summary of both for a column: "64% kubespray".
+	// Summary combines percent and task for a column, such as "64% kubespray".
 	Summary string `json:"summary,omitempty"`
-	// EstimatedEnd, from the pace so far; absent while that says nothing.
+	// EstimatedEnd is the expected completion time, calculated from the pace so far. It is absent
+	// while there is no estimate.
 	EstimatedEnd *metav1.Time `json:"estimatedEnd,omitempty"`
 }
 
-// NodeState is what a node of the cluster is doing.
+// NodeState is the state of a node of the cluster.
 type NodeState string
 
 const (
-	// NodeClaimed means that the host is held and nothing was installed yet.
+	// NodeClaimed means that the host is claimed and nothing is installed yet.
 	NodeClaimed NodeState = "Claimed"
-	// NodeInstalling means that a run works on the host.
+	// NodeInstalling means that a run is working on the host.
 	NodeInstalling NodeState = "Installing"
-	// NodeReady means that the last run ended with the node Ready in the new cluster.
+	// NodeReady means that the node was Ready in the new cluster when the last run ended.
 	NodeReady NodeState = "Ready"
 	// NodeFailed means that the last run failed on this host.
 	NodeFailed NodeState = "Failed"
-	// NodeStandby means that the host is held to replace another.
+	// NodeStandby means that the host is claimed as a replacement for another host.
 	NodeStandby NodeState = "Standby"
-	// NodeLost means that the host is gone, being deleted, in quarantine, or somebody else's.
+	// NodeLost means that the host does not exist any more, is being deleted, is in quarantine, or
+	// is claimed by another consumer.
 	NodeLost NodeState = "Lost"
 )
 
-// NodeStatus is one node of the new cluster and the host that it runs on.
+// NodeStatus describes one node of the new cluster and its host.
 type NodeStatus struct {
-	// Name of the node, as in the spec and in the inventory.
+	// Name is the name of the node, in the spec and in the inventory.
 	Name string `json:"name"`
-	// Roles: control-plane, worker or both.
+	// Roles are the roles of the node: control-plane, worker or both.
 	Roles []string `json:"roles"`
 	// Host is the name of the BareMetalHost, in the same namespace.
 	Host string `json:"host"`
-	// Address by which the host is reached.
+	// Address is the address at which BPA reaches the host.
 	Address string `json:"address,omitempty"`
-	// NodeSet that the node belongs to, if it has one.
+	// NodeSet is the node set of the node. It is empty for a master or a worker.
 	NodeSet string `json:"nodeSet,omitempty"`
-	// State of the node.
+	// State is the state of the node.
 	State NodeState `json:"state,omitempty"`
-	// Problem is what Metal3 or a person says against its host; empty: nothing.
+	// Problem is a problem that Metal3 or a user reports for the host. It is empty if there is
+	// none.
 	Problem string `json:"problem,omitempty"`
 }
 
-// KubeconfigStatus says where the new cluster's kubeconfig is.
+// KubeconfigStatus describes where the new cluster's kubeconfig is stored.
 type KubeconfigStatus struct {
-	// SecretName is the Secret in the same namespace; its key "value" holds the kubeconfig, as Cluster API does it.
+	// SecretName is the name of the Secret in the same namespace. Its key "value" holds the
+	// kubeconfig, as in Cluster API.
 	SecretName string `json:"secretName"`
-	// Expires is when the client certificate in it ends.
+	// Expires is the time at which the kubeconfig's client certificate expires.
 	Expires *metav1.Time `json:"expires,omitempty"`
 }
 
-// FailureStatus is why the last attempt failed.
+// FailureStatus describes the failure of the last attempt.
 type FailureStatus struct {
-	// Reason from a closed set: the package contract lists it.
+	// Reason is one of a closed set of reasons, which the package contract lists.
 	Reason string `json:"reason"`
-	// Task of the pipeline that failed, such as kubespray.
+	// Task is the pipeline task that failed, such as kubespray.
 	Task string `json:"task,omitempty"`
-	// Host (node name) on which it failed, if it was one.
+	// Host is the name of the node on which the task failed. It is empty if the failure is not
+	// specific to a node.
 	Host string `json:"host,omitempty"`
-	// Step is the failing step, such as the name of the Ansible task.
+	// Step is the step that failed, such as the name of the Ansible task.
 	Step string `json:"step,omitempty"`
-	// Message of the failure, cut to a readable length.
+	// Message is the error message, shortened to a readable length.
 	Message string `json:"message,omitempty"`
-	// Hint says what to do next.
+	// Hint describes the next action for the user.
 	Hint string `json:"hint,omitempty"`
-	// NextAttempt is when the controller tries again by itself, once what it waits for is there if the time is past; absent if a person
-	// must act.
+	// NextAttempt is the time of the controller's next attempt. If the time has passed, the
+	// controller starts as soon as the missing precondition is met. It is absent if a user must act
+	// first.
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
-	// ObservedRetry is the value of the retry annotation that was already obeyed.
+	// ObservedRetry is the last value of the retry annotation that the controller has processed.
 	ObservedRetry string `json:"observedRetry,omitempty"`
 }

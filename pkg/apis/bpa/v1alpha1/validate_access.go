@@ -9,12 +9,13 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// mostInterface bounds the id of a network, in bytes.
+// mostInterface is the maximum length of the id of a network or link, in bytes.
 const mostInterface = 253
 
-const accessAdvice = "write the range that the nodes' addresses are in, such as 10.60.0.0/24"
+const accessAdvice = "write the range of the nodes' addresses, such as 10.60.0.0/24"
 
-// validateAccess looks at the ranges of the nodes' own addresses: at most one of each family, and none that the cluster uses inside.
+// validateAccess checks the ranges of the nodes' addresses: at most one of each address family, and
+// no overlap with the cluster's internal ranges.
 func (s *ProvisioningSpec) validateAccess() (errs *apis.FieldError) {
 	families := map[bool]netip.Prefix{} // by whether it is IPv4
 	for i, text := range s.Access.Subnets {
@@ -23,7 +24,7 @@ func (s *ProvisioningSpec) validateAccess() (errs *apis.FieldError) {
 			err = s.clash(subnet)
 		}
 		if first, ok := families[subnet.Addr().Is4()]; ok && err == nil {
-			err = problem(apis.CurrentField, "write one IPv4 range, one IPv6 range, or one of each", "%s and %s are of the same family", first, subnet)
+			err = problem(apis.CurrentField, "write one IPv4 range, one IPv6 range, or one of each", "%s and %s are of the same address family", first, subnet)
 		}
 		if err == nil {
 			families[subnet.Addr().Is4()] = subnet
@@ -32,17 +33,17 @@ func (s *ProvisioningSpec) validateAccess() (errs *apis.FieldError) {
 	}
 	id := s.Access.Interface
 	if strings.TrimSpace(id) != id || len(id) > mostInterface || strings.ContainsFunc(id, unicode.IsControl) {
-		errs = errs.Also(problem("interface", "write the id of a network or a link as it is in the hosts' network data, such as enp1s0", "%q is no id", id))
+		errs = errs.Also(problem("interface", "write the id of a network or a link from the hosts' network data, such as enp1s0", "%q is not a valid id", id))
 	}
 	return errs.ViaField("access")
 }
 
-// parseAccess gives a range, or the reason why text is none that hosts can have.
+// parseAccess returns a range, or the reason why text is not a valid range for hosts.
 func parseAccess(text string) (netip.Prefix, *apis.FieldError) {
 	subnet, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil || subnet.Addr().Is4In6():
-		return netip.Prefix{}, problem(apis.CurrentField, accessAdvice, "%q is no subnet", text)
+		return netip.Prefix{}, problem(apis.CurrentField, accessAdvice, "%q is not a subnet", text)
 	case subnet != subnet.Masked():
 		return netip.Prefix{}, problem(apis.CurrentField, "write "+subnet.Masked().String(), "%q is not the first address of its range", text)
 	}
@@ -54,14 +55,15 @@ func parseAccess(text string) (netip.Prefix, *apis.FieldError) {
 	return subnet, nil
 }
 
-// clash says which of the cluster's own ranges overlaps the nodes': pods would hide nodes. Ranges that are none are told elsewhere.
+// clash returns an error if one of the cluster's internal ranges overlaps the nodes' range, because
+// pods would then hide nodes. Invalid ranges are reported elsewhere.
 func (s *ProvisioningSpec) clash(nodes netip.Prefix) *apis.FieldError {
 	for _, own := range []struct{ name, path, text string }{
-		{"pods", "PodSubnet", s.PodSubnet},
-		{"services", "kubernetes.serviceSubnet", s.Kubernetes.ServiceSubnet},
+		{"pod", "PodSubnet", s.PodSubnet},
+		{"service", "kubernetes.serviceSubnet", s.Kubernetes.ServiceSubnet},
 	} {
 		if subnet, err := netip.ParsePrefix(own.text); err == nil && subnet.Overlaps(nodes) {
-			return problem(apis.CurrentField, "set spec."+own.path+" to a range outside the nodes'", "nodes %s and %s %s overlap", nodes, own.name, subnet)
+			return problem(apis.CurrentField, "set spec."+own.path+" to a range outside the nodes' subnet", "the nodes' subnet %s and the %s subnet %s overlap", nodes, own.name, subnet)
 		}
 	}
 	return nil

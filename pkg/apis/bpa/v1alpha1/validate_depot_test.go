@@ -50,12 +50,12 @@ func TestDepotCA(t *testing.T) {
 	}{
 		"without a URL":    {DepotSpec{CABundle: certificate}, "without the address"},
 		"plain HTTP":       {DepotSpec{URL: "http://10.60.0.1:5000", CABundle: certificate}, "has no certificate to check"},
-		"with a key":       {DepotSpec{URL: url, CABundle: certificate + key}, "something else than certificates"},
-		"a path":           {DepotSpec{URL: url, CABundle: "/etc/ssl/ca.pem"}, "something else than certificates"},
+		"with a key":       {DepotSpec{URL: url, CABundle: certificate + key}, "something other than PEM certificates"},
+		"a path":           {DepotSpec{URL: url, CABundle: "/etc/ssl/ca.pem"}, "something other than PEM certificates"},
 		"broken":           {DepotSpec{URL: url, CABundle: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"}, "cannot be read"},
-		"a whole store":    {DepotSpec{URL: url, CABundle: strings.Repeat(certificate, 60)}, "bytes are more than"},
-		"text at the end":  {DepotSpec{URL: url, CABundle: certificate + "and more"}, "something else than certificates"},
-		"a template in it": {DepotSpec{URL: url, CABundle: "{{ lookup('file', '/etc/shadow') }}"}, "something else than certificates"},
+		"a whole store":    {DepotSpec{URL: url, CABundle: strings.Repeat(certificate, 60)}, "bytes, more than the limit"},
+		"text at the end":  {DepotSpec{URL: url, CABundle: certificate + "and more"}, "something other than PEM certificates"},
+		"a template in it": {DepotSpec{URL: url, CABundle: "{{ lookup('file', '/etc/shadow') }}"}, "something other than PEM certificates"},
 	} {
 		err := tc.d.Validate()
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "caBundle") {
@@ -77,9 +77,9 @@ func TestUploadedImage(t *testing.T) {
 		"two sources":    {OSImageSpec{Upload: "a/b/c", URL: "http://d/x"}, "two sources"},
 		"a checksum":     {OSImageSpec{Upload: "a/b/c", Checksum: strings.Repeat("0", 64)}, "two sources"},
 		"a name alone":   {OSImageSpec{Upload: "debian.qcow2"}, "OWNER/CLUSTER/NAME"},
-		"a way out":      {OSImageSpec{Upload: "a/../c"}, "names no upload"},
-		"a template":     {OSImageSpec{Upload: "a/{{b}}/c"}, "names no upload"},
-		"neither of two": {OSImageSpec{}, "there is no URL"},
+		"a way out":      {OSImageSpec{Upload: "a/../c"}, "does not name an upload"},
+		"a template":     {OSImageSpec{Upload: "a/{{b}}/c"}, "does not name an upload"},
+		"neither of two": {OSImageSpec{}, "the URL is missing"},
 	} {
 		if err := tc.image.validate(); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v; want %q", name, err, tc.want)

@@ -7,10 +7,12 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// defaultNodePrefix is kubespray's kube_network_node_prefix: each node gets a /24 of the pod subnet.
+// defaultNodePrefix is kubespray's default of kube_network_node_prefix: each node gets a /24 of the
+// pod subnet.
 const defaultNodePrefix = 24
 
-// minServiceBits leaves 16 service addresses: the API server has the first one and cluster DNS the third.
+// minServiceBits leaves 16 service addresses. The API server uses the first address and cluster DNS
+// the third.
 const minServiceBits = 28
 
 type reservation struct {
@@ -18,7 +20,7 @@ type reservation struct {
 	use    string
 }
 
-// reserved are ranges that no cluster network can have.
+// reserved are IPv4 ranges that a cluster network must not overlap.
 var reserved = []reservation{
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
@@ -26,7 +28,7 @@ var reserved = []reservation{
 	{netip.MustParsePrefix("224.0.0.0/3"), "multicast and reserved"},
 }
 
-// reserved6 are those of IPv6.
+// reserved6 are IPv6 ranges that a cluster network must not overlap.
 var reserved6 = []reservation{
 	{netip.MustParsePrefix("::/127"), "unspecified and loopback"},
 	{netip.MustParsePrefix("fe80::/10"), "link-local"},
@@ -35,7 +37,7 @@ var reserved6 = []reservation{
 
 const subnetAdvice = "write an IPv4 range such as 10.233.64.0/18"
 
-// validateSubnets looks at the pods' and the services' range, each by itself and together.
+// validateSubnets checks the pod subnet and the service subnet separately and against each other.
 func (s *ProvisioningSpec) validateSubnets() *apis.FieldError {
 	const podPath, servicePath = "PodSubnet", "kubernetes.serviceSubnet"
 	pods, errs := parseSubnet(s.PodSubnet, podPath)
@@ -44,45 +46,47 @@ func (s *ProvisioningSpec) validateSubnets() *apis.FieldError {
 
 	if pods.IsValid() && services.IsValid() && pods.Overlaps(services) {
 		errs = errs.Also(&apis.FieldError{
-			Message: "pods " + pods.String() + " and services " + services.String() + " overlap",
+			Message: "pod subnet " + pods.String() + " and service subnet " + services.String() + " overlap",
 			Paths:   []string{podPath, servicePath},
-			Details: "give one of them a range outside the other; left out, pods have " + DefaultPodSubnet + " and services " + DefaultServiceSubnet,
+			Details: "use two ranges that do not overlap; the defaults are " + DefaultPodSubnet + " for pods and " + DefaultServiceSubnet + " for services",
 		})
 	}
 	if services.IsValid() && services.Bits() > minServiceBits {
-		errs = errs.Also(problem(servicePath, "write a range of /28 or more", "%s is too small for services", services))
+		errs = errs.Also(problem(servicePath, "write a /28 or a larger range", "%s is too small for services", services))
 	}
 	return errs.Also(s.validatePodRoom(pods))
 }
 
-// validatePodRoom asks for a piece of the pod subnet for every node. Calico cuts its own pieces.
+// validatePodRoom checks that the pod subnet has a range for every node. Calico divides the pod
+// subnet differently.
 func (s *ProvisioningSpec) validatePodRoom(pods netip.Prefix) *apis.FieldError {
 	if !pods.IsValid() || s.Kubernetes.NetworkPlugin == "calico" {
 		return nil
 	}
 	each := defaultNodePrefix
 	if v, ok := s.Kubespray.Vars["kube_network_node_prefix"]; ok && json.Unmarshal(v.Raw, &each) != nil {
-		return nil // kubespray will say it
+		return nil // kubespray reports it
 	}
 	nodes := s.nodeCount()
 	if room := each - pods.Bits(); room >= 31 || room >= 0 && 1<<room >= nodes {
 		return nil
 	}
-	return problem("PodSubnet", "write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix",
-		"%s has no room for a /%d for each of %d nodes", pods, each, nodes)
+	return problem("PodSubnet", "write a larger range, or give each node a smaller range with spec.kubespray.vars.kube_network_node_prefix",
+		"%s has no room for %d nodes with a /%d each", pods, nodes, each)
 }
 
-// parseSubnet gives a valid range, or the reason why text is none. An empty text is neither: it stands for the default.
+// parseSubnet returns a valid range, or the reason why text is invalid. For an empty text it
+// returns neither: the default applies.
 func parseSubnet(text, path string) (netip.Prefix, *apis.FieldError) {
 	if text == "" {
 		return netip.Prefix{}, nil
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return netip.Prefix{}, problem(path, subnetAdvice, "%q is no subnet", text)
+		return netip.Prefix{}, problem(path, subnetAdvice, "%q is not a subnet", text)
 	}
 	if !prefix.Addr().Is4() {
-		return netip.Prefix{}, problem(path, subnetAdvice, "%q is IPv6, which this version of BPA does not configure", text)
+		return netip.Prefix{}, problem(path, subnetAdvice, "%q is an IPv6 range, which this version of BPA does not support", text)
 	}
 	if prefix != prefix.Masked() {
 		return netip.Prefix{}, problem(path, "write "+prefix.Masked().String(), "%q is not the first address of its range", text)

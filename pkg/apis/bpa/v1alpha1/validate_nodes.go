@@ -8,10 +8,11 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// takenNames are node names that Ansible or kubespray's inventory uses for groups and for the machine that Ansible runs on.
+// takenNames are node names that have another meaning in inventories of Ansible or kubespray:
+// groups, and the machine on which Ansible runs.
 var takenNames = []string{"all", "etcd", "localhost", "ungrouped"}
 
-// wish is a Master or a Worker as it was written, with its place in the spec.
+// wish is a Master or a Worker as the user wrote it, with its path in the spec.
 type wish struct {
 	path   string // such as masters[0].master-1
 	name   string
@@ -19,7 +20,7 @@ type wish struct {
 	Worker // a Master's fields are a part of a Worker's
 }
 
-// nodeRules walks through the wishes, masters first, and remembers what was taken.
+// nodeRules checks all masters, then all workers, and collects their names and MAC addresses.
 type nodeRules struct {
 	errs    *apis.FieldError
 	masters map[string]wish
@@ -48,18 +49,18 @@ func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
 	return r.errs
 }
 
-// oneKey gives the node's name: the only key of an item.
+// oneKey returns the only key of an item, which is the node's name.
 func oneKey[N any](r *nodeRules, place string, item map[string]N) (string, bool) {
 	names := sortedKeys(item)
 	switch {
 	case len(names) == 0:
-		r.problem(place, `write the node's name and what it needs, such as "- node-1: {cpu: 4, memory: 8Gi}"`, "the item is empty")
+		r.problem(place, `write the node's name and its requirements, such as "- node-1: {cpu: 4, memory: 8Gi}"`, "the item is empty")
 	case len(names) > 1:
-		r.problem(place, "begin each node with a dash of its own: an item has one key, the node's name", "%d nodes in one item (%s)", len(names), quoted(names))
+		r.problem(place, "write each node as a separate list item: an item has one key, the node's name", "one item contains %d nodes (%s)", len(names), quoted(names))
 	case !isLabel(names[0]):
-		r.problem(place, labelRule, "node name %q is no DNS label", names[0])
+		r.problem(place, labelRule, "node name %q is not a DNS label", names[0])
 	case slices.Contains(takenNames, names[0]):
-		r.problem(place, "choose another name, such as "+names[0]+"-1", "node name %q means something else to Ansible", names[0])
+		r.problem(place, "choose another name, such as "+names[0]+"-1", "node name %q is reserved in Ansible inventories", names[0])
 	default:
 		return names[0], true
 	}
@@ -75,7 +76,7 @@ func (r *nodeRules) add(w wish) {
 	r.errs = r.errs.Also(w.validate().ViaField(w.path))
 	r.together(w)
 	if w.worker && w.saysNothing() && w.MACAddress == nil && !r.isMaster(w) {
-		r.problem(w.path, nothingAdvice, "nothing says which host worker %q may have", w.name)
+		r.problem(w.path, nothingAdvice, "worker %q has no host requirements", w.name)
 	}
 	if w.worker {
 		r.workers[w.name] = w
@@ -84,12 +85,13 @@ func (r *nodeRules) add(w wish) {
 	}
 }
 
-const nothingAdvice = "give a mac-address to pin the node to a host, or cpu, memory or a selector to let BPA find one"
+const nothingAdvice = "set mac-address to pin the node to a host, or set cpu, memory or a selector so that BPA can choose a host"
 
-// emptyMaster asks that a master, or the worker of the same name, says something. An empty MAC address was refused before.
+// emptyMaster requires that a master, or the worker of the same name, has requirements. An empty
+// MAC address was reported before.
 func (r *nodeRules) emptyMaster(m wish) {
 	if w, ok := r.workers[m.name]; m.MACAddress == nil && m.saysNothing() && (!ok || w.saysNothing()) {
-		r.problem(m.path, nothingAdvice, "nothing says which host master %q may have", m.name)
+		r.problem(m.path, nothingAdvice, "master %q has no host requirements", m.name)
 	}
 }
 
@@ -109,11 +111,12 @@ func (r *nodeRules) name(w wish) {
 		seen = r.workers
 	}
 	if first, ok := seen[w.name]; ok {
-		r.problem(w.path, "give every node a name of its own", "node name %q is already that of spec.%s", w.name, first.path)
+		r.problem(w.path, "give every node a unique name", "node name %q is already used by spec.%s", w.name, first.path)
 	}
 }
 
-// mac gives the canonical address, or none if none is given. Only a worker with a master's name may have an empty one.
+// mac returns the canonical address, or an empty one if the node has none. Only a worker with a
+// master's name may have an empty mac-address.
 func (r *nodeRules) mac(w wish) (MAC, bool) {
 	if w.MACAddress == nil {
 		return "", true
@@ -121,7 +124,7 @@ func (r *nodeRules) mac(w wish) (MAC, bool) {
 	path := w.path + ".mac-address"
 	if *w.MACAddress == "" {
 		if !w.worker || !r.isMaster(w) {
-			r.problem(path, "write an address such as 00:c6:14:04:61:b2, or leave mac-address out and say what the host must have (cpu, memory)", "the MAC address is empty")
+			r.problem(path, "write an address such as 00:c6:14:04:61:b2, or leave mac-address out and write requirements for the host (cpu, memory)", "the MAC address is empty")
 		}
 		return "", true
 	}
@@ -132,29 +135,30 @@ func (r *nodeRules) mac(w wish) (MAC, bool) {
 	return mac, what == ""
 }
 
-// taken sees to it that an address pins one node only, and that a node in both roles has one address.
+// taken checks that a MAC address pins only one node, and that a node in both roles has one MAC
+// address.
 func (r *nodeRules) taken(w wish, mac MAC) {
 	path := w.path + ".mac-address"
 	if master, ok := r.masters[w.name]; ok && w.worker && master.MACAddress != nil {
 		if other, err := ParseMAC(string(*master.MACAddress)); err == nil && other != mac {
 			r.problem(path, "a worker with a master's name is the same host: give it the same MAC address or none, or another name",
-				"%s is not the address of spec.%s (%s)", mac, master.path, other)
+				"MAC address %s differs from that of spec.%s (%s)", mac, master.path, other)
 		}
 	}
 	if first, ok := r.macs[mac]; !ok {
 		r.macs[mac] = w
 	} else if first.name != w.name || first.worker == w.worker {
-		r.problem(path, "one host is one node: give each node a host of its own; for a host in both roles use one name in masters and workers",
-			"%s is already the address of spec.%s", mac, first.path)
+		r.problem(path, "a host can be only one node: choose a different host for each node; for a host in both roles, use the same name in masters and workers",
+			"MAC address %s is already used by spec.%s", mac, first.path)
 	}
 }
 
-// together looks for what a worker and the master of the same name cannot both have.
+// together checks that a worker and the master of the same name do not contradict each other.
 func (r *nodeRules) together(w wish) {
 	if m, ok := r.masters[w.name]; ok && w.worker {
 		if field, mine, theirs, found := m.contradiction(&w.HostRequirements); found {
 			r.problem(w.path+"."+field, "a worker with a master's name is the same host: write it once, or give the worker another name",
-				"%q is not what spec.%s.%s says (%q)", theirs, m.path, field, mine)
+				"%q contradicts spec.%s.%s (%q)", theirs, m.path, field, mine)
 		}
 	}
 }
@@ -172,7 +176,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// quoted lists names so that nothing in them can break a line.
+// quoted lists names in quotes, so that no character in them can break a line.
 func quoted(names []string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// mostNodes is how large a cluster may be; the schema bounds each list by itself.
+	// mostNodes is the maximum number of nodes of a cluster. The schema limits each list
+	// separately.
 	mostNodes = 1000
 	// mostSetName leaves room for a dash and a number in the name of a node.
 	mostSetName = validation.DNS1123LabelMaxLength - len("-1000")
@@ -20,17 +21,17 @@ const (
 
 var (
 	roles = []NodeRole{RoleControlPlane, RoleWorker, RoleControlPlaneWorker}
-	// numbered are the names that a node set can give: the set's name and a number from 1.
+	// numbered matches the names of a set's nodes: the set's name and a number from 1.
 	numbered = regexp.MustCompile(`^(.+)-[1-9][0-9]*$`)
 )
 
-// validateSets looks at the node sets, and at what they and the nodes with names are together.
+// validateSets checks the node sets, and the node sets together with the nodes that have names.
 func (s *ProvisioningSpec) validateSets() (errs *apis.FieldError) {
 	names := map[string]int{}
 	for i, set := range s.NodeSets {
 		err := set.validate()
 		if first, ok := names[set.Name]; ok {
-			err = err.Also(problem("name", "give every node set a name of its own", "%q is already the name of spec.nodeSets[%d]", set.Name, first))
+			err = err.Also(problem("name", "give every node set a unique name", "%q is already the name of spec.nodeSets[%d]", set.Name, first))
 		} else {
 			names[set.Name] = i
 		}
@@ -39,8 +40,8 @@ func (s *ProvisioningSpec) validateSets() (errs *apis.FieldError) {
 	return errs.Also(s.validateNamesOfSets(names), s.validateSize(), s.validateControlPlane())
 }
 
-// validateNamesOfSets refuses a node's name that a set could give, now or when it grows. Two sets never give the same: of what a set adds
-// the last dash is the first character.
+// validateNamesOfSets rejects a node name that a set uses now or when it grows. Two sets never use
+// the same name: the set's name ends at the last dash.
 func (s *ProvisioningSpec) validateNamesOfSets(sets map[string]int) (errs *apis.FieldError) {
 	check := func(place, name string) {
 		found := numbered.FindStringSubmatch(name)
@@ -48,8 +49,8 @@ func (s *ProvisioningSpec) validateNamesOfSets(sets map[string]int) (errs *apis.
 			return
 		}
 		if set, ok := sets[found[1]]; ok {
-			errs = errs.Also(problem(place, fmt.Sprintf("call the node or the set something else: nodes of the set are %[1]s-1, %[1]s-2 and so on", found[1]),
-				"node name %q is one that spec.nodeSets[%d] gives", name, set))
+			errs = errs.Also(problem(place, fmt.Sprintf("rename the node or the set: the nodes of the set are named %[1]s-1, %[1]s-2 and so on", found[1]),
+				"node name %q is reserved for spec.nodeSets[%d]", name, set))
 		}
 	}
 	for i, item := range s.Masters {
@@ -73,42 +74,42 @@ func (s *ProvisioningSpec) validateSize() *apis.FieldError {
 	if len(s.NodeSets) > 0 {
 		path = "nodeSets"
 	}
-	return problem(path, fmt.Sprintf("ask for at most %d in one cluster, standby nodes counted", mostNodes), "%d nodes are too many", n)
+	return problem(path, fmt.Sprintf("request at most %d nodes in one cluster, including standby nodes", mostNodes), "%d nodes are too many", n)
 }
 
-// validateControlPlane wants one, best of an odd number of nodes.
+// validateControlPlane requires a control plane node, and warns of an even number of them.
 func (s *ProvisioningSpec) validateControlPlane() *apis.FieldError {
 	n := s.controlPlaneNodes()
 	switch {
 	case n == 0 && len(s.NodeSets) > 0:
-		return problem("masters", "add a master, or a node set with role control-plane and count.active of at least 1", "no masters, and no node set that has control plane nodes")
+		return problem("masters", "add a master, or a node set with role control-plane and count.active of at least 1", "the cluster has no masters and no node set with control plane nodes")
 	case n == 0:
-		return problem("masters", `add a control plane node, such as "- master-1: {cpu: 4, memory: 8Gi}"`, "no masters")
+		return problem("masters", `add a control plane node, such as "- master-1: {cpu: 4, memory: 8Gi}"`, "the cluster has no masters")
 	case n%2 == 0 && n == len(s.Masters):
-		return warning("masters", "%d masters survive no more failures than %d would, since etcd wants an odd number: add one or remove one", n, n-1)
+		return warning("masters", "%d masters tolerate no more failures than %d, because etcd needs a majority of them: add one or remove one", n, n-1)
 	case n%2 == 0:
-		return warning("nodeSets", "%d control plane nodes survive no more failures than %d would, since etcd wants an odd number: add one or remove one", n, n-1)
+		return warning("nodeSets", "%d control plane nodes tolerate no more failures than %d, because etcd needs a majority of them: add one or remove one", n, n-1)
 	}
 	return nil
 }
 
-// validate looks at one set by itself.
+// validate checks one set without the others.
 func (s *NodeSet) validate() (errs *apis.FieldError) {
 	switch {
 	case !isLabel(s.Name):
-		errs = problem("name", labelRule, "%q is no DNS label", s.Name)
+		errs = problem("name", labelRule, "%q is not a DNS label", s.Name)
 	case len(s.Name) > mostSetName:
-		errs = problem("name", fmt.Sprintf("use at most %d: a node's name adds a number and has at most %d", mostSetName, validation.DNS1123LabelMaxLength),
-			"%d characters are too many", len(s.Name))
+		errs = problem("name", fmt.Sprintf("use at most %d characters: the names of the nodes add a number and have at most %d", mostSetName, validation.DNS1123LabelMaxLength),
+			"a name of %d characters is too long", len(s.Name))
 	}
 	if s.Role != "" && !slices.Contains(roles, s.Role) {
-		errs = errs.Also(problem("role", "use control-plane, worker, or control-plane-worker for both", "%q is no role", s.Role))
+		errs = errs.Also(problem("role", "use control-plane, worker, or control-plane-worker for both", "%q is not a role", s.Role))
 	}
 	return errs.Also(s.Count.validate(), s.validateSpread(), s.HostRequirements.validate())
 }
 
 func (c NodeCount) validate() (errs *apis.FieldError) {
-	const advice = "write how many nodes there are to be, from 0 to 1000"
+	const advice = "write a number of nodes from 0 to 1000"
 	if c.Active < 0 {
 		errs = errs.Also(problem("count.active", advice, "%d is negative", c.Active))
 	}
@@ -116,30 +117,30 @@ func (c NodeCount) validate() (errs *apis.FieldError) {
 		errs = errs.Also(problem("count.standby", advice, "%d is negative", c.Standby))
 	}
 	if c.Active == 0 && c.Standby == 0 {
-		errs = errs.Also(problem("count", "say how many, such as count: {active: 3}, or take the set out", "the set has no nodes"))
+		errs = errs.Also(problem("count", "write a number, such as count: {active: 3}, or remove the set", "the set has no nodes"))
 	}
 	return errs
 }
 
 func (s *NodeSet) validateSpread() (errs *apis.FieldError) {
 	if s.MaxSkew < 0 {
-		errs = errs.Also(problem("maxSkew", "write a number from 1, or leave it out for 1", "%d is negative", s.MaxSkew))
+		errs = errs.Also(problem("maxSkew", "write a number of at least 1; the default is 1", "%d is negative", s.MaxSkew))
 	}
 	switch s.WhenUnsatisfiable {
 	case "", corev1.DoNotSchedule, corev1.ScheduleAnyway:
 	default:
-		errs = errs.Also(problem("whenUnsatisfiable", "use DoNotSchedule or ScheduleAnyway", "%q is not known", s.WhenUnsatisfiable))
+		errs = errs.Also(problem("whenUnsatisfiable", "use DoNotSchedule or ScheduleAnyway", "%q is not a valid value", s.WhenUnsatisfiable))
 	}
 	if s.TopologyKey == "" {
-		const advice = "name the hosts' label to spread the nodes over, such as airshipit.org/rack, or leave this out"
+		const advice = "set topologyKey to the host label over which the nodes are spread, such as airshipit.org/rack, or leave this field out"
 		if s.MaxSkew > 0 {
-			errs = errs.Also(problem("maxSkew", advice, "maxSkew says nothing without a topologyKey"))
+			errs = errs.Also(problem("maxSkew", advice, "maxSkew has no effect without topologyKey"))
 		}
 		if s.WhenUnsatisfiable != "" {
-			errs = errs.Also(problem("whenUnsatisfiable", advice, "whenUnsatisfiable says nothing without a topologyKey"))
+			errs = errs.Also(problem("whenUnsatisfiable", advice, "whenUnsatisfiable has no effect without topologyKey"))
 		}
 	} else if why := validation.IsQualifiedName(s.TopologyKey); len(why) > 0 {
-		errs = errs.Also(problem("topologyKey", "write the name of a label, such as airshipit.org/rack", "%q is no label: %s", s.TopologyKey, strings.Join(why, "; ")))
+		errs = errs.Also(problem("topologyKey", "write the name of a label, such as airshipit.org/rack", "%q is not a label name: %s", s.TopologyKey, strings.Join(why, "; ")))
 	}
 	return errs
 }

@@ -17,20 +17,21 @@ var (
 	versionPattern  = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	userPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// systemPattern is that of os-release's ID and VERSION_ID; it becomes a folder of the depot.
+	// systemPattern matches os-release's ID and VERSION_ID. The text becomes a directory of the
+	// depot.
 	systemPattern = regexp.MustCompile(`^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`)
 	pluginPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// takenUsers are names that Ansible reads in an inventory as values of Python instead of text.
+// takenUsers are names that Ansible reads in an inventory as Python values instead of texts.
 var takenUsers = []string{"False", "None", "True"}
 
-// networkPlugins are the values of kubespray's kube_network_plugin; the schema has the same list.
+// networkPlugins are the values of kubespray's kube_network_plugin. The schema has the same list.
 var networkPlugins = []string{"calico", "cilium", "cni", "custom_cni", "flannel", "kube-ovn", "kube-router", "macvlan", "none"}
 
 func (k *KubernetesSpec) validate() (errs *apis.FieldError) {
 	if k.Version != "" && !versionPattern.MatchString(k.Version) {
-		errs = errs.Also(problem("version", "write all three numbers, such as "+DefaultKubernetesVersion, "%q is no Kubernetes version", k.Version))
+		errs = errs.Also(problem("version", "write all three numbers, such as "+DefaultKubernetesVersion, "%q is not a Kubernetes version", k.Version))
 	}
 	if k.NetworkPlugin == "" {
 		return errs
@@ -40,42 +41,45 @@ func (k *KubernetesSpec) validate() (errs *apis.FieldError) {
 			return errs
 		}
 	}
-	return errs.Also(problem("networkPlugin", "use one of "+strings.Join(networkPlugins, ", "), "%q is no network plugin of kubespray", k.NetworkPlugin))
+	return errs.Also(problem("networkPlugin", "use one of "+strings.Join(networkPlugins, ", "), "%q is not a network plugin of kubespray", k.NetworkPlugin))
 }
 
 func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	if s.User != "" && !userPattern.MatchString(s.User) {
-		errs = errs.Also(problem("user", "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore", "%q is no user name", s.User))
+		errs = errs.Also(problem("user", "use at most 32 letters, digits, dots, dashes and underscores; begin with a letter or underscore", "%q is not a valid user name", s.User))
 	} else if slices.Contains(takenUsers, s.User) {
-		errs = errs.Also(problem("user", "log in as another user", "user name %q means something else to Ansible", s.User))
+		errs = errs.Also(problem("user", "log in as another user", "user name %q has a special meaning in Ansible inventories", s.User))
 	}
 	if s.Port < 0 || s.Port > 65535 {
-		errs = errs.Also(problem("port", "write a number from 1 to 65535, or leave it out for 22", "%d is no port", s.Port))
+		errs = errs.Also(problem("port", "write a number from 1 to 65535; the default is 22", "%d is not a port number", s.Port))
 	}
 	if s.SecretName != "" && len(validation.IsDNS1123Subdomain(s.SecretName)) > 0 {
-		errs = errs.Also(problem("secretName", "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace", "%q is no name of a Secret", s.SecretName))
+		errs = errs.Also(problem("secretName", "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace", "%q is not a valid Secret name", s.SecretName))
 	}
 	return errs
 }
 
-// Validate says what is wrong with the addresses and certificates; paths begin at the depot. The site's settings have the same rules.
+// Validate checks the addresses and certificates. Paths begin below the depot. The site's settings
+// have the same rules.
 func (d *DepotSpec) Validate() *apis.FieldError {
 	return validateDepotURL("url", d.URL).Also(d.validateInsecure(), validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
 }
 
-// IsPlainHTTP reports whether what is read at the address can be changed on the way.
+// IsPlainHTTP reports whether the address is plain HTTP, so that its contents can be changed in
+// transit.
 func IsPlainHTTP(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http"
 }
 
-// validateInsecure wants https, or a word that nobody writes by accident. imageURL may be plain HTTP: Metal3 compares the image with a digest.
+// validateInsecure requires https or an explicit opt-in. imageURL may be plain HTTP, because Metal3
+// compares the image with a digest.
 func (d *DepotSpec) validateInsecure() *apis.FieldError {
 	if d.Insecure || !IsPlainHTTP(d.URL) || validateDepotURL("url", d.URL) != nil {
-		return nil // what is refused already is not quoted: it may hold a password
+		return nil // a URL with another error is not quoted here: it may contain a password
 	}
-	return problem("url", "write the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true",
-		"%q is plain HTTP: whoever is on the network between chooses what is installed on the nodes", d.URL)
+	return problem("url", "write the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true",
+		"%q is plain HTTP: anyone on the network path can change what is installed on the nodes", d.URL)
 }
 
 func (d *DepotSpec) validateChecksums() *apis.FieldError {
@@ -83,61 +87,64 @@ func (d *DepotSpec) validateChecksums() *apis.FieldError {
 	case "", ChecksumsKubespray, ChecksumsDepot:
 		return nil
 	}
-	return problem("checksums", "write Kubespray or Depot, or leave it out for Kubespray", "%q is nobody who knows checksums", d.Checksums)
+	return problem("checksums", "use Kubespray or Depot; the default is Kubespray", "%q is not a checksum source", d.Checksums)
 }
 
-// validateCA wants certificates and nothing else: what is written here goes to every node, and a private key must not.
+// validateCA requires that the bundle contains only certificates: BPA copies it to every node, and
+// a private key must not get there.
 func (d *DepotSpec) validateCA() *apis.FieldError {
-	const advice = "write what the depot gives out at /ca.crt"
+	const advice = "write the certificate that the depot serves at /ca.crt"
 	rest := []byte(strings.TrimSpace(d.CABundle))
 	switch {
 	case len(rest) == 0:
 		return nil
 	case d.URL == "":
-		return problem("caBundle", "write spec.depot.url as well, or take both from the site's settings", "a CA without the address of its depot")
+		return problem("caBundle", "set spec.depot.url as well, or leave both out to use the site's settings", "caBundle is set without the address of its depot")
 	case strings.HasPrefix(d.URL, "http:"):
 		return problem("caBundle", "use the depot's https address, or leave caBundle out", "%q has no certificate to check", d.URL)
 	case len(rest) > maxCABundle:
-		return problem("caBundle", advice, "%d bytes are more than %d", len(rest), maxCABundle)
+		return problem("caBundle", advice, "the bundle has %d bytes, more than the limit of %d", len(rest), maxCABundle)
 	}
 	for len(rest) > 0 {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			return problem("caBundle", advice, "it holds something else than certificates in PEM")
+			return problem("caBundle", advice, "it contains something other than PEM certificates")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return problem("caBundle", advice, "a certificate in it cannot be read: %v", err)
+			return problem("caBundle", advice, "a certificate cannot be read: %v", err)
 		}
 	}
 	return nil
 }
 
-// maxCABundle is room for some ten certificates. The bundle travels in a command line to each node.
+// maxCABundle, in bytes, has room for about ten certificates. The bundle is part of a command line
+// on each node.
 const maxCABundle = 20 << 10
 
-// validateDepotURL keeps the URL to what can stand in front of a path and in a configuration file: no password, no query, no quotes.
+// validateDepotURL requires a URL that can be a prefix of a path and can be written into a
+// configuration file: no password, no query, no quotes.
 func validateDepotURL(field, text string) *apis.FieldError {
 	if text == "" {
 		return nil
 	}
-	const advice = "write the store's address as the nodes reach it, such as https://10.60.0.1:5443"
+	const advice = "write the depot's address at which the nodes reach it, such as https://10.60.0.1:5443"
 	for _, c := range text {
 		if c > unicode.MaxASCII || !unicode.IsPrint(c) || strings.ContainsRune(" \"'`\\{}$;#<>|^", c) {
-			return problem(field, advice, "%q holds %q, which no address of a store has", text, c)
+			return problem(field, advice, "%q contains %q, which is not allowed in the address of a depot", text, c)
 		}
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return problem(field, advice, "%q is no URL", text)
+		return problem(field, advice, "%q is not a URL", text)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return problem(field, advice, "%q is neither http nor https", text)
 	case u.User != nil:
-		return problem(field, "take user and password out: nodes read the store without", "the URL holds credentials")
+		return problem(field, "remove user and password: the nodes read from the depot without credentials", "the URL contains credentials")
 	case u.RawQuery != "" || u.ForceQuery:
 		return problem(field, advice, "%q has a query", text)
 	case strings.Contains(text, "@"):
-		return problem(field, advice, "%q holds '@', which no address of a store has", text)
+		return problem(field, advice, "%q contains '@', which is not allowed in the address of a depot", text)
 	}
 	return nil
 }
@@ -146,7 +153,7 @@ func validateSystem(text string) *apis.FieldError {
 	if text == "" || systemPattern.MatchString(text) && len(text) <= 64 {
 		return nil
 	}
-	return problem("operatingSystem", "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04", "%q is no operating system with its version", text)
+	return problem("operatingSystem", "write ID-VERSION_ID from the hosts' /etc/os-release, such as ubuntu-24.04", "%q is not an operating system with a version", text)
 }
 
 func (t *TimeoutsSpec) validate() *apis.FieldError {
@@ -156,22 +163,22 @@ func (t *TimeoutsSpec) validate() *apis.FieldError {
 	return nil
 }
 
-// validatePlugins checks the names only: which plugins there are is known when they are installed.
+// validatePlugins checks only the names. The available plugins are not known here.
 func validatePlugins(plugins []string) (errs *apis.FieldError) {
 	seen := map[string]bool{}
 	for i, name := range plugins {
 		var err *apis.FieldError
 		switch {
 		case len(name) > validation.DNS1123LabelMaxLength || !pluginPattern.MatchString(name):
-			err = problem(apis.CurrentField, "use lower case letters, digits and dashes, and begin with a letter", "%q is no name of a plugin", name)
+			err = problem(apis.CurrentField, "use lower case letters, digits and dashes, and begin with a letter", "%q is not a plugin name", name)
 		case seen[name]:
-			err = problem(apis.CurrentField, "name each plugin once", "%q is named twice", name)
+			err = problem(apis.CurrentField, "list each plugin once", "plugin %q is listed twice", name)
 		}
 		seen[name] = true
 		errs = errs.Also(err.ViaFieldIndex("KUDPlugins", i))
 	}
 	if len(plugins) > 0 {
-		errs = errs.Also(warning("KUDPlugins", "plugins are not installed by this version of BPA; the condition PluginsInstalled says so too"))
+		errs = errs.Also(warning("KUDPlugins", "this version of BPA does not install plugins; see the condition PluginsInstalled"))
 	}
 	return errs
 }

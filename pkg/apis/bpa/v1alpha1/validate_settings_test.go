@@ -23,13 +23,13 @@ const one = "masters: [{m: {cpu: 1}}]\n"
 
 func TestNetworkRules(t *testing.T) {
 	overlap := func(pods, services string) string {
-		return "pods " + pods + " and services " + services + " overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet\n" +
-			"give one of them a range outside the other; left out, pods have 10.233.64.0/18 and services 10.233.0.0/18"
+		return "pod subnet " + pods + " and service subnet " + services + " overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet\n" +
+			"use two ranges that do not overlap; the defaults are 10.233.64.0/18 for pods and 10.233.0.0/18 for services"
 	}
 	checkRules(t, []rule{
-		{"no CIDR", one + "PodSubnet: 10.244.64.0", `"10.244.64.0" is no subnet: spec.PodSubnet` + "\n" + subnetAdvice},
-		{"quotes inside", one + "PodSubnet: '10.244.0.0/16\" x=\"'", `"10.244.0.0/16\" x=\"" is no subnet: spec.PodSubnet` + "\n" + subnetAdvice},
-		{"IPv6", one + "PodSubnet: fd00::/56", `"fd00::/56" is IPv6, which this version of BPA does not configure: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"no CIDR", one + "PodSubnet: 10.244.64.0", `"10.244.64.0" is not a subnet: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"quotes inside", one + "PodSubnet: '10.244.0.0/16\" x=\"'", `"10.244.0.0/16\" x=\"" is not a subnet: spec.PodSubnet` + "\n" + subnetAdvice},
+		{"IPv6", one + "PodSubnet: fd00::/56", `"fd00::/56" is an IPv6 range, which this version of BPA does not support: spec.PodSubnet` + "\n" + subnetAdvice},
 		{"bits behind the prefix", one + "PodSubnet: 10.244.65.7/18",
 			`"10.244.65.7/18" is not the first address of its range: spec.PodSubnet` + "\nwrite 10.244.64.0/18"},
 		{"loopback", one + "PodSubnet: 127.0.0.0/16", `"127.0.0.0/16" overlaps 127.0.0.0/8 (loopback): spec.PodSubnet` + "\n" + subnetAdvice},
@@ -39,72 +39,72 @@ func TestNetworkRules(t *testing.T) {
 		{"pods and services are the same", one + "PodSubnet: 10.0.0.0/16\nkubernetes: {serviceSubnet: 10.0.0.0/16}", overlap("10.0.0.0/16", "10.0.0.0/16")},
 		{"pods hold the default services", one + "PodSubnet: 10.233.0.0/16", overlap("10.233.0.0/16", "10.233.0.0/18")},
 		{"services too small", one + "kubernetes: {serviceSubnet: 10.1.0.0/29}",
-			"10.1.0.0/29 is too small for services: spec.kubernetes.serviceSubnet\nwrite a range of /28 or more"},
-		{"too many nodes", manyMasters(65), "10.233.64.0/18 has no room for a /24 for each of 65 nodes: spec.PodSubnet\n" +
-			"write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix"},
-		{"smaller than a node's piece", one + "PodSubnet: 10.9.0.0/25", "10.9.0.0/25 has no room for a /24 for each of 1 nodes: spec.PodSubnet\n" +
-			"write a larger range, or a smaller piece for each node in spec.kubespray.vars.kube_network_node_prefix"},
+			"10.1.0.0/29 is too small for services: spec.kubernetes.serviceSubnet\nwrite a /28 or a larger range"},
+		{"too many nodes", manyMasters(65), "10.233.64.0/18 has no room for 65 nodes with a /24 each: spec.PodSubnet\n" +
+			"write a larger range, or give each node a smaller range with spec.kubespray.vars.kube_network_node_prefix"},
+		{"smaller than a node's piece", one + "PodSubnet: 10.9.0.0/25", "10.9.0.0/25 has no room for 1 nodes with a /24 each: spec.PodSubnet\n" +
+			"write a larger range, or give each node a smaller range with spec.kubespray.vars.kube_network_node_prefix"},
 	})
 }
 
 func TestSettingRules(t *testing.T) {
-	const depotAdvice = "write the store's address as the nodes reach it, such as https://10.60.0.1:5443"
-	const releaseAdvice = "write what follows kubespray- in the name of its Task (kubectl get tasks -n bpa-system), such as v2.31.0"
-	const systemAdvice = "write ID and VERSION_ID of the hosts' /etc/os-release with a dash between, such as ubuntu-24.04"
-	const userAdvice = "use letters, digits, dots, dashes and underscores, at most 32, and begin with a letter or underscore"
+	const depotAdvice = "write the depot's address at which the nodes reach it, such as https://10.60.0.1:5443"
+	const releaseAdvice = "write the part after kubespray- in the name of the release's Task (kubectl get tasks -n bpa-system), such as v2.31.0"
+	const systemAdvice = "write ID-VERSION_ID from the hosts' /etc/os-release, such as ubuntu-24.04"
+	const userAdvice = "use at most 32 letters, digits, dots, dashes and underscores; begin with a letter or underscore"
 	const secretAdvice = "write the name of a Secret of type kubernetes.io/ssh-auth in the same namespace"
 	checkRules(t, []rule{
 		{"version of two numbers", one + "kubernetes: {version: '1.35'}",
-			`"1.35" is no Kubernetes version: spec.kubernetes.version` + "\nwrite all three numbers, such as 1.35.4"},
+			`"1.35" is not a Kubernetes version: spec.kubernetes.version` + "\nwrite all three numbers, such as 1.35.4"},
 		{"unknown network plugin", one + "kubernetes: {networkPlugin: weave}",
-			`"weave" is no network plugin of kubespray: spec.kubernetes.networkPlugin` +
+			`"weave" is not a network plugin of kubespray: spec.kubernetes.networkPlugin` +
 				"\nuse one of calico, cilium, cni, custom_cni, flannel, kube-ovn, kube-router, macvlan, none"},
 		{"user with a space", one + "ssh: {user: 'root ansible_become=true'}",
-			`"root ansible_become=true" is no user name: spec.ssh.user` + "\n" + userAdvice},
-		{"user is an option", one + "ssh: {user: -oProxyCommand=x}", `"-oProxyCommand=x" is no user name: spec.ssh.user` + "\n" + userAdvice},
-		{"user is a value of Python", one + "ssh: {user: 'True'}", `user name "True" means something else to Ansible: spec.ssh.user` + "\nlog in as another user"},
-		{"user is nothing to Python", one + "ssh: {user: None}", `user name "None" means something else to Ansible: spec.ssh.user` + "\nlog in as another user"},
-		{"negative port", one + "ssh: {port: -22}", "-22 is no port: spec.ssh.port\nwrite a number from 1 to 65535, or leave it out for 22"},
-		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is no name of a Secret: spec.ssh.secretName` + "\n" + secretAdvice},
-		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is no URL: spec.depot.url` + "\n" + depotAdvice},
+			`"root ansible_become=true" is not a valid user name: spec.ssh.user` + "\n" + userAdvice},
+		{"user is an option", one + "ssh: {user: -oProxyCommand=x}", `"-oProxyCommand=x" is not a valid user name: spec.ssh.user` + "\n" + userAdvice},
+		{"user is a value of Python", one + "ssh: {user: 'True'}", `user name "True" has a special meaning in Ansible inventories: spec.ssh.user` + "\nlog in as another user"},
+		{"user is nothing to Python", one + "ssh: {user: None}", `user name "None" has a special meaning in Ansible inventories: spec.ssh.user` + "\nlog in as another user"},
+		{"negative port", one + "ssh: {port: -22}", "-22 is not a port number: spec.ssh.port\nwrite a number from 1 to 65535; the default is 22"},
+		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is not a valid Secret name: spec.ssh.secretName` + "\n" + secretAdvice},
+		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is not a URL: spec.depot.url` + "\n" + depotAdvice},
 		{"images by ftp", one + "depot: {imageURL: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.imageURL` + "\n" + depotAdvice},
 		{"checksums of nobody", one + "depot: {checksums: depot}",
-			`"depot" is nobody who knows checksums: spec.depot.checksums` + "\nwrite Kubespray or Depot, or leave it out for Kubespray"},
-		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
-		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
-		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is no operating system with its version: spec.operatingSystem` + "\n" + systemAdvice},
+			`"depot" is not a checksum source: spec.depot.checksums` + "\nuse Kubespray or Depot; the default is Kubespray"},
+		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"depot without TLS", one + "depot: {url: 'http://depot:5000/'}",
-			`"http://depot:5000" is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url` +
-				"\nwrite the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true"},
+			`"http://depot:5000" is plain HTTP: anyone on the network path can change what is installed on the nodes: spec.depot.url` +
+				"\nwrite the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true"},
 		{"depot without TLS, in capitals", one + "depot: {url: 'HTTP://depot'}",
-			`"HTTP://depot" is plain HTTP: whoever is on the network between chooses what is installed on the nodes: spec.depot.url` +
-				"\nwrite the depot's https address and, unless the nodes know who signs its certificate, caBundle; or accept that with insecure: true"},
+			`"HTTP://depot" is plain HTTP: anyone on the network path can change what is installed on the nodes: spec.depot.url` +
+				"\nwrite the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true"},
 		{"depot by ftp", one + "depot: {url: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.url` + "\n" + depotAdvice},
 		{"depot with a password", one + "depot: {url: 'https://me:secret@depot'}",
-			"the URL holds credentials: spec.depot.url\ntake user and password out: nodes read the store without"},
-		{"depot with an at sign", one + "depot: {url: 'https://depot/a@b'}", `"https://depot/a@b" holds '@', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+			"the URL contains credentials: spec.depot.url\nremove user and password: the nodes read from the depot without credentials"},
+		{"depot with an at sign", one + "depot: {url: 'https://depot/a@b'}", `"https://depot/a@b" contains '@', which is not allowed in the address of a depot: spec.depot.url` + "\n" + depotAdvice},
 		{"depot with a query", one + "depot: {url: 'https://depot/?a=b'}", `"https://depot/?a=b" has a query: spec.depot.url` + "\n" + depotAdvice},
 		{"depot with a line break", one + "depot: {url: \"https://depot\\nx\"}",
-			`"https://depot\nx" holds '\n', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
-		{"depot with a template", one + "depot: {url: 'https://{{x}}'}", `"https://{{x}}" holds '{', which no address of a store has: spec.depot.url` + "\n" + depotAdvice},
+			`"https://depot\nx" contains '\n', which is not allowed in the address of a depot: spec.depot.url` + "\n" + depotAdvice},
+		{"depot with a template", one + "depot: {url: 'https://{{x}}'}", `"https://{{x}}" contains '{', which is not allowed in the address of a depot: spec.depot.url` + "\n" + depotAdvice},
 		{"no time", one + "timeouts: {install: 0s}", "0s is not positive: spec.timeouts.install\nwrite how long one attempt may take, such as 2h"},
 		{"plugin's name", one + "KUDPlugins: [multus, 'a b']",
-			`"a b" is no name of a plugin: spec.KUDPlugins[1]` + "\nuse lower case letters, digits and dashes, and begin with a letter"},
-		{"plugin twice", one + "KUDPlugins: [multus, multus]", `"multus" is named twice: spec.KUDPlugins[1]` + "\nname each plugin once"},
+			`"a b" is not a plugin name: spec.KUDPlugins[1]` + "\nuse lower case letters, digits and dashes, and begin with a letter"},
+		{"plugin twice", one + "KUDPlugins: [multus, multus]", `plugin "multus" is listed twice: spec.KUDPlugins[1]` + "\nlist each plugin once"},
 		{"release with a path", one + "kubespray: {release: ../v2.31.0}", `"../v2.31.0" is not a release name: spec.kubespray.release` + "\n" + releaseAdvice},
 		{"release that is too long", one + "kubespray: {release: v2.31.0-aaaaaaaaaabbbbbbbbbbccccccccccdddd}",
 			`"v2.31.0-aaaaaaaaaabbbbbbbbbbccccccccccdddd" is not a release name: spec.kubespray.release` + "\n" + releaseAdvice},
 		{"variable with a space", one + "kubespray: {vars: {'a b': 1}}",
-			`"a b" is no name of a variable: spec.kubespray.vars` + "\nuse letters, digits and underscores, and begin with a letter or underscore"},
+			`"a b" is not a variable name: spec.kubespray.vars` + "\nuse letters, digits and underscores, and begin with a letter or underscore"},
 		{"variable of the connection", one + "kubespray: {vars: {ansible_ssh_common_args: -oProxyCommand=x}}",
 			"ansible_ssh_common_args cannot be set here: spec.kubespray.vars.ansible_ssh_common_args\n" +
-				"BPA makes the connection: use spec.ssh, and the address in the BareMetalHost"},
+				"BPA configures the connection: use spec.ssh, and the address in the BareMetalHost"},
 		{"variable with a field of its own", one + "kubespray: {vars: {kube_pods_subnet: 10.0.0.0/8}}",
 			"kube_pods_subnet cannot be set here: spec.kubespray.vars.kube_pods_subnet\nset spec.PodSubnet"},
 	})
 }
 
-// The schema refuses unknown network plugins as well: both lists must be the same.
+// The schema also rejects unknown network plugins, so both lists must be equal.
 func TestNetworkPluginsAreThoseOfTheSchema(t *testing.T) {
 	raw, err := os.ReadFile("../../../../config/300-provisionings.yaml")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestNetworkPluginsAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
-// What defaults alone make must pass, since nobody wrote it.
+// A spec with only default values must pass validation.
 func TestDefaultsPass(t *testing.T) {
 	if errs, warnings := findings(context.Background(), provisioning(t, one)); errs+warnings != "" {
 		t.Errorf("defaults do not pass: %s%s", errs, warnings)

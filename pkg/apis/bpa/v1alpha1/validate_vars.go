@@ -7,50 +7,52 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// ownVariables belong to BPA. The value says where the same thing can be set, or why it cannot.
+// ownVariables are variables that BPA or Ansible sets. The value is the alternative, or the reason
+// why there is none.
 var ownVariables = map[string]string{
 	"kube_version":           "set spec.kubernetes.version",
 	"kube_network_plugin":    "set spec.kubernetes.networkPlugin",
 	"kube_pods_subnet":       "set spec.PodSubnet",
 	"kube_service_addresses": "set spec.kubernetes.serviceSubnet",
 	"cluster_name":           "it is the cluster's DNS domain; set dns_domain",
-	"kube_override_hostname": "a node is named as in the spec",
+	"kube_override_hostname": "the spec sets the names of the nodes",
 	"kubeconfig_localhost":   "the kubeconfig is in the Secret <name>-kubeconfig",
-	"ip":                     "an address belongs to one host; BPA takes it from the BareMetalHost",
-	"access_ip":              "an address belongs to one host; BPA takes it from the BareMetalHost",
-	"etcd_member_name":       "a member's name belongs to one host",
+	"ip":                     "it differs from host to host; BPA reads it from the BareMetalHost",
+	"access_ip":              "it differs from host to host; BPA reads it from the BareMetalHost",
+	"etcd_member_name":       "it differs from host to host",
 
-	"inventory_dir":       "Ansible keeps it for itself",
-	"inventory_file":      "Ansible keeps it for itself",
-	"inventory_hostname":  "Ansible keeps it for itself",
-	"playbook_dir":        "Ansible keeps it for itself",
-	"groups":              "Ansible keeps it for itself",
-	"group_names":         "Ansible keeps it for itself",
-	"hostvars":            "Ansible keeps it for itself",
-	"omit":                "Ansible keeps it for itself",
-	"vars":                "Ansible keeps it for itself",
-	"environment":         "Ansible keeps it for itself",
-	"play_hosts":          "Ansible keeps it for itself",
-	"role_path":           "Ansible keeps it for itself",
+	"inventory_dir":       "Ansible reserves it",
+	"inventory_file":      "Ansible reserves it",
+	"inventory_hostname":  "Ansible reserves it",
+	"playbook_dir":        "Ansible reserves it",
+	"groups":              "Ansible reserves it",
+	"group_names":         "Ansible reserves it",
+	"hostvars":            "Ansible reserves it",
+	"omit":                "Ansible reserves it",
+	"vars":                "Ansible reserves it",
+	"environment":         "Ansible reserves it",
+	"play_hosts":          "Ansible reserves it",
+	"role_path":           "Ansible reserves it",
 	"ansible_become_pass": "a Provisioning holds no secrets; the user in spec.ssh must be able to sudo without a password",
 }
 
-// connection are the beginnings of Ansible's variables that say how a host is reached.
+// connection are prefixes of Ansible's connection variables.
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_become_password", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
-// maxRelease keeps the name of the Task, and of what is named after it, within 63 characters.
+// maxRelease keeps the name of the Task, and the names that are derived from it, within 63
+// characters.
 const maxRelease = 40
 
-// validate checks the names of the variables. Their values go through: they are the person's own.
+// validate checks the names of the variables. Their values are not checked.
 func (k *KubespraySpec) validate() (errs *apis.FieldError) {
 	if k.Release != "" && (len(k.Release) > maxRelease || len(validation.IsDNS1123Subdomain(k.Release)) > 0) {
-		errs = errs.Also(problem("release", "write what follows kubespray- in the name of its Task (kubectl get tasks -n bpa-system), such as v2.31.0",
+		errs = errs.Also(problem("release", "write the part after kubespray- in the name of the release's Task (kubectl get tasks -n bpa-system), such as v2.31.0",
 			"%q is not a release name", k.Release))
 	}
 	for _, name := range sortedKeys(k.Vars) {
 		if !variablePattern.MatchString(name) {
-			errs = errs.Also(problem("vars", "use letters, digits and underscores, and begin with a letter or underscore", "%q is no name of a variable", name))
+			errs = errs.Also(problem("vars", "use letters, digits and underscores, and begin with a letter or underscore", "%q is not a variable name", name))
 		} else if why := ownVariable(name); why != "" {
 			errs = errs.Also(problem("vars."+name, why, "%s cannot be set here", name))
 		}
@@ -64,7 +66,7 @@ func ownVariable(name string) string {
 	}
 	for _, prefix := range connection {
 		if strings.HasPrefix(name, prefix) {
-			return "BPA makes the connection: use spec.ssh, and the address in the BareMetalHost"
+			return "BPA configures the connection: use spec.ssh, and the address in the BareMetalHost"
 		}
 	}
 	return ""
