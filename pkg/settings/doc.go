@@ -1,6 +1,8 @@
-// Package settings reads the site's settings, ConfigMap config-bpa, for the controller, the webhook and the kubectl plugin alike.
+// Package settings reads the site's settings, ConfigMap config-bpa. The controller, the webhook and
+// the kubectl plugin share it.
 //
-// Parse is pure and strict: an unknown key or a value that is not allowed is an error that names the key, the value, what is allowed and the
-// command that fixes it. Whoever gets an error must start nothing new, since the defaults would send the nodes of a closed site to the Internet.
-// The package must not import a client.
+// Parse is pure and strict: an unknown key or an invalid value is an error that names the key, the
+// value, the allowed values and the command that fixes it. After an error the caller must not start
+// anything new, because the defaults would send the nodes of a closed site to the Internet. The
+// package must not import a client.
 package settings

@@ -14,26 +14,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// fault is what is wrong with one key of the ConfigMap.
+// fault describes an error in one key of the ConfigMap.
 type fault struct {
 	what   string
 	binary bool
-	// fix is the key's good value; nil: the key is removed; empty: it wants an editor.
+	// fix is a valid value for the key. nil removes the key; an empty value requires an editor.
 	fix *string
 }
 
-// faults are by key.
+// faults maps keys of the ConfigMap to their errors.
 type faults map[string]fault
 
 func (f faults) unknown(key string, binary bool) {
-	f[key] = fault{binary: binary, what: fmt.Sprintf("there is no setting %s (there are %s)", key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
+	f[key] = fault{binary: binary, what: fmt.Sprintf("unknown setting %s; the settings are %s", key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))}
 }
 
 func (f faults) malformed(key, what, fix string) {
-	f[key] = fault{fix: &fix, what: fmt.Sprintf("setting %s: %s. Allowed is %s", key, what, known[key].allowed)}
+	f[key] = fault{fix: &fix, what: fmt.Sprintf("setting %s: %s. Allowed: %s", key, what, known[key].allowed)}
 }
 
-// err is nil if there are no faults. There is one command for all of them, since the webhook refuses a change that leaves one.
+// err returns nil if there are no faults. One command fixes all of them, because the webhook
+// rejects a change that leaves one.
 func (f faults) err(cm *corev1.ConfigMap) error {
 	if len(f) == 0 {
 		return nil
@@ -44,12 +45,12 @@ func (f faults) err(cm *corev1.ConfigMap) error {
 	}
 	fix := ". Fix it"
 	if len(f) > 1 {
-		fix = "\nFix all of it at once"
+		fix = "\nFix them together"
 	}
 	command := f.command(cm)
 	fix += ", for example with `" + command + "`"
 	if strings.Contains(command, `"https:`) {
-		fix += " (with the port at which the depot answers https)"
+		fix += " (with the port of the depot's https listener)"
 	}
 	return errors.New(strings.Join(lines, "\n") + fix)
 }
@@ -72,12 +73,13 @@ func (f faults) command(cm *corev1.ConfigMap) string {
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // angle brackets are for people
-	_ = encoder.Encode(patch)    // maps of texts can always be written
+	encoder.SetEscapeHTML(false) // keep angle brackets readable
+	_ = encoder.Encode(patch)    // cannot fail for maps of strings
 	return fmt.Sprintf("kubectl patch configmap %s -n %s --type merge -p '%s'", cm.Name, cm.Namespace, bytes.TrimSpace(text.Bytes()))
 }
 
-// withTLS is the same address with https in the place of http; empty if that is no good address either.
+// withTLS returns the address with https instead of http. It returns an empty text if that is not a
+// valid address.
 func withTLS(address string) string {
 	rest, plain := strings.CutPrefix(address, "http://")
 	depot := v1alpha1.DepotSpec{URL: "https://" + rest}

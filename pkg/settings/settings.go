@@ -11,61 +11,63 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Name and Namespace are those of the ConfigMap as config/ installs it.
+// Name and Namespace identify the ConfigMap that config/ installs.
 const (
 	Name      = "config-bpa"
 	Namespace = "bpa-system"
 )
 
-// Depot is where the nodes' binaries and images come from.
+// Depot is the store from which the nodes download binaries and images.
 type Depot struct {
-	URL       string // without a trailing slash; empty: the Internet
-	ImageURL  string // where Metal3 fetches OS images; empty: URL
-	CA        string // PEM of who signs its certificate; empty: nodes know it
-	Connected bool   // what it lacks may be fetched from the Internet
+	URL       string // without a trailing slash; empty: the nodes use the Internet
+	ImageURL  string // address from which Metal3 downloads OS images; empty: URL
+	CA        string // PEM certificate of the signing authority; empty: the nodes trust it already
+	Connected bool   // missing artifacts may be downloaded from the Internet
 	Insecure  bool   // URL may be plain HTTP
 }
 
-// Settings are the site's.
+// Settings are the site's settings.
 type Settings struct {
-	// Depot is that of Provisionings that name none.
+	// Depot applies to Provisionings that do not name a depot.
 	Depot Depot
-	// MaxAttempts is how often the controller tries by itself for one wanted state, at least 1.
+	// MaxAttempts is the maximum number of attempts for one requested state before a user must act,
+	// at least 1.
 	MaxAttempts int32
-	// RunHistory is how many finished runs of a Provisioning are kept, at least 1.
+	// RunHistory is the number of finished runs that are kept for each Provisioning, at least 1.
 	RunHistory int
 }
 
-// Default holds where the ConfigMap says nothing.
+// Default returns the settings for missing keys.
 func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5} }
 
-// setting is one key of the ConfigMap.
+// setting describes one key of the ConfigMap.
 type setting struct {
 	allowed string
-	// example is a good value for the command that fixes a bad one, or a text in angle brackets for what only the site knows; empty: the value has
-	// many lines and wants an editor.
+	// example is a valid value for the command that fixes an invalid one. A text in angle brackets
+	// stands for a value that only the site can provide. An empty example means that the value has
+	// many lines and requires an editor.
 	example string
-	// set takes a value over; false: it cannot be read.
+	// set parses the value into s. It returns false if the value cannot be parsed.
 	set func(s *Settings, value string) bool
 }
 
 const (
 	aBool  = `"true" or "false"`
-	aCount = "a whole number from 1"
+	aCount = "a whole number of at least 1"
 )
 
 var known = map[string]setting{
 	"depot-url": {
-		`the https address of the depot as the nodes reach it, without credentials; an http address only with depot-insecure "true"; empty for the Internet`,
+		`the depot's https address at which the nodes reach it, without credentials; an http address only with depot-insecure "true"; empty for the Internet`,
 		"<https address of your depot>", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-insecure": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Insecure) }},
 	"depot-ca": {
-		"certificates in PEM, as the depot gives them out at /ca.crt, with the https address of the depot in depot-url; or empty",
+		"PEM certificates, which the depot serves at /ca.crt, together with an https address in depot-url; or empty",
 		"", func(s *Settings, v string) bool { s.Depot.CA = v; return true },
 	},
 	"depot-image-url": {
-		"the http or https address at which Metal3 fetches OS images from the same depot, without credentials; or empty",
+		"the http or https address from which Metal3 downloads OS images of the same depot, without credentials; or empty",
 		"<address of your depot for Metal3>", func(s *Settings, v string) bool { s.Depot.ImageURL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-connected": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Connected) }},
@@ -87,11 +89,11 @@ func readBool(text string, into *bool) bool {
 	return err == nil
 }
 
-// depotKeys are the keys by the fields of spec.depot that have the same rules.
+// depotKeys maps fields of spec.depot to the keys with the same rules.
 var depotKeys = map[string]string{"url": "depot-url", "imageURL": "depot-image-url", "caBundle": "depot-ca"}
 
-// Parse reads the ConfigMap. Its error lists everything that is wrong, by key, and ends with one command that fixes all of it; the settings that come
-// with it must not be used.
+// Parse reads the ConfigMap. Its error lists all errors by key and ends with one command that fixes
+// all of them. After an error the returned settings must not be used.
 func Parse(cm *corev1.ConfigMap) (Settings, error) {
 	s, wrong := Default(), faults{}
 	for key, value := range cm.Data {

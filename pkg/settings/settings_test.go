@@ -43,13 +43,13 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each error names the key, the value, what is allowed and the command that fixes it.
+// Each error names the key, the value, the allowed values and the command that fixes it.
 func TestParseRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		data map[string]string
 		want []string
 	}{
-		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number from 1",
+		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number of at least 1",
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
 		"no attempts": {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
 		"no history":  {map[string]string{"run-history": "0"}, []string{"run-history"}},
@@ -82,7 +82,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What config/ installs is accepted and says every setting there is.
+// The ConfigMap in config/ is valid and contains every setting.
 func TestInstalledSettings(t *testing.T) {
 	raw, err := os.ReadFile("../../config/config-bpa.yaml")
 	if err != nil {
@@ -103,8 +103,8 @@ func TestInstalledSettings(t *testing.T) {
 	}
 }
 
-// The command that an error ends with fixes all of it at once: the webhook refuses a change that leaves a bad key. It never has an address that
-// is not the site's own.
+// The command at the end of an error fixes all errors at once, because the webhook rejects a change
+// that leaves one. The command never contains an address that is not the site's own.
 func TestTheCommandFixesAll(t *testing.T) {
 	const (
 		patch = "kubectl patch configmap config-bpa -n bpa-system --type merge -p '"

@@ -108,8 +108,8 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		return out, err != nil
 	})
 	for data, want := range map[string]string{
-		"{depot-uri: 'https://d'}":                           "there is no setting depot-uri",
-		"{max-attempts: many}":                               `setting max-attempts: the value is "many". Allowed is a whole number from 1`,
+		"{depot-uri: 'https://d'}":                           "unknown setting depot-uri",
+		"{max-attempts: many}":                               `setting max-attempts: the value is "many". Allowed: a whole number of at least 1`,
 		"{depot-url: 'http://d:5000'}":                       `kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"depot-url":"https://`,
 		"{depot-url: 'http://d:5000', depot-insecure: 'no'}": `setting depot-insecure: the value is "no"`,
 	} {

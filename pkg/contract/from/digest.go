@@ -13,19 +13,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// version2 is what the text of today's digests begins with. Those of DigestV1 begin with "sha256:".
+// version2 is the prefix of current digests. Digests of DigestV1 begin with "sha256:".
 const version2 = "v2:"
 
-// Digest identifies the cluster that a request describes. How the cluster is reached and where its parts come from (user, port, depot,
-// the object's UID) do not count: a site that moves its depot has not changed its clusters. Nor do standby hosts, on which nothing is
-// installed, the image for hosts that are to come, with what is expected of them, and the label with the cluster's name.
+// Digest identifies the cluster that a request describes. It leaves out how BPA reaches the cluster
+// and where its parts come from (user, port, depot, the object's UID): a site that moves its depot
+// has not changed its clusters. It also leaves out standby hosts, because nothing is installed on
+// them; the image and the operating system for later hosts; and the label with the cluster's name.
 //
-// The kubespray release counts: a run of another release would upgrade the nodes that are there.
+// The kubespray release is part of the digest, because a run of another release would upgrade the
+// existing nodes.
 //
-// The order of workers does not count either. That of control plane nodes does: kubespray numbers etcd's members by it, and makes the cluster on
-// the first of them.
+// The order of workers is not part of the digest. The order of control plane nodes is, because
+// kubespray numbers etcd's members by it and initializes the cluster on the first node.
 //
-// The webhook's warning of a change that is not followed leaves out the same fields (clusterOf in package v1alpha1).
+// The webhook's warning of a change that BPA does not apply leaves out the same fields (clusterOf
+// in package v1alpha1).
 func Digest(r contract.Request) (string, error) {
 	r.Cluster = ""
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })
@@ -34,7 +37,8 @@ func Digest(r contract.Request) (string, error) {
 	return version2 + digest, err
 }
 
-// workersSorted puts the control plane first, in its order, and then the workers by name.
+// workersSorted returns the control plane nodes first, in their order, and then the workers by
+// name.
 func workersSorted[T any](items []T, of func(T) (name string, roles []string)) []T {
 	key := func(item T) (worker int, name string) {
 		name, roles := of(item)
@@ -52,8 +56,9 @@ func workersSorted[T any](items []T, of func(T) (name string, roles []string)) [
 	return items
 }
 
-// DigestV1 is the digest that the versions of BPA before Digest stored with runs and in the status: the label with the cluster's name and the
-// order of workers count in it. Clusters that those versions installed are known by it.
+// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. It
+// includes the label with the cluster's name and the order of workers. Clusters that those versions
+// installed are recognized by it.
 func DigestV1(r contract.Request) (string, error) {
 	r.UID, r.SSHUser, r.SSHPort, r.OSImage, r.OperatingSystem = "", "", 0, nil, ""
 	r.DepotURL, r.DepotCA, r.DepotOfSite, r.Connected, r.DepotChecksums = "", "", false, false, false
@@ -68,7 +73,8 @@ func DigestV1(r contract.Request) (string, error) {
 	return digest(r)
 }
 
-// Inputs identifies everything that can make a run end differently: once one of them changes, a run that failed for good is tried again.
+// Inputs identifies everything that can change the result of a run. If one of the inputs changes, a
+// run that failed permanently is tried again.
 func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 	return digest(struct {
 		Request   contract.Request
@@ -77,7 +83,7 @@ func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 	}{r, p.Spec.SSH.Secret(), p.Spec.Timeouts.InstallTimeout()})
 }
 
-// digest is that of the JSON text, in which Go sorts the keys of maps.
+// digest returns the digest of the JSON text. Go sorts the keys of maps in it.
 func digest(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -25,7 +25,7 @@ spec:
 `
 )
 
-// The digests are those that the code before Digest's second version computed: by them clusters that are installed are known.
+// The digests are the values that older versions stored. Installed clusters are recognized by them.
 func TestDigestV1StaysAsItWas(t *testing.T) {
 	for text, want := range map[string]string{
 		bareSpec:    "sha256:6d2e7a7d154f5e34b670fcdff82cd5da2ea7427d7569526b14ce922997d6b805",
@@ -39,7 +39,7 @@ func TestDigestV1StaysAsItWas(t *testing.T) {
 	}
 }
 
-// Whoever changes these makes every cluster of today look changed.
+// If these values change, every installed cluster appears to be changed.
 func TestDigestStaysAsItIs(t *testing.T) {
 	for text, want := range map[string]string{
 		bareSpec:    "v2:sha256:4256be77bce60d681bff9651e5985666d5856a0ab3be044e9cc4c79bde7a4e98",
@@ -53,7 +53,8 @@ func TestDigestStaysAsItIs(t *testing.T) {
 	}
 }
 
-// The label and the order of workers make no other cluster; the order of the control plane does, by which etcd's members are numbered.
+// The label and the order of workers do not define another cluster. The order of the control plane
+// does, because etcd's members are numbered by it.
 func TestDigestOfLabelAndOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		text   string
@@ -83,7 +84,8 @@ func TestDigestOfLabelAndOrder(t *testing.T) {
 	}
 }
 
-// A failed run of a Provisioning that names no release keeps the digest of its inputs: an upgrade of BPA does not try it again.
+// An upgrade of BPA must not retry a failed run of a Provisioning without a release, so the digest
+// of its inputs stays the same.
 func TestInputsStayAsTheyWere(t *testing.T) {
 	p := written(t, bareSpec)
 	got, err := Inputs(p, requestOf(t, p))
@@ -92,7 +94,7 @@ func TestInputsStayAsTheyWere(t *testing.T) {
 	}
 }
 
-// The Secret that is named by default is the same Secret, whether the default was filled in or not.
+// The default Secret gives the same digest, whether the default was filled in or not.
 func TestInputsOfTheDefaultSecret(t *testing.T) {
 	p := written(t, bareSpec)
 	request := requestOf(t, p)

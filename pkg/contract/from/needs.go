@@ -41,7 +41,7 @@ func makeSets(wanted []v1alpha1.NodeSet) (sets []contract.Set, err error) {
 	return sets, nil
 }
 
-// makeRoles gives them in the contract's order.
+// makeRoles returns the roles in the contract's order.
 func makeRoles(controlPlane, worker bool) (roles []string) {
 	if controlPlane {
 		roles = append(roles, contract.RoleControlPlane)
@@ -52,7 +52,8 @@ func makeRoles(controlPlane, worker bool) (roles []string) {
 	return roles
 }
 
-// makeNeeds says the same requirements in the same words, however they were written: the digest of a request must not depend on that.
+// makeNeeds returns the requirements in one normalized form, because the digest of a request must
+// not depend on their notation.
 func makeNeeds(h *v1alpha1.HostRequirements) (needs contract.Needs, err error) {
 	needs = contract.Needs{
 		CPU: int(h.CPU), SRIOV: h.SRIOV, QAT: h.QAT,
@@ -80,7 +81,7 @@ func makeNeeds(h *v1alpha1.HostRequirements) (needs contract.Needs, err error) {
 	return needs, nil
 }
 
-// makeTerms are the selector's, sorted, each once.
+// makeTerms returns the terms of the selector, sorted and without duplicates.
 func makeTerms(s *metav1.LabelSelector) (terms []contract.LabelTerm) {
 	if s == nil {
 		return nil
@@ -98,7 +99,7 @@ func makeTerms(s *metav1.LabelSelector) (terms []contract.LabelTerm) {
 	return slices.CompactFunc(terms, func(a, b contract.LabelTerm) bool { return compare(a, b) == 0 })
 }
 
-// makeFlags are the flags as Linux writes them, sorted, each once.
+// makeFlags returns the flags in Linux's notation, sorted and without duplicates.
 func makeFlags(flags []string) []string {
 	lower := make([]string, len(flags))
 	for i, flag := range flags {
@@ -107,7 +108,7 @@ func makeFlags(flags []string) []string {
 	return sorted(lower)
 }
 
-// sorted is a copy with each text once; nil if there is none.
+// sorted returns a sorted copy without duplicates; nil if there are no texts.
 func sorted(texts []string) []string {
 	if len(texts) == 0 {
 		return nil
@@ -128,7 +129,8 @@ func bytesOf(field, text string) (int64, error) {
 	return q.Value(), nil
 }
 
-// makeOSImage gives the image its address: one that was uploaded has the depot's, and none where there is no depot.
+// makeOSImage sets the address of the image. An uploaded image has the depot's address, and no
+// address if there is no depot.
 func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o == nil {
 		return nil
@@ -140,8 +142,9 @@ func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o.Upload == "" || depot == "" {
 		return made
 	}
-	// The paths are the depot's; Ironic finds the digest by the name of the image in the file. With sha256 for a type, an Ironic whose conductor
-	// downloads images (image_download_source = local) would take the URL for the digest itself.
+	// The paths are the depot's. Ironic finds the digest in the checksum file by the name of the
+	// image. The type must be auto: with type sha256, an Ironic whose conductor downloads images
+	// (image_download_source = local) would use the URL itself as the digest.
 	made.URL = depot + "/files/os_images/" + o.Upload
 	made.Checksum, made.ChecksumType, made.Uploaded = made.URL+".sha256sum", "auto", true
 	return made

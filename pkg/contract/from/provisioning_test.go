@@ -112,7 +112,9 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestDigests: what makes another cluster changes both digests, what only makes another run changes the inputs alone, the rest neither.
+// TestDigests checks which changes change which digest. A change that defines another cluster
+// changes both digests; a change that only affects runs changes only the inputs; other changes
+// change neither.
 func TestDigests(t *testing.T) {
 	digests := func(p *v1alpha1.Provisioning, depot string) (string, string) {
 		t.Helper()

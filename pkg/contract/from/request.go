@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// depotOf is the spec's own depot, else the site's. The site's CA is that of the site's depot and of no other.
+// depotOf returns the depot of the spec, or else the site's depot. The site's CA applies only to
+// the site's depot.
 func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 	d := site
 	if spec.URL != "" && spec.URL != site.URL {
@@ -27,24 +28,26 @@ func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 	return d
 }
 
-// DepotProblem says why no run may start with the depot that the Provisioning would use, and what to do; empty if it may. That is so if its
-// address is plain HTTP and neither the spec nor the site's settings accept that, or if an image was uploaded to a depot that nobody names.
+// DepotProblem returns the reason why no run may start with the depot of the Provisioning, and the
+// next action; empty if a run may start. There are two reasons: the address is plain HTTP and
+// neither the spec nor the site's settings accept that, or the spec names an uploaded image and no
+// depot is configured.
 func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
 	depot := depotOf(p.Spec.Depot, site)
 	switch {
 	case v1alpha1.IsPlainHTTP(depot.URL) && !depot.Insecure:
-		return fmt.Sprintf("the depot's address %s is plain HTTP: whoever is on the network between chooses what is installed on the nodes. Write its "+
-			"https address in spec.depot.url (and spec.depot.caBundle, unless the nodes know who signs its certificate), or accept that with "+
+		return fmt.Sprintf("the depot's address %s is plain HTTP: anyone on the network path can change what is installed on the nodes. Set spec.depot.url "+
+			"to its https address (and spec.depot.caBundle if the nodes do not trust its certificate), or accept plain HTTP with "+
 			"`kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"depot\":{\"insecure\":true}}}'`", depot.URL, p.Namespace, p.Name)
 	case p.Spec.OSImage != nil && p.Spec.OSImage.Upload != "" && depot.ImageURL == "":
-		return fmt.Sprintf("spec.osImage.upload: there is no depot that could have %s: name one in spec.depot.url, or in ConfigMap %s with "+
+		return fmt.Sprintf("spec.osImage.upload: no depot is configured that can hold %s: set spec.depot.url, or set depot-url in ConfigMap %s with "+
 			"`kubectl edit configmap %s -n %s`", p.Spec.OSImage.Upload, settings.Name, settings.Name, settings.Namespace)
 	}
 	return ""
 }
 
-// Provisioning says in the tasks' words what a Provisioning asks for. A spec that passed the webhook gives no error. Before a run starts
-// DepotProblem must have nothing to say.
+// Provisioning converts a Provisioning into a Request. It returns no error for a spec that passed
+// the webhook. Before a run starts, DepotProblem must return an empty text.
 func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
 	slots, err := p.Spec.Slots()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// written is a Provisioning as a person writes it, with the defaults of the webhook.
+// written returns a Provisioning as a user writes it, with the defaults of the webhook.
 func written(t *testing.T, text string) *v1alpha1.Provisioning {
 	t.Helper()
 	p := &v1alpha1.Provisioning{}
@@ -41,7 +41,8 @@ const head = "metadata: {namespace: site, name: edge-1, uid: uid-1, labels: {clu
 // spec puts a spec below the head.
 func spec(text string) string { return head + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// A cluster that was installed before there were node sets must not look changed: the text and both digests are those of the code of then.
+// A cluster that was installed before node sets existed must not appear to be changed: the text and
+// both digests are those of the old code.
 func TestRequestsStayAsTheyWere(t *testing.T) {
 	p := written(t, spec(`masters:
 - master-1: {mac-address: 00-C6-14-04-61-B2}
@@ -165,7 +166,8 @@ access: {subnets: [10.60.0.0/24, 'fd00:60::/64'], interface: enp1s0}
 	}
 }
 
-// Quantities reach the tasks as bytes; what is none is told with the node's or the set's name. The webhook refuses it before.
+// Quantities are converted to bytes. The error for an invalid quantity names the node or the set.
+// The webhook rejects such a spec before.
 func TestMakeRequestOfABadSpec(t *testing.T) {
 	for text, want := range map[string]string{
 		"masters: [{m: {disks: [{minSize: big}]}}]":              `node m: minSize "big"`,
@@ -177,7 +179,8 @@ func TestMakeRequestOfABadSpec(t *testing.T) {
 	}
 }
 
-// What is installed counts; hosts that stand by, the image for hosts to come, and another way to write the same do not.
+// The digest depends on installed nodes. It does not depend on standby hosts, the image for later
+// hosts, or the notation.
 func TestDigestOfSets(t *testing.T) {
 	const base = "nodeSets: [{name: c, role: control-plane, count: {active: 1}}, {name: w, count: {active: 2, standby: 1}, cpuFlags: [b, a], architecture: amd64}]\n"
 	digests := func(text string) [2]string {
@@ -210,7 +213,8 @@ func TestDigestOfSets(t *testing.T) {
 	}
 }
 
-// Every sample makes a request, and reading it back is the same request: the tasks see what was asked for.
+// Every sample makes a request, and the request is unchanged after it is encoded and decoded, so
+// the tasks read the requested values.
 func TestSamplesMakeRequests(t *testing.T) {
 	files, err := filepath.Glob("../../../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -236,7 +240,8 @@ func TestSamplesMakeRequests(t *testing.T) {
 	}
 }
 
-// Only a depot whose address and certificate the author of a Provisioning did not choose is the site's.
+// A depot is the site's depot only if the author of the Provisioning chose neither its address nor
+// its certificate.
 func TestDepotOfSite(t *testing.T) {
 	site := settings.Depot{URL: "https://10.60.0.1:5443", CA: "SITE"}
 	connected := true
@@ -259,7 +264,7 @@ func TestDepotOfSite(t *testing.T) {
 	}
 }
 
-// An uploaded image is taken from where the depot serves it, and with the depot's digest.
+// An uploaded image has the address at which the depot serves it, and the depot's digest.
 func TestUploadedOSImage(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) {
 		p.Spec.Depot = v1alpha1.DepotSpec{}
@@ -278,7 +283,7 @@ func TestUploadedOSImage(t *testing.T) {
 		spec v1alpha1.DepotSpec
 		want string
 	}{
-		"the site's door for images":         {v1alpha1.DepotSpec{}, "http://10.60.0.1:5000"},
+		"the site's listener for images":     {v1alpha1.DepotSpec{}, "http://10.60.0.1:5000"},
 		"the spec's":                         {v1alpha1.DepotSpec{ImageURL: "http://10.60.0.1:80"}, "http://10.60.0.1:80"},
 		"another depot has none of the site": {v1alpha1.DepotSpec{URL: "https://other"}, "https://other"},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// edits has edits of every field of the spec.
+// edits contains at least one edit for every field of the spec.
 var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 	"Masters": {func(s *v1alpha1.ProvisioningSpec) {
 		s.Masters = append(s.Masters, map[string]v1alpha1.Master{"m-2": {HostRequirements: needs{CPU: 8}}})
@@ -68,8 +68,9 @@ var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 	"Paused":   {func(s *v1alpha1.ProvisioningSpec) { s.Paused = true }},
 }
 
-// The webhook warns that an installed cluster does not follow an edit if, and only if, the edit counts in the digest. It cannot ask Digest, since
-// this package imports its own.
+// The webhook warns that BPA does not apply an edit to an installed cluster if, and only if, the
+// edit changes the digest. The webhook cannot call Digest, because this package imports the
+// webhook's package.
 func TestWarningAndDigestAgree(t *testing.T) {
 	const text = `metadata: {namespace: site, name: edge-1, uid: uid-1}
 spec:
@@ -93,7 +94,7 @@ status: {installedDigest: 'v2:sha256:1'}
 				t.Fatal(err1, err2)
 			}
 			found := p.Validate(apis.WithinUpdate(context.Background(), old))
-			warned := strings.Contains(found.Error(), "does not act on changes")
+			warned := strings.Contains(found.Error(), "does not change an installed cluster")
 			if errs := found.Filter(apis.ErrorLevel); errs != nil || warned != (was != is) {
 				t.Errorf("%s, edit %d: warned %t, another cluster %t; errors: %v", field.Name, i, warned, was != is, errs)
 			}
