@@ -217,10 +217,10 @@ func TestKubectlExplains(t *testing.T) {
 	for field, want := range map[string]string{
 		"PodSubnet":                     "range of pod addresses",
 		"masters.disks.type":            "HDD, SSD or NVME",
-		"workers.firmware.date":         "Date of the BIOS",
+		"workers.firmware.date":         "date of the BIOS",
 		"nodeSets.count.standby":        "claimed and labelled",
 		"nodeSets.selector.matchLabels": "key,value",
-		"osImage.metaData":              "meta data",
+		"osImage.metaData":              "metadata",
 	} {
 		if out := must(t, "", "explain", "provisioning.spec."+field); !strings.Contains(out, want) {
 			t.Errorf("kubectl explain %s says\n%s", field, out)

@@ -155,7 +155,7 @@ func TestReconcile(t *testing.T) {
 		writes: []string{"update provisionings/status edge-1"},
 		reads:  ask,
 		reason: "Deleting",
-		events: []string{"Normal RunStarted", "Normal Deleting the hosts are kept"},
+		events: []string{"Normal RunStarted", "Normal Deleting the hosts stay claimed"},
 		err:    "again",
 	}, {
 		name:   "deletion stops a run that a person made of one of ours, also between two tasks, when it has neither TaskRun nor pod",

@@ -12,24 +12,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Event is something worth telling once.
+// Event is a Kubernetes event, which is recorded once.
 type Event struct {
 	Type, Reason, Message string
 }
 
-// quiet are reasons of Ready that an event of their own tells, or that nobody waits to hear.
+// quiet are reasons of Ready without an event: another event reports them, or they are not
+// interesting.
 var quiet = map[string]bool{
 	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
 	reasonImaging: true,
 }
 
-// purposes say what a run of an operation is for.
+// purposes describe the operations of runs.
 var purposes = map[string]string{
 	contract.OperationInstall: "install the cluster",
-	contract.OperationReplace: "put other hosts in the place of lost ones",
+	contract.OperationReplace: "replace lost hosts",
 }
 
-// Events tells what happened between two statuses, the older of which was stored.
+// Events returns the events for the changes between two statuses. before is the stored status.
 func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
 	t := &teller{before: before, after: after}
 	t.run()
@@ -47,7 +48,7 @@ func (t *teller) tell(kind, reason, format string, args ...any) {
 	t.events = append(t.events, Event{kind, reason, fmt.Sprintf(format, args...)})
 }
 
-// run tells of a run that has started, and of how one ended.
+// run reports the start and the end of a run.
 func (t *teller) run() {
 	run := t.after.Run
 	if run == nil {
@@ -55,7 +56,7 @@ func (t *teller) run() {
 	}
 	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
 	if isNew {
-		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s, attempt %d to %s, started", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
+		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
 	}
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {
@@ -68,14 +69,15 @@ func (t *teller) run() {
 	}
 }
 
-// ready tells when Ready changes for another reason, and of hosts that are waited for each new explanation.
+// ready reports a change of Ready's reason. While the cluster waits for hosts, it also reports each
+// new explanation.
 func (t *teller) ready() {
 	was, is := t.before.GetCondition(v1alpha1.ConditionReady), t.after.GetCondition(v1alpha1.ConditionReady)
 	switch {
 	case is == nil || t.after.Failure != nil && !t.waits():
 	case is.IsTrue() && !was.IsTrue():
 		t.tell(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", t.after.APIEndpoint)
-	case is.Reason == ReasonHostsLost && t.after.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse(): // which tells it
+	case is.Reason == ReasonHostsLost && t.after.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse(): // HostsHealthy reports it
 	case quiet[is.Reason] || was != nil && was.Reason == is.Reason && (was.Message == is.Message || !t.waits()):
 	case is.IsFalse():
 		t.tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
@@ -84,13 +86,15 @@ func (t *teller) ready() {
 	}
 }
 
-// waits reports whether Ready tells which hosts are waited for, and not the words of a failed run.
+// waits reports whether Ready explains which hosts are missing, and does not show the message of a
+// failed run.
 func (t *teller) waits() bool {
 	is, f := t.after.GetCondition(v1alpha1.ConditionReady), t.after.Failure
 	return is.Reason == string(contract.ReasonHostsNotAvailable) && (f == nil || f.Hint == is.Message)
 }
 
-// healthy tells each new problem of a host once, whatever is done about it meanwhile, and that there is none any more.
+// healthy reports each new problem of a host once, independent of the repair, and the end of all
+// problems.
 func (t *teller) healthy() {
 	was, is := t.before.GetCondition(v1alpha1.ConditionHostsHealthy), t.after.GetCondition(v1alpha1.ConditionHostsHealthy)
 	known := map[string]bool{}

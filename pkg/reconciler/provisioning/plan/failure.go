@@ -9,13 +9,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Cause is why a run failed.
+// Cause is the cause of a failed run.
 type Cause struct {
 	contract.Failure
-	Task string // of the pipeline; empty: none of them
+	Task string // the failed pipeline task; empty: no task failed
 }
 
-// tektonReasons are Tekton's reasons, of tasks and of runs, in our words. What is not listed is ReasonRunFailed.
+// tektonReasons maps Tekton's reasons, of tasks and of runs, to BPA's reasons. Other reasons become
+// ReasonRunFailed.
 var tektonReasons = map[string]contract.Reason{
 	"TaskRunTimeout":                      contract.ReasonTimeout,
 	"PipelineRunTimeout":                  contract.ReasonTimeout,
@@ -43,7 +44,8 @@ var tektonReasons = map[string]contract.Reason{
 	"TaskRunResultLargerThanAllowedLimit": contract.ReasonInternal,
 }
 
-// tektonTexts tell apart what Tekton reports under one reason, by what its message holds.
+// tektonTexts distinguish failures that Tekton reports with the same reason, by a part of the
+// message.
 var tektonTexts = []struct {
 	text   string
 	reason contract.Reason
@@ -53,17 +55,20 @@ var tektonTexts = []struct {
 	{"ErrImagePull", contract.ReasonImagePullFailed},
 	{"evicted", contract.ReasonPodLost},
 	{"pod deleted", contract.ReasonPodLost},
-	// What the kubelet says of containers that ended while it, or the container runtime, was away, as in a reboot.
+	// The kubelet reports these for containers that ended while the kubelet or the container
+	// runtime was down, for example in a reboot.
 	{"ContainerStatusUnknown", contract.ReasonPodLost},
 	{"code 255: Unknown", contract.ReasonPodLost},
 	{"Maybe missing or invalid Task", contract.ReasonInternal},
 }
 
-// policyRefusal is in the API server's answer to a task select-hosts that wrote more than config/500-claims.yaml allows. The Task of the
-// controller's build does not: an older one does, whose run was started before BPA was upgraded.
+// policyRefusal is a part of the API server's error if a task select-hosts writes more than
+// config/500-claims.yaml allows. The Task of this release does not do that. The Task of an older
+// release does, if its run was started before BPA was upgraded.
 const policyRefusal = "denied request: a task select-hosts may"
 
-// Classify finds why a run failed. What the task itself said counts most; then what Tekton says of the task; then of the run.
+// Classify finds the cause of a failed run. The failure that the task itself reports has priority,
+// then Tekton's reason for the task, then Tekton's reason for the run.
 func Classify(r Run) Cause {
 	for _, t := range r.Tasks {
 		if t.State != Failed {
@@ -81,13 +86,14 @@ func Classify(r Run) Cause {
 	return Cause{Failure: contract.Failure{Reason: tektonReason(r, r.Reason, r.Message), Message: r.Message}}
 }
 
-// stopped: the task only says that it was told to end; Tekton knows whether by a person or by the clock.
+// stopped reports whether the task only reports that it was told to end. Tekton's reason then
+// distinguishes a cancellation from a timeout.
 func stopped(r Run, t Task) bool {
 	return t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[r.Reason] != "")
 }
 
 func tektonReason(r Run, reason, message string) contract.Reason {
-	// A run that timed out cancels its tasks: their reason is only the consequence.
+	// A run that timed out cancels its tasks, so the reason of the task is only a consequence.
 	if tektonReasons[r.Reason] == contract.ReasonTimeout {
 		return contract.ReasonTimeout
 	}
@@ -105,11 +111,13 @@ func tektonReason(r Run, reason, message string) contract.Reason {
 	return contract.ReasonRunFailed
 }
 
-// noTask is how the API server says, through Tekton's cluster resolver, that there is no Task of a kubespray release. Any other trouble with a Task,
-// such as an API server that does not answer, may go away by itself.
+// noTask matches the API server's message, from Tekton's cluster resolver, that the Task of a
+// kubespray release does not exist. Other problems with a Task, such as an API server that does not
+// answer, can be temporary.
 var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + contract.TaskSeedRegistry + `|` + contract.TaskKubespray + `)-([^"]+))" not found`)
 
-// missingTask is the Task of a kubespray release that Tekton's message says is not there; empty if it says no such thing.
+// missingTask returns the missing Task of a kubespray release from Tekton's message, or an empty
+// name if the message reports something else.
 func missingTask(message string) (task, release string) {
 	if found := noTask.FindStringSubmatch(message); found != nil {
 		return found[1], found[2]
@@ -117,7 +125,8 @@ func missingTask(message string) (task, release string) {
 	return "", ""
 }
 
-// First and longest pause before an attempt; each pause is twice the one before.
+// The backoff before an attempt starts with firstPause and doubles with each attempt up to
+// longestPause.
 const (
 	firstPause   = 30 * time.Second
 	longestPause = 5 * time.Minute
@@ -131,7 +140,8 @@ func pause(attempt int32) time.Duration {
 	return min(p, longestPause)
 }
 
-// costless failures use up no attempt: nothing was tried on any host, and what is missing may be missing for as long as it likes.
+// costless reports whether a failure does not count as an attempt: nothing was tried on a host, and
+// the missing precondition can be missing for a long time.
 func costless(failed Run, reason contract.Reason) bool {
 	if failed.Touched {
 		return false
@@ -143,8 +153,10 @@ func costless(failed Run, reason contract.Reason) bool {
 	return false
 }
 
-// inARow counts the last runs that failed for the same reason. What a depot lacks can be lacking for days: it is looked for less and less often. So are
-// hosts that only a run finds unfit, such as those whose network data, which the controller does not read, give no address.
+// inARow counts the last runs that failed for the same reason. Missing artifacts can be missing for
+// days, so the intervals between attempts grow. The same applies to hosts that only a run finds
+// unsuitable, such as hosts whose network data, which the controller does not read, contain no
+// address.
 func inARow(s Seen, reason contract.Reason) (n int32) {
 	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
 		n++
@@ -152,7 +164,7 @@ func inARow(s Seen, reason contract.Reason) (n int32) {
 	return n
 }
 
-// retryAt is when the controller tries again by itself, if it does.
+// retryAt returns the time of the next automatic attempt. It returns false if there is none.
 func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	if !cause.Reason.Transient() {
 		return time.Time{}, false
@@ -170,28 +182,28 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	return failed.Completed.Add(pause(failed.Attempt)), true
 }
 
-// hintWaiting says what a person can do about a failure that the controller tries again.
+// hintWaiting describes the action of a user for a failure that the controller retries.
 func hintWaiting(cause Cause) string {
 	switch cause.Reason {
 	case contract.ReasonPipelineMissing:
-		return "if the Pipeline or a Task is not there, apply BPA's config/ again; the controller then goes on by itself"
+		return "if the Pipeline or a Task is missing, apply BPA's config/ again; the controller then continues automatically"
 	case contract.ReasonArtifactsMissing:
-		return "bring what is missing into the depot; the controller then goes on by itself"
+		return "upload the missing artifacts to the depot; the controller then continues automatically"
 	case contract.ReasonDepotUnavailable:
-		return "see that the depot runs and answers at the address that the Provisioning, or ConfigMap config-bpa, names; the controller then goes on by itself"
+		return "check that the depot runs and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
 	}
 	if cause.Reason == contract.ReasonVersionSkew {
-		return "if an upgrade of BPA is not just under way, apply the config/ of one release again; the controller then goes on by itself"
+		return "if no upgrade of BPA is in progress, apply the config/ of one release again; the controller then continues automatically"
 	}
 	return nothingToDo
 }
 
-const nothingToDo = "nothing: the controller tries again by itself"
+const nothingToDo = "nothing: the controller retries automatically"
 
-// hint says what a person can do about a failure for good.
+// hint describes the action of a user for a permanent failure.
 func hint(namespace, name, run string, cause Cause) string {
 	look := fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`", namespace, run)
-	if cause.Task == "" { // there is no log where no task ran
+	if cause.Task == "" { // no task ran, so there is no log
 		look = fmt.Sprintf("see `tkn pipelinerun describe -n %s %s`", namespace, run)
 	}
 	// The run's name is a value that the annotation never had before.
@@ -199,25 +211,25 @@ func hint(namespace, name, run string, cause Cause) string {
 	again := "then " + annotate + ", or change the spec"
 	switch cause.Reason {
 	case contract.ReasonSSHDenied:
-		return "put the key that may log in as spec.ssh.user into the Secret of spec.ssh.secretName; the controller then tries again by itself. " +
-			"Or let the present key in on the host, " + again
+		return "store a key that can log in as spec.ssh.user in the Secret of spec.ssh.secretName; the controller then retries automatically. " +
+			"Or authorize the current key on the host, " + again
 	case contract.ReasonHostKeyChanged:
-		return fmt.Sprintf("if the host was installed anew, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
+		return fmt.Sprintf("if the host was reinstalled, delete its line from ConfigMap %s, %s", contract.KnownHostsName(name), again)
 	case contract.ReasonWrongMachine:
-		return "correct the host's address where it comes from (its network data, or DHCP), or spec.bootMACAddress of the BareMetalHost if the machine is the right one, " + again
+		return "correct the host's address at its source (network data or DHCP), or correct spec.bootMACAddress of the BareMetalHost if the machine is the right one, " + again
 	case contract.ReasonAddressMissing:
-		return "see that the BareMetalHost's hardware details show an IP address, " + again
+		return "make sure that the BareMetalHost's hardware details contain an IP address, " + again
 	case contract.ReasonTimeout:
-		return look + "; if it only needs longer, raise spec.timeouts.install"
+		return look + "; if the run only needs more time, raise spec.timeouts.install"
 	case contract.ReasonCancelled:
-		return "to go on, " + annotate + ", or change the spec"
+		return "to start another run, use " + annotate + ", or change the spec"
 	case contract.ReasonReleaseMissing:
 		task, release := missingTask(cause.Message)
-		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists those that there are. "+
-			"Correct spec.kubespray.release, or leave it out for the Tasks without a release; the controller then tries again by itself. "+
+		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists the installed Tasks. "+
+			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}
-	return look + ", mend the cause, " + again
+	return look + ", fix the cause, " + again
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// TestTektonCannotGetATask: the same outage is tried again whether Tekton meets it at the run or at one of its tasks. Once a playbook was started it
-// costs an attempt, so that it does not go on for ever on hosts.
+// TestTektonCannotGetATask: the same outage is retried whether Tekton meets it at the run or at one
+// of its tasks. After a playbook was started it counts as an attempt, so that the retries on hosts
+// end.
 func TestTektonCannotGetATask(t *testing.T) {
 	limits := Limits{Attempts: 2, History: 2}
 	for _, r := range []Run{
@@ -28,7 +29,8 @@ func TestTektonCannotGetATask(t *testing.T) {
 	}
 }
 
-// TestPassingTroubleIsTriedAgain: so are downloads, locks and waits in vain, but not for ever.
+// TestPassingTroubleIsTriedAgain: downloads, locks and timeouts are also retried, but not
+// endlessly.
 func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	for _, reason := range []contract.Reason{
 		contract.ReasonDownloadFailed, contract.ReasonPackagesLocked, contract.ReasonTaskTimedOut, contract.ReasonVersionSkew,
@@ -43,8 +45,9 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestPolicyRefusesAnOlderTask: in an upgrade, a select-hosts of the build before writes what now only the controller may. The next attempt has the
-// Task of this build. Every refusal of the policy in config/ counts.
+// TestPolicyRefusesAnOlderTask: during an upgrade, a select-hosts of the previous build writes
+// fields that now only the controller may write. The next attempt uses the Task of this build.
+// Every rejection of the policy in config/ counts.
 func TestPolicyRefusesAnOlderTask(t *testing.T) {
 	policy, err := os.ReadFile("../../../../config/500-claims.yaml")
 	if err != nil {
@@ -66,8 +69,9 @@ func TestPolicyRefusesAnOlderTask(t *testing.T) {
 	}
 }
 
-// TestNoTasksOfTheRelease: a release that the site does not have will not come by itself, and the hint says where the mistake is. The texts are
-// Tekton's, of the run and of a task of it. A Task without a release in its name is one that config/ installs.
+// TestNoTasksOfTheRelease: a release that is not installed at the site does not appear by itself,
+// and the hint describes the mistake. The texts are Tekton's, of the run and of one of its tasks.
+// Tasks without a release in their names are installed by config/.
 func TestNoTasksOfTheRelease(t *testing.T) {
 	couldnt := func(task string) string {
 		return `Pipeline bpa-system/bpa-install can't be Run; it contains Tasks that don't exist: Couldn't retrieve Task "": error requesting remote resource: ` +

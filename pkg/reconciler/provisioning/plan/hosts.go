@@ -12,14 +12,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Reasons of the conditions about hosts.
+// Reasons of the conditions for hosts.
 const (
 	reasonClaimed  = "Claimed"
 	reasonImaging  = "ProvisioningHosts"
 	reasonProblems = "HostProblems"
 )
 
-// reportNodes tells of the nodes whose hosts are held, and of those that are lost; what an earlier life wrote about others does not count.
+// reportNodes lists the nodes whose hosts are claimed and the nodes that are lost. Nodes that an
+// earlier Provisioning of the same name wrote are left out.
 func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	lost := map[string]string{}
 	for _, l := range s.losses() {
@@ -39,10 +40,11 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	}
 }
 
-// longestProblem bounds what is said of one host, in bytes.
+// longestProblem limits the problem text of one host, in bytes.
 const longestProblem = 256
 
-// nodeState is what a node is doing. While a run replaces others, those that were Ready before, on the same host, still are.
+// nodeState returns the state of a node. While a run replaces other nodes, a node that was Ready
+// before on the same host stays Ready.
 func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus) v1alpha1.NodeState {
 	r := s.Newest()
 	wasReady := slices.ContainsFunc(before, func(b v1alpha1.NodeStatus) bool {
@@ -92,16 +94,18 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, held
 }
 
-// holding says how many hosts are held; a standby that is missing keeps no cluster from being complete.
+// holding describes how many hosts are claimed. A cluster is complete even if standby hosts are
+// missing.
 func holding(s Seen) string {
-	text := fmt.Sprintf("%d of %d hosts are held", s.have(), s.want())
+	text := fmt.Sprintf("%d of %d hosts are claimed", s.have(), s.want())
 	if missing := s.want() - s.wantActive() - s.haveStandby(); missing > 0 {
 		text += fmt.Sprintf("; standby hosts missing: %d", missing)
 	}
 	return text
 }
 
-// claimedAfterInstall: a host of a running cluster was taken away, or the spec asks for other nodes than there are.
+// claimedAfterInstall handles two cases: a host of a running cluster was taken away, or the spec
+// requests other nodes than the installed ones.
 func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, string, string) {
 	if c.seen.specChanged() {
 		return corev1.ConditionUnknown, ReasonSpecChanged, c.seen.changedText()
@@ -113,7 +117,7 @@ func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, st
 	return corev1.ConditionFalse, ReasonHostsLost, cut(text, longestMessage)
 }
 
-// hostsHealthy lists what is said against the hosts that are held or were lost.
+// hostsHealthy lists the problems of hosts that are claimed or lost.
 func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	var bad []string
@@ -123,18 +127,19 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 		}
 	}
 	for _, name := range s.spare() {
-		bad = append(bad, fmt.Sprintf("%s, held for no node any more, is %s", name, s.Site[name].Trouble))
+		bad = append(bad, fmt.Sprintf("%s, which is claimed but has no node any more, is %s", name, s.Site[name].Trouble))
 	}
 	switch {
 	case len(bad) > 0:
 		return corev1.ConditionFalse, reasonProblems, cut(some(bad, "; ")+c.remedy(), longestMessage)
 	case len(s.Site) == 0 || s.have() == 0:
-		return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "no host is held yet"
+		return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "no host is claimed yet"
 	}
-	return corev1.ConditionTrue, v1alpha1.ReasonNoProblems, plural(len(c.status.Nodes), "host") + " without a problem"
+	return corev1.ConditionTrue, v1alpha1.ReasonNoProblems, "no problem is reported for " + plural(len(c.status.Nodes), "host")
 }
 
-// spare are the held hosts in trouble that are of no node any more, sorted: a lost one is kept until a person has looked at it.
+// spare returns the claimed hosts that have a problem and no node any more, sorted. A lost host
+// stays claimed until a user has checked it.
 func (s Seen) spare() []string {
 	var names []string
 	for name, h := range s.Site {
@@ -147,10 +152,11 @@ func (s Seen) spare() []string {
 	return names
 }
 
-const controlPlaneAdvice = "a control plane node is not replaced by itself, since etcd remembers it: bring its host back (remove the quarantine, or " +
-	"give it its spec.consumerRef again), or delete the Provisioning and apply it again"
+const controlPlaneAdvice = "a control plane node is not replaced automatically, because it is a member of etcd: restore its host (remove the quarantine, or " +
+	"set its spec.consumerRef again), or delete the Provisioning and apply it again"
 
-// remedy is what is done, or is to be done, about losses in a cluster that is there; empty if there are none.
+// remedy describes the action of the controller or of a user for losses in an installed cluster. It
+// is empty if there are none.
 func (c conditions) remedy() string {
 	s := c.seen
 	workers := s.lostWorkers()
@@ -162,25 +168,26 @@ func (c conditions) remedy() string {
 	case len(workers) == 0:
 		return ""
 	case s.specChanged():
-		return ". What to do: set the spec back to what is installed; nothing is replaced before"
+		return ". What to do: restore the spec that the cluster was installed from; no host is replaced before that"
 	case s.Paused:
-		return ". Nothing is replaced while spec.paused is set"
+		return ". No host is replaced while spec.paused is set"
 	case c.step.Do == StartRun:
 		return ". It is being replaced"
 	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Message != "":
 		return ". It is not replaced yet: " + c.step.Message
-	case s.Newest() != nil && s.Newest().State == Failed: // that condition says what to do
+	case s.Newest() != nil && s.Newest().State == Failed: // the condition of the failure describes the action
 		return ""
 	}
 	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
-		return fmt.Sprintf(". What to do: give %s its spec.consumerRef again", waits.Node.Host)
+		return fmt.Sprintf(". What to do: set spec.consumerRef of %s again", waits.Node.Host)
 	}
-	return fmt.Sprintf(". What to do: no standby host can take the place of %s. See that a host that fits is free, then `kubectl annotate -n %s "+
+	return fmt.Sprintf(". What to do: no standby host can replace %s. Make sure that a suitable host is free, then `kubectl annotate -n %s "+
 		"provisioning %s %s=\"$(date +%%s)\" --overwrite`", workers[0].Node.Name, s.Namespace, s.Name, contract.AnnotationRetry)
 }
 
-// remains is what a person may have to clear away in the cluster after lost nodes were replaced by others of another name: the run makes the cluster
-// forget them, but not one that still answers.
+// remains describes what a user may have to remove from the cluster after lost nodes were replaced
+// by nodes with other names. The run removes a replaced node from the cluster, but not if the node
+// still answers.
 func remains(s Seen) string {
 	r := s.Newest()
 	if r == nil || r.State != Succeeded {
@@ -196,11 +203,11 @@ func remains(s Seen) string {
 	if len(gone) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; replaced %s: one that still runs is still a node of the cluster, until `kubectl delete node %s` there",
+	return fmt.Sprintf("; replaced %s: a replaced node that still runs stays in the cluster until you run `kubectl delete node %s` there",
 		strings.Join(gone, ", "), strings.Join(gone, " "))
 }
 
-// tellLosses writes "worker-2: host-7 is gone: there is no such BareMetalHost".
+// tellLosses writes "worker-2: host-7 is gone: its BareMetalHost does not exist".
 func tellLosses(all []Loss) string {
 	var texts []string
 	for _, l := range all {
@@ -209,7 +216,7 @@ func tellLosses(all []Loss) string {
 	return some(texts, "; ")
 }
 
-// some lists texts, the first five of many.
+// some joins texts. It shows at most the first five and the number of the others.
 func some(texts []string, separator string) string {
 	const most = 5
 	if len(texts) <= most {

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// computed is what kstatus, as Flux and kpt use it, makes of a Provisioning. The generated reconciler sets observedGeneration after each visit.
+// computed returns the status that kstatus, as used by Flux and kpt, computes for a Provisioning.
+// The generated reconciler sets observedGeneration after each reconcile.
 func computed(t *testing.T, w *world, observed int64) *status.Result {
 	t.Helper()
 	p := w.p.DeepCopy()
@@ -30,10 +31,11 @@ func computed(t *testing.T, w *world, observed int64) *status.Result {
 	return result
 }
 
-// TestKstatus: tools that wait for a Provisioning by the kstatus convention see work in progress, a failure that needs a person, and success as such.
+// TestKstatus: tools that wait for a Provisioning with kstatus distinguish work in progress, a
+// failure that requires a user, and success.
 func TestKstatus(t *testing.T) {
 	w := newWorld()
-	w.seen.Generation = 2 // an observedGeneration of 0 is left out, which says nothing
+	w.seen.Generation = 2 // an observedGeneration of 0 is omitted from the status
 	for _, step := range []struct {
 		happens string
 		want    status.Status
@@ -42,7 +44,7 @@ func TestKstatus(t *testing.T) {
 		{"hosts no host fits", status.InProgressStatus, "no host fits"},
 		{"hosts; ssh key ssh-privatekey of Secret ssh-key is missing", status.InProgressStatus, "is missing"},
 		{"ssh", status.InProgressStatus, ""},
-		{"created; claimed; task select-hosts succeeds; task kubespray runs", status.InProgressStatus, "works"},
+		{"created; claimed; task select-hosts succeeds; task kubespray runs", status.InProgressStatus, "is running"},
 		{"task kubespray fails HostUnreachable|worker-1||no answer; run fails Failed", status.InProgressStatus, "Next attempt"},
 		{"wait 30s", status.InProgressStatus, ""},
 		{"created; task kubespray fails PlaybookFailed|worker-1|x|disk is full; run fails Failed", status.FailedStatus, "disk is full"},

@@ -10,45 +10,47 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Do is what is done next.
+// Do is the action of a step.
 type Do string
 
 const (
-	// Stay: nothing to do until the world changes.
+	// Stay does nothing until the observed state changes.
 	Stay Do = "Stay"
-	// StartRun: make what a run needs, then the run.
+	// StartRun creates the objects that a run needs, and then the run.
 	StartRun Do = "StartRun"
-	// CancelRun: ask the run to stop.
+	// CancelRun asks the run to stop.
 	CancelRun Do = "CancelRun"
-	// StoreKubeconfig: make the Secret from the results of the last run.
+	// StoreKubeconfig creates the Secret from the results of the last run.
 	StoreKubeconfig Do = "StoreKubeconfig"
-	// Prune: delete old runs.
+	// Prune deletes old runs.
 	Prune Do = "Prune"
-	// Release: give back the hosts, then let the Provisioning go.
+	// Release releases the hosts and then removes the finalizer of the Provisioning.
 	Release Do = "Release"
-	// GiveBack: give back hosts on which nothing was installed; the Provisioning stays.
+	// GiveBack releases hosts on which nothing was installed. The Provisioning stays.
 	GiveBack Do = "GiveBack"
 )
 
-// Step is what Next chose, and why.
+// Step is the result of Next.
 type Step struct {
 	Do Do
-	// Reason and Message say why nothing more is done; a condition shows them.
+	// Reason and Message explain why nothing more is done. A condition shows them.
 	Reason, Message string
-	// Runs are those to cancel or to delete. Supersede: they are cancelled since the spec was edited, and must not have touched a host.
+	// Runs are the runs to cancel or to delete. Supersede means that they are cancelled because the
+	// spec was edited, and only if they have not touched a host.
 	Runs      []string
 	Supersede bool
-	// Number, Attempt and Operation of the run to start, and the losses that it makes good, each a Loss.Key.
+	// Number, Attempt and Operation describe the run to start. Replaces are the losses that the run
+	// repairs, each a Loss.Key.
 	Number, Attempt int32
 	Operation       string
 	Replaces        []string
-	// Hosts are those to give back.
+	// Hosts are the hosts to release.
 	Hosts []string
-	// After is when to look again even if nothing changes; 0: never.
+	// After is the time until the next check if nothing changes; 0 means that no check is needed.
 	After time.Duration
 }
 
-// Reasons of waiting; those of failures are in package contract.
+// Reasons for waiting. The reasons of failures are in package contract.
 const (
 	ReasonDeleting       = "Deleting"
 	ReasonInvalidSpec    = "InvalidSpec"
@@ -71,10 +73,11 @@ const (
 	reasonStoring        = "StoringKubeconfig"
 )
 
-// recheck is how often the pods of a cancelled run are counted.
+// recheck is the interval at which the pods of a cancelled run are counted.
 const recheck = 2 * time.Second
 
-// Next is the state machine: the first rule that has something to say decides. The order is the checklist of an installation.
+// Next is the state machine: the first rule that applies decides. The order of the rules is the
+// checklist of an installation.
 func Next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
 		deleting, working, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
@@ -87,7 +90,8 @@ func Next(seen Seen, now time.Time) Step {
 	return start(seen)
 }
 
-// remind looks again when the kubeconfig of a running cluster ends, whatever else the cluster waits for.
+// remind schedules a check for the time when the kubeconfig of a running cluster expires, if the
+// step itself schedules none.
 func remind(s Seen, step Step, now time.Time) Step {
 	if step.Do == Stay && step.After == 0 && s.Installed() && s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
 		step.After = s.Kubeconfig.Expires.Sub(now) + time.Second
@@ -95,11 +99,11 @@ func remind(s Seen, step Step, now time.Time) Step {
 	return step
 }
 
-// tektonAsks: ending runs and their pods is Tekton's work.
-const tektonAsks = "if this lasts, see whether Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
+// tektonAsks is advice for runs that do not stop: ending runs and their pods is the task of Tekton.
+const tektonAsks = "if this lasts, check that Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
 
-// deleting ends the work before it gives anything back: every run with the cluster's label is stopped, whoever made it, and only when none of their
-// pods is left the hosts are released.
+// deleting ends all work before it releases a host. It stops every run with the cluster's label, no
+// matter who created it. The hosts are released only when none of the runs' pods is left.
 func deleting(s Seen, _ time.Time) (Step, bool) {
 	if !s.Deleting {
 		return Step{}, false
@@ -118,7 +122,7 @@ func deleting(s Seen, _ time.Time) (Step, bool) {
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping; " + tektonAsks}, true
 	case len(s.Pods) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
-			"the hosts are kept until the pods that may work on them have ended: %s; %s; a pod on a machine that is gone for good ends with "+
+			"the hosts stay claimed until the pods that may work on them have ended: %s; %s; to end a pod on a machine that does not come back, run "+
 				"`kubectl delete pod -n %s NAME --force`", strings.Join(s.Pods, ", "), tektonAsks, s.Namespace)}, true
 	}
 	return Step{Do: Release, Reason: ReasonDeleting}, true
@@ -133,15 +137,16 @@ func working(s Seen, _ time.Time) (Step, bool) {
 	if step, ok := supersede(s, r, len(active)); ok {
 		return step, true
 	}
-	message := "run " + r.Name + " works"
+	message := "run " + r.Name + " is running"
 	if s.edited(r) {
 		message += "; " + s.editedText(r)
 	}
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
 }
 
-// installed keeps a running cluster's kubeconfig and tidies up, and lets through what makes the cluster whole: a standby for a lost worker, or
-// what a person asks for.
+// installed maintains the kubeconfig of a running cluster and prunes old runs. It lets the later
+// rules start a run that repairs the cluster: a standby host replaces a lost worker, or a user
+// requests a run.
 func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
@@ -151,7 +156,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	case unusable && s.Collected:
 		return Step{Do: StoreKubeconfig, Reason: ReasonInstalled}, true
 	case s.asked() && (unusable || s.incomplete()):
-		return Step{}, false // the installation runs again: it collects a new kubeconfig, and finds hosts for what is missing
+		return Step{}, false // the installation runs again: it collects a new kubeconfig, and finds hosts for missing nodes
 	}
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
@@ -162,12 +167,14 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
 }
 
-// settings: with wrong settings of the site nothing new starts, since the defaults send nodes to the Internet.
+// settings starts nothing new while the site's settings are invalid, because the defaults would
+// send the nodes to the Internet.
 func settings(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonBadSettings, Message: s.Settings}, s.Settings != ""
 }
 
-// depot refuses a depot that the webhook would refuse today, for objects that were stored before.
+// depot rejects a depot that the webhook would reject today, for objects that were stored before
+// the rule existed.
 func depot(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonDepotRefused, Message: s.Depot}, s.Depot != ""
 }
@@ -176,17 +183,18 @@ func invalid(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonInvalidSpec, Message: s.Invalid}, s.Invalid != ""
 }
 
-// leftovers are waited for: Tekton would take a task of the same name for the new run's own. A run that a person made of one of ours, with our
-// labels and no owner, does not go by itself.
+// leftovers waits until the objects of an earlier Provisioning of the same name are deleted: Tekton
+// would take a task of the same name for the new run's own. A run that a user copied from one of
+// ours, with our labels and without an owner, is not deleted automatically.
 func leftovers(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonLeftovers, After: recheck, Message: fmt.Sprintf(
-		"waiting for what earlier runs of this name left to be deleted: %s; if one stays, delete it: "+
-			"`kubectl get pipelineruns,taskruns -n %s -l %s=%s` shows them",
+		"waiting until objects of earlier runs with this name are deleted: %s; if one stays, delete it: "+
+			"`kubectl get pipelineruns,taskruns -n %s -l %s=%s` lists them",
 		strings.Join(s.Leftovers, ", "), s.Namespace, contract.LabelCluster, s.Name)}, len(s.Leftovers) > 0
 }
 
-// unwanted gives back, at once, the hosts of a run that failed before anything was installed, if they are not wanted any more: the spec has
-// changed, or nobody tries again by himself.
+// unwanted immediately releases the hosts of a run that failed before anything was installed, if
+// they are not needed any more: the spec has changed, or there is no automatic retry.
 func unwanted(s Seen, _ time.Time) (Step, bool) {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed {
@@ -195,23 +203,25 @@ func unwanted(s Seen, _ time.Time) (Step, bool) {
 	if newest.Digest != s.Digest {
 		return giveBack(s, "the spec has changed since they were claimed", s.returnable())
 	}
-	if step, ok := giveBack(s, "they have an OS image that the spec does not ask for any more", s.withOldImage()); ok {
+	if step, ok := giveBack(s, "they have an OS image that the spec does not request any more", s.withOldImage()); ok {
 		return step, true
 	}
 	cause := Classify(*newest)
 	if _, again := retryAt(s, *newest, cause); again || !s.wanted(*newest) || cause.Task != contract.TaskSelectHosts {
 		return Step{}, false
 	}
-	return giveBack(s, "run "+newest.Name+" failed in "+cause.Task+" for good", s.returnable())
+	return giveBack(s, "run "+newest.Name+" failed permanently in "+cause.Task, s.returnable())
 }
 
-// giveBack is the step for hosts, some of the returnable ones, that are held for nothing. Hosts on which something may be installed stay.
+// giveBack returns the step that releases hosts, some of the returnable ones, that are claimed for
+// nothing. Hosts on which something may be installed stay claimed.
 func giveBack(s Seen, why string, names []string) (Step, bool) {
 	return Step{Do: GiveBack, Hosts: names, Reason: ReasonGivingBack, After: recheck, Message: fmt.Sprintf(
-		"giving back %s, on which nothing was installed: %s", some(names, ", "), why)}, len(names) > 0
+		"releasing %s, on which nothing was installed: %s", some(names, ", "), why)}, len(names) > 0
 }
 
-// failed decides between another attempt and waiting for a person. A changed spec or retry annotation is a new beginning.
+// failed decides between another attempt and waiting for a user. After a change of the spec or of
+// the retry annotation, the attempts start again.
 func failed(s Seen, now time.Time) (Step, bool) {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed || !s.wanted(*newest) {
@@ -232,12 +242,14 @@ func failed(s Seen, now time.Time) (Step, bool) {
 	return step, true
 }
 
-// changed: a run for another spec would take hosts from the cluster that is there; this version does not change clusters.
+// changed starts nothing if the spec describes another cluster: a run would take hosts away from
+// the installed cluster. This version does not change clusters.
 func changed(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, s.specChanged()
 }
 
-// controlPlaneLost: a run would put the node on another host, as if etcd did not remember the old one.
+// controlPlaneLost starts nothing while a control plane node is lost: a run would move the node to
+// another host although the old one is still a member of etcd.
 func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 	lost := s.lostControlPlanes()
 	if s.installedDigest() == "" || len(lost) == 0 {
@@ -247,7 +259,7 @@ func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 }
 
 func paused(s Seen, _ time.Time) (Step, bool) {
-	return Step{Do: Stay, Reason: ReasonPaused, Message: "spec.paused is set: nothing new is started"}, s.Paused
+	return Step{Do: Stay, Reason: ReasonPaused, Message: "spec.paused is set: no new work is started"}, s.Paused
 }
 
 func hosts(s Seen, _ time.Time) (Step, bool) {
@@ -268,7 +280,7 @@ func sshKey(s Seen, _ time.Time) (Step, bool) {
 }
 
 func start(s Seen) Step {
-	if s.Hosts == nil || s.SSH == nil { // not looked: never start blindly
+	if s.Hosts == nil || s.SSH == nil { // not checked: a run must not start without the check
 		return Step{Do: Stay, Reason: ReasonStarting, After: recheck}
 	}
 	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
@@ -284,14 +296,15 @@ func start(s Seen) Step {
 		}
 	}
 	if step.Operation == contract.OperationReplace {
-		step.Message = fmt.Sprintf("starting attempt %d to put other hosts in the place of lost ones: %s", step.Attempt, some(step.Replaces, ", "))
+		step.Message = fmt.Sprintf("starting attempt %d to replace lost hosts: %s", step.Attempt, some(step.Replaces, ", "))
 	} else {
 		step.Message = fmt.Sprintf("starting attempt %d to install the cluster", step.Attempt)
 	}
 	return step
 }
 
-// operation is what a run that starts now is for. Another attempt goes on with what the last one began, whose nodes are written already.
+// operation returns the operation of a run that starts now, and the losses that it repairs. Another
+// attempt continues the operation of the last one, whose nodes are written already.
 func (s Seen) operation() (string, []string) {
 	if s.installedDigest() == "" {
 		return contract.OperationInstall, nil
@@ -313,7 +326,8 @@ func (s Seen) operation() (string, []string) {
 	return contract.OperationInstall, nil
 }
 
-// surplus are the finished runs beyond those to keep. The newest run always stays: it is what later visits know.
+// surplus returns the finished runs beyond the history limit. The newest run always stays, because
+// later reconciles depend on it.
 func surplus(s Seen) []string {
 	var old []string
 	keep := max(s.Limits.History, 1)

@@ -6,7 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Claiming reports whether the task select-hosts works or is about to: it needs its right to the hosts.
+// Claiming reports whether the task select-hosts is running or about to run, so that it needs its
+// permissions for hosts.
 func (s Seen) Claiming() bool {
 	r := s.Newest()
 	if r == nil || r.State != Active {
@@ -16,8 +17,10 @@ func (s Seen) Claiming() bool {
 	return t == nil || t.State == Active
 }
 
-// ImageForHosts is the image that hosts without an operating system get now; nil: none. It is the one in the request of a run that works and claims, or
-// has claimed, its hosts: the spec and the site's settings can have changed since. An uploaded image comes with the digest that the run has seen.
+// ImageForHosts returns the image that hosts without an operating system receive now; nil means no
+// image. The image is part of the request of an active run that claims hosts or has claimed them,
+// because the spec and the site's settings can have changed since. For an uploaded image, the
+// digest comes from the result of the run.
 func (s Seen) ImageForHosts() (*contract.OSImage, error) {
 	r := s.Newest()
 	if s.Started.OSImage == nil || s.Deleting || r == nil || r.State != Active || r.Cancelling {
@@ -27,11 +30,11 @@ func (s Seen) ImageForHosts() (*contract.OSImage, error) {
 		return nil, nil
 	}
 	if s.Started.OSImage.URL == "" {
-		return nil, fmt.Errorf("key %s of ConfigMap %s has an osImage without an address, which no host is given: correct spec.osImage, "+
+		return nil, fmt.Errorf("the osImage in key %s of ConfigMap %s has no address: correct spec.osImage, "+
 			"or depot-url in the site's settings", contract.KeyRequest, contract.RequestName(s.Name))
 	}
 	sum := contract.None
-	if t := r.task(contract.TaskSeedRegistry); t != nil { // a site's own pipeline may have none
+	if t := r.task(contract.TaskSeedRegistry); t != nil { // a customized pipeline may not have this task
 		sum = t.Results[contract.ResultOSImage]
 	}
 	image, err := s.Started.OSImage.WithDigest(sum)

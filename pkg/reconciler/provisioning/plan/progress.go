@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// shares is how much of the whole bar a task is, in percent; measured: all but kubespray take seconds.
+// shares are the parts of the progress bar of each task, in percent. In measurements, all tasks
+// except kubespray took seconds.
 var shares = []struct {
 	task     string
 	from, to int32
@@ -22,14 +23,16 @@ var shares = []struct {
 	{contract.TaskCollectKubeconfig, 97, 99},
 }
 
-// longestStep bounds the step's name, in bytes: who may write ConfigMaps could write anything there.
+// longestStep limits the name of the step, in bytes: every user who can write ConfigMaps could
+// write any text there.
 const longestStep = 160
 
-// tellingPercent is from where on the pace so far says something about the end.
+// tellingPercent is the progress from which an end time is estimated.
 const tellingPercent = 10
 
-// reportProgress moves the bar. It never goes back within one run, and the estimate is made anew only when the bar moves, since a status
-// that changes by itself would be written for ever.
+// reportProgress updates the progress. It never decreases within one run. The estimate is only
+// updated when the progress changes, because a status that always changes would be written all the
+// time.
 func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 	r := s.Newest()
 	if r == nil {
@@ -52,14 +55,15 @@ func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) 
 	status.Progress = next
 }
 
-// where is how far a run is, by its tasks and by what kubespray tells of itself.
+// where returns the progress of a run, from the states of its tasks and from the progress that
+// kubespray reports.
 func where(s Seen, r Run) (percent int32, task, step string) {
 	if r.State == Succeeded {
 		return 100, "", ""
 	}
 	for _, share := range shares {
 		t := r.task(share.task)
-		if t == nil { // to come, or a site's Pipeline has no such task
+		if t == nil { // the task has not started, or a customized Pipeline does not have it
 			continue
 		}
 		percent, task, step = share.from, share.task, ""

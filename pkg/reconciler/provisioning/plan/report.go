@@ -15,8 +15,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Report writes the whole status from what was seen and what was chosen. err is what became of the step: nil if it was done. beside is what went wrong
-// with hosts in the same visit, which is no part of the step. Seen twice, the same world gives the same status, so that a steady world writes nothing.
+// Report writes the whole status from the observed state and the chosen step. err is the error of
+// the step; nil if it succeeded. beside is an error with hosts in the same reconcile that is not
+// part of the step. The same state always gives the same status, so an unchanged state causes no
+// status update.
 func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
 	status := &p.Status
 	reportProgress(status, s, now) // before the run: it compares with the one that the status knows
@@ -39,7 +41,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
 	r := s.Newest()
 	if r == nil {
-		return // what was remembered of a deleted run stays
+		return // the status of a deleted run stays
 	}
 	status.Run = &v1alpha1.RunStatus{
 		Name: r.Name, Operation: r.Operation, Attempt: r.Attempt, StartTime: instant(r.Started), CompletionTime: instant(r.Completed),
@@ -53,10 +55,10 @@ func instant(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// reportInstalled remembers what cannot be seen any more once the run is deleted.
+// reportInstalled stores facts that cannot be observed any more after the run is deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 	if r := s.Newest(); r != nil && r.State == Succeeded {
-		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // never replaced by that of a later build of BPA
+		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // never replaced by the digest of a later build of BPA
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
 		}
@@ -86,7 +88,8 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.NextAttempt = instant(at)
 		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
-		// What it waits for is in the step; that it is due says that no person need act on the failure itself.
+		// The step names the missing precondition. A NextAttempt in the past means that no user
+		// action for the failure itself is needed.
 		f.Hint, f.NextAttempt = step.Message, instant(r.Completed)
 		if again {
 			f.NextAttempt = instant(at)
@@ -97,10 +100,10 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	p.Status.Failure = f
 }
 
-// longestMessage bounds a text in the status, in bytes.
+// longestMessage limits a text in the status, in bytes.
 const longestMessage = 1024
 
-// cut shortens a text, never inside a character.
+// cut shortens a text to at most this number of bytes, never inside a character.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -108,17 +111,17 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most-len("...")], "") + "..."
 }
 
-// conditions says of each condition what it is, why, and in which words.
+// conditions computes status, reason and message of each condition.
 type conditions struct {
 	status *v1alpha1.ProvisioningStatus
 	seen   Seen
 	step   Step
-	// stepErr is what went wrong with the step, err with anything in this visit.
+	// stepErr is the error of the step. err is any error of this reconcile.
 	stepErr, err error
 	now          time.Time
 }
 
-// artifactsAvailable is what the run's first task found; later ones do not start without it.
+// artifactsAvailable is the result of the run's first task. Later tasks do not start without it.
 func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	var looked *Task
@@ -133,12 +136,12 @@ func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string
 	case looked != nil && looked.State == Succeeded:
 		return corev1.ConditionTrue, reasonAvailable, cut(looked.Results[contract.ResultArtifacts], longestMessage)
 	case s.Installed():
-		return corev1.ConditionTrue, ReasonInstalled, "the cluster was installed from them"
+		return corev1.ConditionTrue, ReasonInstalled, "the artifacts were available when the cluster was installed"
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
-// personMustAct are the reasons for which no run starts before somebody does something.
+// personMustAct are the reasons for which no run starts before a user acts.
 var personMustAct = []string{ReasonSSHKeyMissing, ReasonSSHKeyInvalid, ReasonBadSettings, ReasonDepotRefused}
 
 func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) {
@@ -158,13 +161,14 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
-// lasting are the reasons of Ready, beside those of failed runs, that stay until a person acts.
+// lasting are the reasons of Ready, except the reasons of failed runs, that stay until a user acts.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
 	ReasonBadSettings: true, ReasonDepotRefused: true,
 }
 
-// stalled is why nothing goes on before a person acts; empty: something does, or all is well.
+// stalled returns why nothing continues before a user acts. It is empty if something continues or
+// if the cluster is Ready.
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
@@ -185,22 +189,22 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionTrue, "Stored", fmt.Sprintf("Secret %s, key value", name)
 	case k != nil && k.Broken == "":
 		return corev1.ConditionFalse, ReasonExpired, fmt.Sprintf(
-			"the certificate in Secret %s ended: %s", name, c.collectAnother())
+			"the certificate in Secret %s has expired: %s", name, c.collectAnother())
 	case c.step.Do == StoreKubeconfig && c.stepErr != nil:
 		return corev1.ConditionFalse, ReasonKubeconfigLost, cut(c.stepErr.Error(), longestMessage)
 	case c.step.Do == StoreKubeconfig:
 		return corev1.ConditionUnknown, reasonStoring, "Secret " + name + " is being written"
 	case c.seen.Installed():
-		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("there is no usable Secret %s and nothing to make it from: %s", name, c.collectAnother())
+		return corev1.ConditionFalse, ReasonKubeconfigLost, fmt.Sprintf("Secret %s is missing or unusable, and there is no data to recreate it: %s", name, c.collectAnother())
 	}
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "the cluster is not installed yet"
 }
 
-// collectAnother is how a person gets a new kubeconfig of a running cluster.
+// collectAnother describes how a user gets a new kubeconfig of a running cluster.
 func (c conditions) collectAnother() string {
-	const annotate = "annotate the Provisioning with a new " + contract.AnnotationRetry + " to collect another"
+	const annotate = "annotate the Provisioning with a new value of " + contract.AnnotationRetry + " to collect a new kubeconfig"
 	if c.seen.specChanged() {
-		return "set the spec back to what is installed, then " + annotate
+		return "restore the spec that the cluster was installed from, then " + annotate
 	}
 	if slices.Contains(personMustAct, c.step.Reason) {
 		return annotate + "; no run starts yet: " + c.step.Message
@@ -208,7 +212,8 @@ func (c conditions) collectAnother() string {
 	return annotate
 }
 
-// failure is that of the last run, as long as nothing newer is to be said: the rule for failed runs chose the step and left the words to us.
+// failure returns the failure of the last run if nothing newer must be reported: the rule for
+// failed runs chose the step and set no message.
 func (c conditions) failure() *v1alpha1.FailureStatus {
 	f := c.status.Failure
 	if f == nil || c.step.Reason != f.Reason || c.step.Message != "" {
@@ -217,7 +222,7 @@ func (c conditions) failure() *v1alpha1.FailureStatus {
 	return f
 }
 
-// failureText reads as one sentence: task, host, step, message, and what comes next.
+// failureText reads as one sentence: task, host, step, message, and the next action.
 func (c conditions) failureText() string {
 	f := c.status.Failure
 	var text strings.Builder
@@ -243,7 +248,7 @@ func (c conditions) failureText() string {
 	return text.String()
 }
 
-// words are those of the step, or of what went wrong with it.
+// words returns the message of the step, with its error if there is one.
 func (c conditions) words() string {
 	if c.err != nil {
 		return cut(strings.TrimPrefix(c.step.Message+": "+c.err.Error(), ": "), longestMessage)

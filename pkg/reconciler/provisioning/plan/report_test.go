@@ -8,7 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// TestKubeconfigLostIsTheStepsError: only an error of the step that stores the kubeconfig says that it is lost.
+// TestKubeconfigLostIsTheStepsError: only an error of the step that stores the kubeconfig means
+// that the kubeconfig is lost.
 func TestKubeconfigLostIsTheStepsError(t *testing.T) {
 	failed := errors.New("conflict")
 	for name, test := range map[string]struct {

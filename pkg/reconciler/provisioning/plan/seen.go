@@ -7,7 +7,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Seen is the world around one Provisioning, as plain facts.
+// Seen is the observed state of one Provisioning, as plain facts.
 type Seen struct {
 	Namespace, Name string
 	// Generation counts the edits of the spec.
@@ -16,93 +16,104 @@ type Seen struct {
 	Deleting bool
 	Paused   bool
 
-	// Slots are the names of the nodes that the spec asks for by name, Sets those that it asks for by number.
+	// Slots are the names of the nodes that the spec requests by name. Sets are the nodes that it
+	// requests by number.
 	Slots []string
 	Sets  []contract.Set
-	// Request is what the spec asks for, in the tasks' words; a run that starts is given it.
+	// Request is the request that the spec describes. A run that starts receives it.
 	Request contract.Request
 	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
 	Digest, Inputs, Retry string
-	// Edited: the spec asks for another run than the newest one, by what both specs say: neither an upgrade of BPA nor the site's settings count, nor do
-	// time-outs and the number of standby hosts.
+	// Edited means that the spec requires another run than the newest one, by comparing both specs.
+	// An upgrade of BPA, the site's settings, time-outs and the number of standby hosts do not
+	// count.
 	Edited bool
-	// Changes lists what was edited since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16". Revertible: the request's ConfigMap
-	// holds the patch that puts the spec back.
+	// Changes lists the edits since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 ->
+	// 10.2.0.0/16". Revertible means that the request's ConfigMap holds the patch that restores the
+	// spec.
 	Changes    []string
 	Revertible bool
-	// Started is the request that the newest run was started with, which no edit changes while that run works; zero: it is not known.
+	// Started is the request of the newest run, which no edit changes while that run is active. It
+	// is zero if it is not known.
 	Started contract.Request
-	// Invalid says why the spec cannot be read, which the webhook should have prevented.
+	// Invalid explains why the spec cannot be read. The webhook should have rejected it.
 	Invalid string
-	// Settings says why the site's settings cannot be used, Depot why the depot cannot, and what to do; empty: they can.
+	// Settings explains why the site's settings cannot be used, Depot why the depot cannot be used,
+	// each with the next action; empty: they can be used.
 	Settings, Depot string
 
 	// Runs of this Provisioning, oldest first.
 	Runs []Run
-	// ForeignRuns are the PipelineRuns with this cluster's label that have not finished and that this Provisioning does not own, such as a run that a
-	// person made of one of ours. Between two tasks such a run has neither a TaskRun nor a pod, and still works on the hosts.
+	// ForeignRuns are active PipelineRuns with this cluster's label that this Provisioning does not
+	// own, such as a user's copy of a run. Between two tasks such a run has neither a TaskRun nor a
+	// pod, but still works on the hosts.
 	ForeignRuns []Run
-	// Leftovers are objects of an earlier Provisioning of the same name that are not gone yet.
+	// Leftovers are objects of an earlier Provisioning of the same name that are not deleted yet.
 	Leftovers []string
-	// Pods of runs that may still act; looked for only during deletion.
+	// Pods are pods of runs that may still act. They are only listed during deletion.
 	Pods []string
 
-	// Site are the hosts that this Provisioning holds and those that its nodes are on, by name; Nodes is what select-hosts wrote about them.
+	// Site are the hosts that this Provisioning holds and the hosts of its nodes, by name. Nodes
+	// are the nodes that select-hosts wrote.
 	Site  map[string]Host
 	Nodes []contract.Node
-	// Touched: a playbook has reached a host, so that something may be installed there; what tells it outlives the runs.
+	// Touched means that a playbook has reached a host, so that something may be installed there.
+	// The record of it outlives the runs.
 	Touched bool
-	// Hosts is whether there is a host for every slot; nil: not looked, for nothing is about to start.
+	// Hosts reports whether there is a host for every slot; nil: not checked, because nothing is
+	// about to start.
 	Hosts *Need
-	// SSH is whether there is a key to the hosts that can be used; nil: not looked. SSHKey is that key.
+	// SSH reports whether there is a usable key to the hosts; nil: not checked. SSHKey is that key.
 	SSH    *Need
 	SSHKey SSHKey
-	// KeyChanged: the newest run failed since a host refused the key that it was started with, and the Secret holds another one now.
+	// KeyChanged means that the newest run failed because a host rejected its key, and that the
+	// Secret now holds another key.
 	KeyChanged bool
 
-	// Progress is what the kubespray task last wrote.
+	// Progress is the last progress that the kubespray task wrote.
 	Progress *contract.Progress
-	// Kubeconfig is the stored one; nil: there is none.
+	// Kubeconfig is the stored kubeconfig; nil: there is none.
 	Kubeconfig *Kubeconfig
-	// Collected: the last run brought a certificate that is still good, and its private key is still there.
+	// Collected means that the last run returned a certificate that is still valid, and that its
+	// private key still exists.
 	Collected bool
 
-	// InstalledDigest is remembered in the status: what was installed, even after its run was deleted.
+	// InstalledDigest is the digest in the status. It is known even after the run was deleted.
 	InstalledDigest string
 
 	Limits Limits
 }
 
-// Need is something without which no run starts.
+// Need is a precondition of a run.
 type Need struct {
-	// Missing says what is not there, and what to do; empty: all is there.
+	// Missing describes what is missing and the next action; empty: nothing is missing.
 	Missing string
 	// Reason is that of the condition that tells of it; empty: the usual one.
 	Reason string
 }
 
-// SSHKey identifies a private key without giving it away.
+// SSHKey identifies a private key without revealing it.
 type SSHKey struct {
-	// Fingerprint is that of the public half, as ssh-keygen prints it.
+	// Fingerprint is the fingerprint of the public key, as ssh-keygen prints it.
 	Fingerprint string
 	// Version is the resourceVersion of the Secret. As long as it stays the same, so does the key.
 	Version string
 }
 
-// Kubeconfig is what the Secret says of itself.
+// Kubeconfig describes the stored kubeconfig.
 type Kubeconfig struct {
 	Endpoint string
 	Expires  time.Time
-	Broken   string // why it cannot be used; empty: fine
+	Broken   string // why it cannot be used; empty: it can be used
 }
 
 // Limits are the site's settings.
 type Limits struct {
-	Attempts int32 // most attempts for one wanted state
+	Attempts int32 // maximum number of attempts for one requested state
 	History  int   // finished runs to keep
 }
 
-// State of a run or a task.
+// State is the state of a run or a task.
 type State int
 
 const (
@@ -114,25 +125,25 @@ const (
 // Run is one PipelineRun.
 type Run struct {
 	Name      string
-	Number    int32 // counts all runs
-	Attempt   int32 // counts those for the same wanted state
+	Number    int32 // number among all runs
+	Attempt   int32 // number among the runs for the same requested state
 	Operation string
 
-	Digest, Inputs, Retry string   // what it was started for
-	Carried               string   // Digest as the run carries it, if another build of BPA computed it; empty: the same
-	Replaces              []string // the losses that it was started for, each a Loss.Key
-	SSHKey                SSHKey   // what it was started with; empty: a build of BPA started it that did not write it down
+	Digest, Inputs, Retry string   // the values at its start
+	Carried               string   // the digest in the run's annotations, if another build of BPA computed it; empty: equal to Digest
+	Replaces              []string // the losses that it repairs, each a Loss.Key
+	SSHKey                SSHKey   // the key at its start; empty: the build of BPA that started it did not record the key
 
 	Generation int64 // of the Provisioning when it was started; 0: not known
 	State      State
 	Touched    bool // its playbook was started
 	Cancelling bool // it was asked to stop
-	Superseded bool // the controller asked it, since the spec was edited
+	Superseded bool // the controller asked it to stop because the spec was edited
 	Reason     string
 	Message    string // Tekton's
 	Started    time.Time
 	Completed  time.Time // zero while Active
-	Tasks      []Task    // in the order of the pipeline, as far as they exist
+	Tasks      []Task    // the existing tasks in the order of the pipeline
 }
 
 // Task is one TaskRun of a run.
@@ -145,7 +156,7 @@ type Task struct {
 	Results map[string]string
 }
 
-// task finds a task of the run by its name in the pipeline.
+// task returns the task of the run with this name in the pipeline, or nil.
 func (r Run) task(name string) *Task {
 	for i := range r.Tasks {
 		if r.Tasks[i].Name == name {
@@ -155,7 +166,7 @@ func (r Run) task(name string) *Task {
 	return nil
 }
 
-// Newest is the run that counts; nil before the first.
+// Newest returns the newest run, which determines the state; nil before the first run.
 func (s Seen) Newest() *Run {
 	if len(s.Runs) == 0 {
 		return nil
@@ -163,7 +174,7 @@ func (s Seen) Newest() *Run {
 	return &s.Runs[len(s.Runs)-1]
 }
 
-// ActiveRuns are those that work. There is never more than one, unless a person started another.
+// ActiveRuns returns the active runs. There is never more than one, unless a user started another.
 func (s Seen) ActiveRuns() []Run {
 	var active []Run
 	for _, r := range s.Runs {
@@ -174,21 +185,24 @@ func (s Seen) ActiveRuns() []Run {
 	return active
 }
 
-// wanted reports whether a run was started for what is wanted now, and with the key that is there now. A retry annotation that is taken away asks for
-// nothing.
+// wanted reports whether a run was started for the current inputs and with the current key. A retry
+// annotation that was removed requests nothing.
 func (s Seen) wanted(r Run) bool {
 	return !r.Superseded && !s.KeyChanged && r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
 }
 
-// Unedited reports whether the newest run and the cluster that is there are those of the present spec, as far as the digests tell.
+// Unedited reports whether the newest run and the installed cluster match the current spec,
+// according to the digests.
 func (s Seen) Unedited() bool {
 	newest := s.Newest()
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
 }
 
-// Recompute replaces the digests of the newest run and of the cluster that is there by the one that this build computes for what the newest run was
-// started from. carried is the digest that this run carries; empty: it was not written down. Whatever digests other builds computed of a cluster that
-// is there, they are of the same one: no run starts for another. It reports whether it replaced any.
+// Recompute replaces the digests of the newest run and of the installed cluster by the digest that
+// this build computes from the newest run's request. carried is the digest that was stored for this
+// request; empty: it was not stored. All digests of an installed cluster, by any build, describe
+// the same cluster, because no run starts for another one. Recompute reports whether it replaced a
+// digest.
 func (s *Seen) Recompute(carried, digest string) bool {
 	newest := s.Newest()
 	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {
@@ -203,7 +217,8 @@ func (s *Seen) Recompute(carried, digest string) bool {
 	return true
 }
 
-// installedDigest is that of the cluster that is there, or was before a later run failed on it; empty: none.
+// installedDigest returns the digest of the installed cluster, also if a later run failed on it;
+// empty: there is none.
 func (s Seen) installedDigest() string {
 	if r := s.Newest(); r != nil && r.State == Succeeded {
 		return r.Digest
@@ -211,7 +226,8 @@ func (s Seen) installedDigest() string {
 	return s.InstalledDigest
 }
 
-// Installed reports whether the cluster runs, as far as we know: the last run succeeded, or one did and no later one failed.
+// Installed reports whether the cluster runs, as far as it is known: the last run succeeded, or a
+// run succeeded and no later run failed.
 func (s Seen) Installed() bool {
 	newest := s.Newest()
 	if newest == nil || newest.State == Active {
@@ -220,14 +236,14 @@ func (s Seen) Installed() bool {
 	return newest.State == Succeeded
 }
 
-// asked reports whether a person wants another run and has not got it.
+// asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {
 	newest := s.Newest()
 	return s.Retry != "" && (newest == nil || newest.Retry != s.Retry)
 }
 
-// Starting reports whether nothing but what the world lacks keeps a run from starting now; only then it is worth looking for hosts and keys,
-// and asking the API server itself whether hosts are lost.
+// Starting reports whether only the preconditions keep a run from starting now. Only then is it
+// worth checking hosts and keys, and asking the API server itself whether hosts are lost.
 func Starting(s Seen, now time.Time) bool {
 	s.Hosts, s.SSH = &Need{}, &Need{}
 	s.Site = maps.Clone(s.Site)

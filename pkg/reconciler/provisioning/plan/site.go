@@ -9,39 +9,43 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Host is what is seen of a BareMetalHost. Its zero value, but for Gone, is a host that nobody holds.
+// Host is the observed state of a BareMetalHost. Its zero value is a host that is not claimed.
 type Host struct {
 	UID string
-	// Gone: there is no such BareMetalHost.
+	// Gone means that the BareMetalHost does not exist.
 	Gone bool
-	// Ours: this Provisioning holds it. Claimed: it was this very object that claimed it, not an earlier one of the same name.
+	// Ours means that this Provisioning holds the host. Claimed means that this very object claimed
+	// it, not an earlier object of the same name.
 	Ours, Claimed bool
-	// Holder is who else holds it; empty: nobody does.
+	// Holder is another consumer that holds the host; empty: there is none.
 	Holder string
-	// Lost: it is being deleted or in quarantine.
+	// Lost means that the host is being deleted or in quarantine.
 	Lost bool
-	// Trouble is what its holder should know of, in words that complete "host-1 is ..."; empty: it is well.
+	// Trouble is a problem for the holder of the host, in words that complete "host-1 is ...";
+	// empty: there is none.
 	Trouble string
-	// Bare: it has no operating system yet. Imaged: Metal3 was asked to give it one.
+	// Bare means that the host has no operating system yet. Imaged means that Metal3 was asked to
+	// install one.
 	Bare, Imaged bool
-	// Live: the API server was asked itself, not a cache.
+	// Live means that the state comes from the API server itself and not from a cache.
 	Live bool
 }
 
-// Loss is a node whose host is no more there for it.
+// Loss is a node that has lost its host.
 type Loss struct {
 	Node contract.Node
 	// Why completes "host-1 is ...".
 	Why string
-	// Sure: the host is gone, being deleted, in quarantine or somebody else's, by what the API server itself says. A host that nobody
-	// holds may be given back as it was taken.
+	// Sure means that the API server itself confirms that the host is gone, being deleted, in
+	// quarantine or claimed by another consumer. A host without a claim may be claimed again for
+	// the node.
 	Sure bool
 }
 
-// Key names a loss in the annotation of the run that makes it good.
+// Key identifies a loss in the annotation of the run that repairs it.
 func (l Loss) Key() string { return l.Node.Name + "=" + l.Node.Host }
 
-// LostNodes are the names of the nodes whose losses the step makes good.
+// LostNodes returns the names of the nodes whose losses the step repairs.
 func (s Step) LostNodes() []string {
 	var names []string
 	for _, key := range s.Replaces {
@@ -51,10 +55,11 @@ func (s Step) LostNodes() []string {
 	return names
 }
 
-// controlPlane reports whether the node is one, also.
+// controlPlane reports whether the node has the control plane role, alone or with others.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }
 
-// losses are the lost nodes, standbys among them, in the order of the nodes. Before anything was installed there is nothing to lose.
+// losses returns the lost nodes, including standby nodes, in the order of the nodes. Before
+// anything was installed, no node counts as lost.
 func (s Seen) losses() []Loss {
 	if s.installedDigest() == "" && !s.touched() {
 		return nil
@@ -72,7 +77,8 @@ func (s Seen) losses() []Loss {
 	return all
 }
 
-// LostHosts are the names of the hosts that seem to be lost: where it matters, the API server itself is asked about them.
+// LostHosts returns the names of the hosts that appear to be lost. Before a decision, the API
+// server itself is asked about them.
 func (s Seen) LostHosts() []string {
 	var names []string
 	for _, l := range s.losses() {
@@ -81,37 +87,39 @@ func (s Seen) LostHosts() []string {
 	return names
 }
 
-// loss is why a node is without its host; empty if it is not.
+// loss returns why a node has lost its host; empty if it has not.
 func (h Host) loss(n contract.Node) (why string, certain bool) {
 	switch {
 	case h.Gone:
-		return "gone: there is no such BareMetalHost", true
+		return "gone: its BareMetalHost does not exist", true
 	case h.Ours && h.Lost:
 		return h.Trouble, true
 	case h.Ours:
 		return "", false
 	case h.Holder != "":
-		return "held by " + h.Holder, true
+		return "claimed by " + h.Holder, true
 	case n.HostUID != "" && h.UID != n.HostUID:
-		return "another one: its BareMetalHost was deleted and made anew", true
+		return "another host: its BareMetalHost was deleted and recreated", true
 	}
 	return freed, false
 }
 
-// freed is why a host is lost that nobody has taken.
-const freed = "held by nobody: somebody cleared its spec.consumerRef"
+// freed is the loss of a host that has no claim.
+const freed = "not claimed any more: its spec.consumerRef was cleared"
 
-// touched reports whether something may be installed on hosts: only a select-hosts or render-inventory that failed leaves them as they were.
+// touched reports whether something may be installed on hosts. Only runs that failed in
+// select-hosts or render-inventory leave hosts untouched.
 func (s Seen) touched() bool {
 	return s.Touched || slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched || r.State == Succeeded })
 }
 
-// lostControlPlanes are the losses that nothing here makes good.
+// lostControlPlanes returns the losses that the controller cannot repair.
 func (s Seen) lostControlPlanes() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool { return l.Node.Standby || !controlPlane(l.Node) })
 }
 
-// lostWorkers are the losses that another host makes good, as far as no run has just done so and the nodes are only not written yet.
+// lostWorkers returns the losses that another host can repair. It leaves out losses that a run has
+// just repaired while the nodes are not written yet.
 func (s Seen) lostWorkers() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool {
 		newest := s.Newest()
@@ -120,8 +128,9 @@ func (s Seen) lostWorkers() []Loss {
 	})
 }
 
-// due are the losses that the controller makes good by itself: those of workers, for sure, whose set has a standby. While a control plane
-// node is lost nothing is: a site all of whose hosts seem to be gone has another trouble.
+// due returns the losses that the controller repairs automatically: confirmed losses of workers
+// whose set has a standby. While a control plane node is lost, there are none: if all hosts of a
+// site appear to be gone, the cause is something else.
 func (s Seen) due() []Loss {
 	if len(s.lostControlPlanes()) > 0 {
 		return nil
@@ -138,12 +147,13 @@ func (s Seen) due() []Loss {
 	})
 }
 
-// incomplete reports whether a run could bring the cluster nearer to what is asked for: a worker is lost, or a standby is missing.
+// incomplete reports whether a run could bring the cluster closer to the spec: a worker is lost, or
+// a standby is missing.
 func (s Seen) incomplete() bool {
 	return len(s.lostWorkers()) > 0 || s.have() < s.want()
 }
 
-// want is how many nodes are asked for, standbys too.
+// want returns the number of requested nodes, including standby nodes.
 func (s Seen) want() int {
 	n := len(s.Slots)
 	for _, set := range s.Sets {
@@ -152,10 +162,10 @@ func (s Seen) want() int {
 	return n
 }
 
-// have is how many of them have a host that is held.
+// have returns how many of these nodes have a claimed host.
 func (s Seen) have() int { return s.haveActive() + s.haveStandby() }
 
-// wantActive and haveActive count the nodes that are, or are to be, installed.
+// wantActive and haveActive count the nodes that are or will be installed.
 func (s Seen) wantActive() int {
 	n := len(s.Slots)
 	for _, set := range s.Sets {
@@ -188,8 +198,8 @@ func (s Seen) count(of func(contract.Node) bool) (n int) {
 	return n
 }
 
-// returnable are the held hosts, sorted, that can be given back, since nothing was installed on them: this very object claimed them, and no
-// playbook has run since it exists.
+// returnable returns the claimed hosts, sorted, that can be released because nothing was installed
+// on them: this very object claimed them, and no playbook has run since it exists.
 func (s Seen) returnable() []string {
 	if s.installedDigest() != "" || s.touched() {
 		return nil
@@ -204,7 +214,8 @@ func (s Seen) returnable() []string {
 	return names
 }
 
-// withOldImage are those of the returnable hosts that were given the OS image of the newest run, if the spec asks for another one by now.
+// withOldImage returns those of the returnable hosts that received the OS image of the newest run,
+// if the spec now requests another image.
 func (s Seen) withOldImage() []string {
 	if s.Started.OSImage == nil || reflect.DeepEqual(s.Started.OSImage, s.Request.OSImage) {
 		return nil
@@ -212,8 +223,8 @@ func (s Seen) withOldImage() []string {
 	return slices.DeleteFunc(s.returnable(), func(name string) bool { return !s.Site[name].Imaged })
 }
 
-// InstalledHosts are the held hosts, sorted, on which a node is or may be installed; where nobody has written which node is where, or somebody has
-// deleted it, that is all of them.
+// InstalledHosts returns the claimed hosts, sorted, on which a node is or may be installed. If the
+// list of nodes was never written or was deleted, it returns all claimed hosts.
 func (s Seen) InstalledHosts() []string {
 	if s.installedDigest() == "" && !s.touched() {
 		return nil
@@ -233,8 +244,8 @@ func (s Seen) InstalledHosts() []string {
 	return names
 }
 
-// imaging says how many of the held hosts are to get their operating system, and how many of those are being given it; empty if none is, or no run
-// works.
+// imaging describes how many of the claimed hosts wait for their operating system or are receiving
+// it. It is empty if there are none, or if no run is active.
 func (s Seen) imaging() string {
 	bare, asked, of := 0, 0, 0
 	for _, h := range s.Site {
@@ -252,7 +263,7 @@ func (s Seen) imaging() string {
 	case bare+asked == 0 || len(s.ActiveRuns()) == 0:
 		return ""
 	case asked == 0:
-		return fmt.Sprintf("%d of %s wait for the controller to ask for the OS image, which it does once each node has a host", bare, plural(of, "host"))
+		return fmt.Sprintf("%d of %s wait for their OS image, which the controller sets once each node has a host", bare, plural(of, "host"))
 	}
 	return fmt.Sprintf("provisioning %d of %s with the OS image", asked, plural(of, "host"))
 }

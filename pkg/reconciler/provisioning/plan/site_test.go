@@ -29,7 +29,8 @@ func TestInstalledHosts(t *testing.T) {
 	}
 }
 
-// TestUnfitHostsAreTriedLessOften: the controller takes hosts for fit whose network data it does not read; a run every 30 s would never end.
+// TestUnfitHostsAreTriedLessOften: the controller accepts hosts whose network data it does not
+// read; without backoff, a run would start every 30 s.
 func TestUnfitHostsAreTriedLessOften(t *testing.T) {
 	failed := Run{State: Failed, Attempt: 1, Tasks: []Task{{
 		Name: contract.TaskSelectHosts, State: Failed, Failure: &contract.Failure{Reason: contract.ReasonHostsNotAvailable},

@@ -17,10 +17,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-var update = flag.Bool("update", false, "write what is into testdata")
+var update = flag.Bool("update", false, "write the results into testdata")
 
-// TestStories plays every story in testdata: paragraphs of things that happen, a line of dashes, and what is chosen and reported then. Go
-// through a changed story by eye after `go test -update`.
+// TestStories plays every scenario in testdata: paragraphs of events, a line of dashes, and the
+// chosen step with the reported status. Review a changed scenario after `go test -update`.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -68,7 +68,7 @@ func play(t *testing.T, text string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
 
-// world is what a story is about: what is seen, the status as it is stored, and the clock.
+// world is the state of a scenario: the observed state, the stored status, and the clock.
 type world struct {
 	seen Seen
 	p    *v1alpha1.Provisioning
@@ -183,7 +183,7 @@ func (w *world) newest(t *testing.T) *Run {
 	return w.seen.Newest()
 }
 
-// create is what apply does for StartRun.
+// create does what apply does for StartRun.
 func (w *world) create(t *testing.T) {
 	if w.last.Do != StartRun {
 		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
@@ -195,7 +195,8 @@ func (w *world) create(t *testing.T) {
 	})
 }
 
-// claim is what select-hosts does: master-1 is a control plane, everything else a worker.
+// claim does what select-hosts does: master-1 is a control plane node, every other node is a
+// worker.
 func (w *world) claim() {
 	w.seen.Site, w.seen.Nodes = map[string]Host{}, nil
 	add := func(node contract.Node) {
@@ -255,7 +256,8 @@ func (w *world) host(t *testing.T, name, what, text string) {
 	w.seen.Site[name] = h
 }
 
-// promote is what select-hosts does in a cluster with lost workers: a standby of the set takes the place. A host that is gone is forgotten.
+// promote does what select-hosts does in a cluster with lost workers: a standby of the set replaces
+// the lost worker. A host that is gone is removed.
 func (w *world) promote(t *testing.T) {
 	for _, l := range w.seen.lostWorkers() {
 		standby := slices.IndexFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Standby && n.Set == l.Node.Set })
@@ -270,7 +272,7 @@ func (w *world) promote(t *testing.T) {
 	}
 }
 
-// ask is what observe does where a run may start: the API server itself is asked about the hosts.
+// ask does what observe does before a run may start: it asks the API server itself about the hosts.
 func (w *world) ask() {
 	live := Starting(w.seen, w.now)
 	for name, h := range w.seen.Site {
@@ -339,7 +341,7 @@ func (w *world) kubeconfig(t *testing.T, state string) {
 	}
 }
 
-// tell decides and reports twice: a second visit to the same world must say nothing new.
+// tell runs Next and Report twice: a second reconcile of the same state must not change anything.
 func (w *world) tell() string {
 	before := w.p.Status.DeepCopy()
 	w.ask()
@@ -396,7 +398,7 @@ func (w *world) tell() string {
 	return strings.Join(out, "\n")
 }
 
-// TestLongStepIsCut: the step's name comes from a ConfigMap, in which anything can be.
+// TestLongStepIsCut: the name of the step comes from a ConfigMap, which can contain any text.
 func TestLongStepIsCut(t *testing.T) {
 	w := newWorld()
 	w.seen.Runs = []Run{{Name: "edge-1-install-1", Tasks: []Task{
