@@ -20,7 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// apply does the one thing that was chosen. Done twice it is done once.
+// apply applies the chosen step. It is idempotent.
 func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) error {
 	switch next.Do {
 	case plan.StartRun:
@@ -41,22 +41,23 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 	case plan.Stay:
 		return nil
 	}
-	return fmt.Errorf("no way to do %q", next.Do)
+	return fmt.Errorf("unknown step %q", next.Do)
 }
 
-// startRun makes everything that a run needs, the run last. The caches may be behind: before anything is written, the API server itself is
-// asked whether a run of this cluster works or already has the number.
+// startRun creates all objects that a run needs, and the run last. The caches may be stale: before
+// it writes anything, it asks the API server itself whether a run of this cluster is active or
+// already has the number.
 func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
 		return err
 	}
 	if newest := live.Newest(); newest != nil && (newest.State == plan.Active || newest.Number >= next.Number) {
-		return &notYet{"a newer run exists than the caches show", behind}
+		return &notYet{"the API server has a newer run than the cache", behind}
 	}
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
-		return &notYet{"waiting for the end of what an earlier run left: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
-			"(a pod on a machine that is gone for good: with --force)", leaving}
+		return &notYet{"waiting until objects of an earlier run have ended: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
+			"(with --force for a pod on a machine that does not come back)", leaving}
 	}
 	csr, err := r.ensureObjects(ctx, p, seen, next)
 	if err != nil {
@@ -77,20 +78,21 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	return nil
 }
 
-// adopt takes a run of the wanted name for the one that was to be created, if it is ours: an earlier visit made it and did not live to see it.
+// adopt accepts an existing run of the same name instead of the new one, if this Provisioning owns
+// it: an earlier reconcile created it and was interrupted.
 func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, name string) error {
 	run, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("get PipelineRun %s: %w", name, err)
 	}
 	if !metav1.IsControlledBy(run, p) {
-		return fmt.Errorf("PipelineRun %s exists and is not ours: delete it", name)
+		return fmt.Errorf("PipelineRun %s exists and does not belong to this Provisioning: delete it", name)
 	}
 	return nil
 }
 
-// supersede cancels a run whose spec was edited, and writes down on it that no person did. The caches may be behind: the API server itself is asked
-// whether the run has not touched a host.
+// supersede cancels a run whose spec was edited, and records on the run that the controller did it.
+// The caches may be stale: it asks the API server itself whether the run has not touched a host.
 func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
@@ -98,7 +100,7 @@ func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, na
 	}
 	for _, run := range live.Runs {
 		if slices.Contains(names, run.Name) && (run.Touched || run.State != plan.Active) {
-			return &notYet{"run " + run.Name + " has come further than the caches show", behind}
+			return &notYet{"run " + run.Name + " has progressed further than the cache shows", behind}
 		}
 	}
 	return r.cancelRuns(ctx, p, names, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}},"spec":{"status":%q}}`,
@@ -134,7 +136,7 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 		return err
 	}
 	if access == nil || key == nil {
-		return errors.New("the last run's results or the key they belong to are gone")
+		return errors.New("the results of the last run, or the key that belongs to them, do not exist any more")
 	}
 	want, err := resources.MakeKubeconfigSecret(p, *access, key.Data[resources.KeyPrivateKey])
 	if err != nil {
@@ -144,7 +146,7 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 	return err
 }
 
-// release gives back the hosts; the caller has made sure that nothing works on them.
+// release releases the hosts. The caller has made sure that nothing works on them.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) error {
 	released, err := r.hosts.Release(ctx, ownerOf(p))
 	if err != nil {
@@ -154,8 +156,8 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) erro
 	return nil
 }
 
-// giveBack gives back hosts on which nothing was installed. The caches may be behind: before anything is written, the API server itself is asked
-// whether something works, or a playbook was started.
+// giveBack releases hosts on which nothing was installed. The caches may be stale: before it writes
+// anything, it asks the API server itself whether a run is active or a playbook was started.
 func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
@@ -163,15 +165,15 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, nam
 	}
 	for _, run := range append(live.Runs, live.ForeignRuns...) {
 		if run.State == plan.Active || run.Touched {
-			return &notYet{"run " + run.Name + " has come further than the caches show", behind}
+			return &notYet{"run " + run.Name + " has progressed further than the cache shows", behind}
 		}
 	}
 	if len(live.Pods) > 0 {
-		return &notYet{"waiting for the end of " + strings.Join(live.Pods, ", "), leaving}
+		return &notYet{"waiting until these pods have ended: " + strings.Join(live.Pods, ", "), leaving}
 	}
 	released, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
 	if err != nil {
-		return fmt.Errorf("give back hosts: %w", err)
+		return fmt.Errorf("release hosts on which nothing was installed: %w", err)
 	}
 	tellReleased(ctx, p, released)
 	return nil
@@ -185,7 +187,7 @@ func tellReleased(ctx context.Context, p *v1alpha1.Provisioning, released []stri
 	}
 }
 
-// cutList writes the first of many names: an Event has room for a kilobyte.
+// cutList lists at most the first ten names, because an Event has room for a kilobyte.
 func cutList(what string, names []string) string {
 	const most = 10
 	if len(names) <= most {

@@ -29,16 +29,18 @@ import (
 	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 )
 
-// options of the generated reconciler. The API server warns of a finalizer that has no path in its name, as the default has none.
+// options are the options of the generated reconciler. The finalizer has a path in its name,
+// because the API server warns of finalizers without a path, such as the default one.
 var options = controller.Options{FinalizerName: "bpa.akraino.org/provisioning"}
 
-// WithSelectors keeps the informers of this package to objects that belong to a Provisioning: what others have in the cluster is neither
-// read nor kept.
+// WithSelectors limits the informers of this package to objects that belong to a Provisioning.
+// Other objects in the cluster are neither read nor cached.
 func WithSelectors(ctx context.Context) context.Context {
 	return kubefactory.WithSelectors(tektonfactory.WithSelectors(ctx, contract.LabelCluster), contract.LabelCluster)
 }
 
-// NewController wires the reconciler to the world. It is the only place that takes things out of the context.
+// NewController creates the reconciler with its clients and informers. It is the only function that
+// reads them from the context.
 func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 	logger := logging.FromContext(ctx)
 	provisionings := provisioninginformer.Get(ctx)
@@ -49,7 +51,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	bindings := rolebindinginformer.Get(ctx, contract.LabelCluster)
 	siteHosts, err := hostcache.New(ctx, injection.GetConfig(ctx))
 	if err != nil {
-		logger.Fatalw("No hosts", "error", err)
+		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
 
 	r := &Reconciler{
@@ -68,7 +70,8 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	// The label is on the runs, on their TaskRuns, and on the objects that both sides write.
+	// The runs, their TaskRuns, and the objects that the controller and the tasks write have the
+	// label.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
 	handle(ctx, runs.Informer(), byLabel)
 	handle(ctx, taskRuns.Informer(), byLabel)
@@ -78,34 +81,35 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
 	if err := siteHosts.Watch(ctx, wake.hostChanged); err != nil {
-		logger.Fatalw("No hosts", "error", err)
+		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
 	if err := siteHosts.Start(ctx); err != nil {
-		logger.Fatalw("No hosts", "error", err)
+		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
 	go tellOrphans(ctx, provisionings, siteHosts)
 	if r.sshSecretVersion, err = watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
-		logger.Fatalw("No Secrets", "error", err)
+		logger.Fatalw("Cannot watch Secrets", "error", err)
 	}
 	return impl
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
 	if err := informer.SetTransform(strip); err != nil {
-		logging.FromContext(ctx).Fatalw("No transform", "error", err)
+		logging.FromContext(ctx).Fatalw("Cannot set the transform function", "error", err)
 	}
 	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
-		logging.FromContext(ctx).Fatalw("No event handler", "error", err)
+		logging.FromContext(ctx).Fatalw("Cannot add an event handler", "error", err)
 	}
 }
 
-// waker finds the Provisionings that a change around them concerns.
+// waker finds the Provisionings that are affected by a change of another object.
 type waker struct {
 	lister  listers.ProvisioningLister
 	enqueue func(key)
 }
 
-// hostChanged wakes who held or holds the host, and who may be waiting for one: a cluster can be ready while a lost host of it is not replaced.
+// hostChanged enqueues the Provisionings that held or hold the host, and those that may be waiting
+// for a host. A cluster can be ready while its lost host is not replaced.
 func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
@@ -122,7 +126,7 @@ func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	}
 }
 
-// secretChanged wakes who waits for this key to the hosts.
+// secretChanged enqueues the Provisionings that wait for this SSH key.
 func (w waker) secretChanged(namespace, name string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {

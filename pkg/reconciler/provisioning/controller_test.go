@@ -14,7 +14,8 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 )
 
-// TestWaker: a change around Provisionings wakes those that it concerns, and lets those sleep that have all they asked for.
+// TestWaker: a change enqueues the affected Provisionings, and does not enqueue Provisionings that
+// are complete.
 func TestWaker(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	add := func(namespace, name, secret string, ready bool) {
@@ -65,7 +66,7 @@ func TestWaker(t *testing.T) {
 	}
 }
 
-// TestStrip: what is dropped from a cached run makes no difference to what is read of it.
+// TestStrip: the fields that are dropped from a cached run do not change the result of reading it.
 func TestStrip(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
 	pr.Status.PipelineSpec = &tekton.PipelineSpec{Description: "long"}

@@ -16,7 +16,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// earlier is the digest of withTwoWorkers, computed by the version of BPA in which the label and the order of workers counted.
+// earlier is the digest of withTwoWorkers by the version of BPA in which the label and the order of
+// workers counted.
 const earlier = "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b"
 
 func withTwoWorkers(p *v1alpha1.Provisioning) {
@@ -31,7 +32,8 @@ func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1
 func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
 func asInstalled(*v1alpha1.Provisioning)    {}
 
-// installedBy is a cluster that an earlier version of BPA has installed: its run, with the digest of then, and the request of the run.
+// installedBy returns a cluster that an older version of BPA installed: its run, with the old
+// digest, and the request of the run.
 func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
 	t.Helper()
 	p := edge(withTwoWorkers)
@@ -48,7 +50,8 @@ func reasonOf(t *testing.T, w *world) string {
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
 
-// The same where the runs are gone, or the last one failed: then the status alone knows what was installed.
+// The same applies if the runs were deleted or the last run failed: then only the status records
+// the installed cluster.
 func TestUpgradeWithoutTheRun(t *testing.T) {
 	for name, runs := range map[string][]runtime.Object{
 		"no run":       nil,
@@ -63,7 +66,8 @@ func TestUpgradeWithoutTheRun(t *testing.T) {
 	}
 }
 
-// An upgrade of BPA is no change of the spec, whether the label was changed before it or after it.
+// An upgrade of BPA is not a change of the spec, whether the label was changed before it or after
+// it.
 func TestUpgradeIsNoChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after func(*v1alpha1.Provisioning)
@@ -96,8 +100,9 @@ func TestUpgradeIsNoChange(t *testing.T) {
 	}
 }
 
-// TestTwoUpgrades: a second build of BPA that computes other digests than the two before it does not take its own cluster for another one, and leaves
-// the digest as it was stored, so that a third build knows it too.
+// TestTwoUpgrades: a second build of BPA that computes other digests than the two builds before it
+// recognizes its own cluster, and keeps the stored digest, so that a third build also recognizes
+// the cluster.
 func TestTwoUpgrades(t *testing.T) {
 	const stored = "v2:computed-by-the-first-build"
 	started := func(status corev1.ConditionStatus, digest string) *tekton.PipelineRun {
@@ -134,7 +139,8 @@ func TestTwoUpgrades(t *testing.T) {
 	}
 }
 
-// What was stored before a field had a default lives on as if it had been stored today, and its spec is not written.
+// An object that was stored before a field had a default is treated as if it had been stored now,
+// and its spec is not written.
 func TestUndefaulted(t *testing.T) {
 	bare := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},

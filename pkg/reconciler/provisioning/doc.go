@@ -1,5 +1,7 @@
-// Package provisioning makes the world follow Provisionings: it observes, lets package plan decide, does one thing, and reports.
+// Package provisioning reconciles Provisionings: it observes the state, calls package plan to
+// choose one step, applies the step, and reports.
 //
-// Its invariant: all it knows it has seen in this visit, so that a restart at any moment changes nothing. What is decided is in plan, what
-// objects look like in resources; here is only the touching of the API server.
+// Its invariant: all facts come from the current reconcile, so a restart at any moment changes
+// nothing. Package plan makes the decisions and package resources builds the objects; this package
+// only calls the API server.
 package provisioning

@@ -21,13 +21,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// edited is a Provisioning whose spec a person has edited once.
+// edited returns a Provisioning whose spec a user has edited once.
 func edited(p *v1alpha1.Provisioning) {
 	p.Generation = 2
 	p.Spec.PodSubnet = "10.9.0.0/16"
 }
 
-// writes are the calls so far that are no reads.
+// writes returns the calls so far, without reads.
 func (w *world) writes() (calls []string) {
 	for _, call := range w.calls() {
 		if !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list ") {
@@ -37,7 +37,8 @@ func (w *world) writes() (calls []string) {
 	return calls
 }
 
-// TestEditStopsARunThatTouchedNoHost: the controller cancels it in its own name, unless the API server says that the playbook was started meanwhile.
+// TestEditStopsARunThatTouchedNoHost: the controller cancels the run and records that it did so,
+// unless the API server reports that the playbook was started meanwhile.
 func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 	w := newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
 	if err := w.visit(t, at); err != nil {
@@ -63,8 +64,8 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 	}
 }
 
-// TestNotEveryEditStopsARun: a run that touched no host goes on if the edit makes no other run of it, if no field was edited, or if the next run could
-// not start.
+// TestNotEveryEditStopsARun: a run that touched no host continues if the edit does not require
+// another run, if no field was edited, or if the next run could not start.
 func TestNotEveryEditStopsARun(t *testing.T) {
 	workers := func(standby int32) func(*v1alpha1.Provisioning) {
 		return func(p *v1alpha1.Provisioning) {
@@ -106,8 +107,9 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 	}
 }
 
-// TestEditedImageTakesHostsBack: hosts that the stopped run had given the image of before the edit are given back, so that the next run's image is put
-// on them. Other hosts of the claim stay, and all do if a playbook was started.
+// TestEditedImageTakesHostsBack: hosts that received the old image from the stopped run are
+// released, so that the next run installs its image on them. Other hosts of the claim stay claimed,
+// and all hosts do if a playbook was started.
 func TestEditedImageTakesHostsBack(t *testing.T) {
 	const image = "o/c/other.raw"
 	for name, test := range map[string]struct {
@@ -143,7 +145,8 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 	}
 }
 
-// TestRevertRecovers: an edit that comes too late is reported with its fields and the command that takes it back, and the command does.
+// TestRevertRecovers: an edit that comes too late is reported with its fields and the command that
+// reverts it, and the command works.
 func TestRevertRecovers(t *testing.T) {
 	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
 	w.settle(t)
@@ -189,7 +192,7 @@ func TestRevertRecovers(t *testing.T) {
 	}
 }
 
-// older reads an object as the build of commit 6c7cc09 wrote it.
+// older reads an object that the build of commit 6c7cc09 wrote.
 func older[T any](t *testing.T, file string, into *T) *T {
 	t.Helper()
 	text, err := os.ReadFile("testdata/build-6c7cc09/" + file)
@@ -202,8 +205,9 @@ func older[T any](t *testing.T, file string, into *T) *T {
 	return into
 }
 
-// TestRunOfAnOlderBuildIsAdopted: a controller that is upgraded while a run works goes on with that run. It starts no second one, cancels nothing, and
-// takes the cluster that comes of it for the one that is wanted.
+// TestRunOfAnOlderBuildIsAdopted: a controller that is upgraded while a run is active continues
+// with that run. It starts no second run, cancels nothing, and accepts the resulting cluster as the
+// requested one.
 func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	objects := func() (*tekton.PipelineRun, []runtime.Object) {
 		pr := older(t, "pipelinerun.yaml", &tekton.PipelineRun{})
@@ -254,7 +258,8 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	checkOne(t, w, "after it failed for good")
 }
 
-// TestOtherDigestOfTheSameSpec: a build that computes other digests than the one that installed the cluster does not take it for another cluster.
+// TestOtherDigestOfTheSameSpec: a build that computes other digests than the build that installed
+// the cluster recognizes the cluster as the same.
 func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	p := edge()
 	p.Status.InstalledDigest = "sha256:computed-otherwise"

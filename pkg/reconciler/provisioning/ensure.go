@@ -17,13 +17,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// behind is how long a cache that lags is given, leaving how long Kubernetes' garbage collector.
+// behind is the waiting time for a stale cache. leaving is the waiting time for Kubernetes' garbage
+// collector.
 const (
 	behind  = time.Second
 	leaving = 2 * time.Second
 )
 
-// notYet is no failure: what is in the way goes away by itself, or the message says who must act.
+// notYet is not a failure: the obstacle disappears by itself, or the message describes the action
+// for a user.
 type notYet struct {
 	why   string
 	after time.Duration
@@ -31,21 +33,21 @@ type notYet struct {
 
 func (n *notYet) Error() string { return n.why }
 
-// object is what every kind has that we make.
+// object is the common interface of all kinds that the controller creates.
 type object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// kindClient is what client-go's typed clients have in common.
+// kindClient is the common part of client-go's typed clients.
 type kindClient[T object] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
 	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
 	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 }
 
-// ensure creates an object, or brings an existing one of ours to what is wanted: put copies what matters. It writes only differences, and
-// touches nothing that is not ours.
+// ensure creates an object, or updates an existing object of this Provisioning: put copies the
+// relevant fields. It writes only differences, and does not change objects of other owners.
 func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kindClient[T], want T, put func(have, want T)) (T, error) {
 	what := fmt.Sprintf("%T %s", want, want.GetName())[1:]
 	have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
@@ -60,7 +62,7 @@ func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kind
 		return have, fmt.Errorf("get %s: %w", what, err)
 	}
 	if !metav1.IsControlledBy(have, p) {
-		return have, &notYet{what + " exists and does not belong to this Provisioning: if no earlier one of this name is being cleaned up, delete it", leaving}
+		return have, &notYet{what + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
 	}
 	next := have.DeepCopyObject().(T)
 	put(next, want)

@@ -12,10 +12,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// imageHosts writes on hosts what the task select-hosts may not: the image of an operating system, once its claim is complete, and the removal of
-// that image from hosts that it has given up. Changes of hosts lead here; without one it reads caches only.
+// imageHosts writes the fields of hosts that the task select-hosts may not write: it sets the OS
+// image after the task's claim is complete, and removes that image from hosts that the task has
+// given up. It runs after changes of hosts. Without such changes it reads only caches.
 func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	if seen.Deleting { // the release does all of it
+	if seen.Deleting { // the release includes these steps
 		return nil
 	}
 	held, err := r.hosts.Held(ctx, ownerOf(p))

@@ -19,13 +19,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// wantsUpload asks for an image of the depot, whose digest only seed-registry knows.
+// wantsUpload requests an image of the depot, whose digest only seed-registry reads.
 func wantsUpload(p *v1alpha1.Provisioning) {
 	p.Spec.Depot.URL = "http://site:5000"
 	p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"}
 }
 
-// TestImages: claimed hosts get the image of the spec from the controller, once, and only while a run that claimed them works.
+// TestImages: claimed hosts receive the image of the spec from the controller, once, and only while
+// a run that claimed them is active.
 func TestImages(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	bare := func(change ...func(*hosts.Host)) *fakeHosts {
@@ -77,7 +78,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// requestOf is the request's ConfigMap of a run of p, with the digest of this build.
+// requestOf returns the request's ConfigMap of a run of p, with the digest of this build.
 func requestOf(t *testing.T, p *v1alpha1.Provisioning, site settings.Depot) *corev1.ConfigMap {
 	t.Helper()
 	request, err1 := from.Provisioning(p, site)
@@ -89,8 +90,9 @@ func requestOf(t *testing.T, p *v1alpha1.Provisioning, site settings.Depot) *cor
 	return cm
 }
 
-// TestImagesOfTheRun: what claimed hosts are given, and which claim is complete, is what the run that claims them was asked for. An edit of the
-// spec or of the site's settings while it works changes nothing in that, and an image without an address is never written.
+// TestImagesOfTheRun: the request of the active run decides which image claimed hosts receive and
+// when the claim is complete. An edit of the spec or of the site's settings during the run does not
+// change that, and an image without an address is never written.
 func TestImagesOfTheRun(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	good := Settings{Settings: settings.Default()}
@@ -134,7 +136,8 @@ func TestImagesOfTheRun(t *testing.T) {
 	}
 }
 
-// TestGivenUpHostsAreReleased: what select-hosts cannot release itself, the controller does, while the run works and after it.
+// TestGivenUpHostsAreReleased: the controller releases hosts that select-hosts cannot release
+// itself, during the run and after it.
 func TestGivenUpHostsAreReleased(t *testing.T) {
 	for _, state := range []corev1.ConditionStatus{corev1.ConditionUnknown, corev1.ConditionFalse} {
 		p, site := edge(wantsUpload), held()
@@ -157,8 +160,9 @@ func TestGivenUpHostsAreReleased(t *testing.T) {
 	}
 }
 
-// TestErrorWithOneHost: an error about one host keeps neither another host from its image nor the task's right to hosts in force, and a condition that
-// has nothing to do with hosts does not tell of it.
+// TestErrorWithOneHost: an error with one host does not keep another host from its image and does
+// not keep the task's access to hosts alive. A condition that is not about hosts does not report
+// it.
 func TestErrorWithOneHost(t *testing.T) {
 	p, site := edge(wantsUpload), held()
 	site.all = append(site.all, site.all[0])

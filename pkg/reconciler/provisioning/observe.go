@@ -15,8 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// observe reads the world around one Provisioning into plain facts. In a steady world it reads caches only; it asks the API server itself
-// where a decision needs the truth: before a run starts, and during deletion.
+// observe reads the state of one Provisioning into plain facts. In an unchanged state it reads only
+// caches. It asks the API server itself where a decision requires current data: before a run
+// starts, and during deletion.
 func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now time.Time) (plan.Seen, error) {
 	settings := r.settings()
 	seen := plan.Seen{
@@ -61,7 +62,8 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	return seen, r.observeNeeds(ctx, p, seen.Request, &seen)
 }
 
-// observeSpec makes the request of this visit: everything that is decided and done in it comes from this one.
+// observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use
+// this request.
 func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
 	request, err := from.Provisioning(p, settings.Depot)
 	if err != nil {
@@ -70,7 +72,7 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 	seen.Request = request
 	seen.Slots, seen.Sets = slotNames(request), request.Sets
 	if !hasControlPlane(request) {
-		return errors.New("there is no control plane: name a node in spec.masters, or a node set with role control-plane")
+		return errors.New("the spec has no control plane node: add a node to spec.masters, or a node set with role control-plane")
 	}
 	if seen.Digest, err = from.Digest(request); err != nil {
 		return err
@@ -79,8 +81,10 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 	return err
 }
 
-// observeStarted reads what the newest run was started from, and compares the spec with it. A newer build of BPA may compute another digest than the
-// build that started the run: what was stored stays as it is, and only this visit replaces it by the digest of this build for the same cluster.
+// observeStarted reads the spec from which the newest run was started, and compares it with the
+// current spec. A newer build of BPA may compute another digest than the build that started the
+// run. The stored digest stays; only this reconcile replaces it by the digest of this build for the
+// same cluster.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
 	cm, err := r.configMap(p, contract.RequestName(p.Name))
 	if err != nil || cm == nil {
@@ -89,15 +93,15 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
 		return err
 	}
-	request := seen.Started // all that the first builds of BPA wrote down
+	request := seen.Started // the first builds of BPA stored nothing else
 	was := startedFrom(ctx, p, cm)
 	if was != nil {
 		if request, err = from.Provisioning(was, settings.Depot); err != nil {
-			return nil // a newer build of BPA wrote it, or a person
+			return nil // a newer build of BPA or a user wrote it
 		}
 	}
 	if request.Provisioning == "" {
-		return nil // a person emptied it
+		return nil // a user emptied it
 	}
 	digest, err := from.Digest(request)
 	if err != nil || !seen.Recompute(cm.Data[resources.KeyDigest], digest) || was == nil {
@@ -113,7 +117,7 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	return err
 }
 
-// inputsOfRun is the digest of what cannot be edited while a run works without making it another run.
+// inputsOfRun is the digest of the inputs whose edit makes an active run obsolete.
 func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, error) {
 	p = p.DeepCopy()
 	p.Spec.Timeouts = v1alpha1.TimeoutsSpec{}
@@ -124,7 +128,8 @@ func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, er
 	return from.Inputs(p, request)
 }
 
-// startedFrom is the Provisioning as it was when the newest run was started; nil: it is not known.
+// startedFrom returns the Provisioning as it was when the newest run was started; nil: it is not
+// known.
 func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.ConfigMap) *v1alpha1.Provisioning {
 	started := resources.ReadStarted(cm)
 	if started == nil {
@@ -148,7 +153,7 @@ func hasControlPlane(r contract.Request) bool {
 		slices.ContainsFunc(r.Sets, func(s contract.Set) bool { return s.Active > 0 && slices.Contains(s.Roles, contract.RoleControlPlane) })
 }
 
-// observeObjects reads what tasks wrote, and the kubeconfig.
+// observeObjects reads the objects that tasks wrote, and the kubeconfig.
 func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, seen *plan.Seen) error {
 	if err := r.readJSON(p, contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes); err != nil {
 		return err
@@ -182,7 +187,7 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 	return nil
 }
 
-// collected is what the last run brought home; nil: nothing.
+// collected returns the results of the last run; nil: there are none.
 func collected(seen plan.Seen) *resources.Access {
 	newest := seen.Newest()
 	if newest == nil || newest.State != plan.Succeeded {

@@ -12,13 +12,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// holdings tell of hosts that are held for Provisionings that do not exist.
+// holdings finds hosts that are claimed by Provisionings that do not exist.
 type holdings interface {
 	Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error)
 }
 
-// tellOrphans says once, in the log, which hosts are held for Provisionings that do not exist, such as one that was deleted by force: nobody gives
-// them back by himself, since they may run its cluster.
+// tellOrphans logs once which hosts are claimed by Provisionings that do not exist, such as a
+// Provisioning that was deleted by force. The controller does not release such hosts, because a
+// cluster may run on them.
 func tellOrphans(ctx context.Context, provisionings informers.ProvisioningInformer, site holdings) {
 	if !cache.WaitForCacheSync(ctx.Done(), provisionings.Informer().HasSynced) {
 		return
@@ -29,11 +30,11 @@ func tellOrphans(ctx context.Context, provisionings informers.ProvisioningInform
 		return err == nil
 	})
 	if err != nil {
-		logger.Warnw("It is not known whether hosts are held for Provisionings that do not exist", "error", err)
+		logger.Warnw("Cannot check whether hosts are claimed by Provisionings that do not exist", "error", err)
 	}
 	for owner, names := range orphans {
 		slices.Sort(names)
-		logger.Warnw("Hosts are held for a Provisioning that does not exist: `kubectl bpa hosts` tells how to release them",
+		logger.Warnw("Hosts are claimed by a Provisioning that does not exist: `kubectl bpa hosts` shows how to release them",
 			"provisioning", owner.Namespace+"/"+owner.Name, "hosts", strings.Join(names[:min(len(names), 20)], " "), "count", len(names))
 	}
 }

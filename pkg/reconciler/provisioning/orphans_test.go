@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// twoHolders is a site where edge-1 and edge-9 hold hosts.
+// twoHolders is a site in which edge-1 and edge-9 hold hosts.
 type twoHolders struct{}
 
 func (twoHolders) Orphans(_ context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error) {

@@ -19,7 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Reconciler drives Provisionings. Listers hold only objects that carry contract.LabelCluster.
+// Reconciler reconciles Provisionings. Its listers contain only objects with the label
+// contract.LabelCluster.
 type Reconciler struct {
 	kube       kubernetes.Interface
 	tekton     tektonclient.Interface
@@ -32,7 +33,7 @@ type Reconciler struct {
 	settings   func() Settings
 	clock      clock.PassiveClock
 	random     io.Reader
-	// sshSecretVersion is the resourceVersion of a Secret, from a cache; empty: not known.
+	// sshSecretVersion returns the resourceVersion of a Secret from a cache; empty: not known.
 	sshSecretVersion func(namespace, name string) string
 }
 
@@ -41,13 +42,15 @@ var (
 	_ provisioningreconciler.Finalizer = (*Reconciler)(nil)
 )
 
-// ReconcileKind brings one Provisioning a step further. p has its defaults, also if it was stored before they were: knative fills them into this
-// visit's own copy, of which only the status is written back.
+// ReconcileKind moves one Provisioning one step forward. p has its defaults, even if it was stored
+// before they existed: knative sets them in a copy for this reconcile, and only the status of this
+// copy is written.
 func (r *Reconciler) ReconcileKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	return r.visit(ctx, p)
 }
 
-// FinalizeKind ends what runs and gives back the hosts. Deletion is a state like any other; nil lets the Provisioning go.
+// FinalizeKind stops active runs and releases the hosts. Deletion is a state like any other. A nil
+// result removes the finalizer.
 func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	return r.visit(ctx, p)
 }
@@ -61,7 +64,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	next := plan.Next(seen, now)
 	err = r.apply(ctx, p, seen, next)
 	if next.Do == plan.Release && err == nil {
-		return nil // the finalizer goes, and the object with it: a status would have nowhere to be written
+		return nil // the finalizer is removed and the object is deleted, so no status can be written
 	}
 	waits, beside := r.followSelectHosts(ctx, p, seen, next)
 	before := p.Status.DeepCopy()
@@ -73,15 +76,15 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	return outcome(next, errors.Join(err, beside))
 }
 
-// followSelectHosts does for the task select-hosts, which works beside the controller, what the task may not do itself, and ends its right to the
-// hosts. waits asks for another visit.
+// followSelectHosts does the work that the task select-hosts, which runs beside the controller, may
+// not do itself, and ends the task's access to the hosts. waits requests another reconcile.
 func (r *Reconciler) followSelectHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
 	err = r.imageHosts(ctx, p, seen)
-	waits, failed := r.revokeHosts(ctx, p, seen, next) // also if a host cannot be written
+	waits, failed := r.revokeHosts(ctx, p, seen, next) // even if writing a host fails
 	return waits, errors.Join(err, failed)
 }
 
-// tell makes Kubernetes events.
+// tell records Kubernetes events.
 func tell(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
 	recorder := controller.GetEventRecorder(ctx)
 	if recorder == nil {
@@ -92,7 +95,8 @@ func tell(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
 	}
 }
 
-// outcome: an error is tried again with backoff, a waiting comes back by itself, everything else when the world changes.
+// outcome converts the result of a reconcile: an error is retried with backoff, a waiting step is
+// repeated after its time, and everything else is repeated when the observed state changes.
 func outcome(next plan.Step, err error) reconciler.Event {
 	var wait *notYet
 	switch {

@@ -28,7 +28,7 @@ import (
 
 const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa.akraino.org/provisioning"],"resourceVersion":""}}`
 
-// ask is what a start and a deletion ask the API server itself.
+// ask lists the requests that a start and a deletion send to the API server itself.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
 func TestReconcile(t *testing.T) {
@@ -50,20 +50,20 @@ func TestReconcile(t *testing.T) {
 		world []runtime.Object // in the caches and at the API server
 		live  []runtime.Object // at the API server alone: the caches are behind
 		fail  string           // verb and resource of the call that fails
-		// writes are the expected calls that are no reads; reads, if not nil, the expected reads.
+		// writes are the expected calls except reads. reads, if not nil, are the expected reads.
 		writes, reads []string
 		reason        string // of Ready afterwards
 		events        []string
 		released      []string
 		err           string // part of the error; "again": come back later
 	}{{
-		name: "a key that is none is dropped",
+		name: "an invalid key is dropped",
 		key:  "too/many/parts",
 	}, {
-		name: "a Provisioning that is gone needs nothing",
+		name: "a deleted Provisioning needs nothing",
 		key:  at,
 	}, {
-		name:   "the first visit takes the finalizer and tells what is missing",
+		name:   "the first visit sets the finalizer and reports what is missing",
 		world:  []runtime.Object{unvisited},
 		hosts:  &fakeHosts{},
 		writes: []string{setFinalizer, "update provisionings/status edge-1"},
@@ -93,7 +93,7 @@ func TestReconcile(t *testing.T) {
 		},
 		reason: "Starting",
 	}, {
-		name:   "a run that cannot be created is tried again, and the status says why",
+		name:   "a run that cannot be created is retried, and the status shows the reason",
 		world:  []runtime.Object{edge(), sshKey()},
 		fail:   "create pipelineruns",
 		err:    "create PipelineRun edge-1-install-1: no",
@@ -177,7 +177,7 @@ func TestReconcile(t *testing.T) {
 		events: []string{"Normal Deleting run edge-1-install-1 is stopping"},
 		err:    "again",
 	}, {
-		name:   "hosts are kept, not given back, while such a run that the caches do not show is between two tasks",
+		name:   "hosts stay claimed while such a run that the caches do not have is between two tasks",
 		world:  []runtime.Object{edge(wants(64))},
 		live:   []runtime.Object{foreign},
 		hosts:  held(),
@@ -197,7 +197,7 @@ func TestReconcile(t *testing.T) {
 		released: []string{"host-1"},
 		events:   []string{"Normal HostsReleased released host-1", "Normal FinalizerUpdate"},
 	}, {
-		name:     "hosts that a crash left held are given back when none fits, once the API server knows of no work on them",
+		name:     "hosts that a crash left claimed are released when none fits, if the API server shows no work on them",
 		world:    []runtime.Object{edge(wants(64))},
 		hosts:    held(),
 		writes:   []string{"update provisionings/status edge-1"},
@@ -305,14 +305,14 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// wants makes the one node ask for so many CPUs.
+// wants sets the number of CPUs that the node requires.
 func wants(cpus int32) func(*v1alpha1.Provisioning) {
 	return func(p *v1alpha1.Provisioning) {
 		p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: cpus}}}}
 	}
 }
 
-// written is a ConfigMap of edge-1 that a task wrote into.
+// written returns a ConfigMap of edge-1 with data from a task.
 func written(name, key, text string) *corev1.ConfigMap {
 	for _, cm := range resources.MakeTaskConfigMaps(edge()) {
 		if cm.Name == name {
@@ -334,7 +334,7 @@ func checkError(t *testing.T, err error, want string) {
 	}
 }
 
-// checkEvents compares beginnings: the texts are the golden stories' business.
+// checkEvents compares only beginnings. The golden scenarios check the full texts.
 func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 	t.Helper()
 	var got []string
@@ -350,7 +350,7 @@ func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 	}
 }
 
-// succeed makes a run claim the host and end well. It returns the certificate that the run brings.
+// succeed makes a run claim the host and succeed. It returns the certificate in the run's results.
 func succeed(t *testing.T, w *world, started *tekton.PipelineRun) (certificate string) {
 	t.Helper()
 	w.hosts.all = held().all
@@ -377,7 +377,8 @@ func succeed(t *testing.T, w *world, started *tekton.PipelineRun) (certificate s
 	return certificate
 }
 
-// TestWholeLife goes from nothing to a kubeconfig and to rest, the world playing the part of Tekton.
+// TestWholeLife goes from nothing to a kubeconfig and to an unchanged state. The test plays the
+// role of Tekton.
 func TestWholeLife(t *testing.T) {
 	site := fitting()
 	w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
@@ -412,7 +413,7 @@ func TestWholeLife(t *testing.T) {
 		t.Error("the certificate request was not made with the stored key")
 	}
 
-	// A steady world, and a controller that was started anew: no call at all, not even a read.
+	// In an unchanged state, a restarted controller sends no call at all, not even a read.
 	w.kube.ClearActions()
 	w.tekton.ClearActions()
 	w.bpa.ClearActions()
@@ -425,7 +426,7 @@ func TestWholeLife(t *testing.T) {
 		t.Errorf("calls in a steady world: %q", calls)
 	}
 
-	// Somebody deletes the Secret: it is made again from the run's results.
+	// A user deletes the Secret. It is recreated from the run's results.
 	if err := w.kube.CoreV1().Secrets("site").Delete(t.Context(), "edge-1-kubeconfig", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +437,7 @@ func TestWholeLife(t *testing.T) {
 	}
 }
 
-// sign plays the new cluster.
+// sign plays the role of the new cluster.
 func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 	t.Helper()
 	block, _ := pem.Decode([]byte(requestPEM))

@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Another kubespray release is a changed spec of a cluster that is there: no run starts that would upgrade its nodes.
+// Another kubespray release is a changed spec of an installed cluster: no run starts that would
+// upgrade its nodes.
 func TestAnotherReleaseOfAnInstalledCluster(t *testing.T) {
 	done := run(edge(), 1, ended(corev1.ConditionTrue, "Succeeded"))
 	p := edge(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.32.0"; p.Generation = 2 })

@@ -15,11 +15,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// revokeHosts takes the right to the namespace's hosts from select-hosts as soon as no select-hosts works: people who may edit the namespace can act
-// as its account. The right of a finished run, of an earlier version of the controller too, is still in the cache and so is found. waits says that a
-// pod of the task has not ended: it may have hosts to release.
+// revokeHosts removes the access of select-hosts to the namespace's hosts as soon as no
+// select-hosts is active, because users with the role edit of the namespace can act as its account.
+// A binding of a finished run, also from an older version of the controller, is still in the cache
+// and is therefore found. waits means that a pod of the task has not ended: the task may still have
+// to release hosts.
 func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
-	if next.Do == plan.StartRun || seen.Claiming() { // a start needs the binding that an earlier start may have made
+	if next.Do == plan.StartRun || seen.Claiming() { // a start needs the binding, which an earlier start may have created
 		return false, nil
 	}
 	binding, err := r.bindings.RoleBindings(p.Namespace).Get(resources.HostsBindingName(p.Name))
@@ -33,13 +35,14 @@ func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, 
 		return waits, err
 	}
 	err = r.kube.RbacV1().RoleBindings(p.Namespace).Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(binding.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: the cache is behind, and this binding is gone
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that the cache is stale and that this binding was deleted
 		return false, fmt.Errorf("delete RoleBinding %s: %w", binding.Name, err)
 	}
 	return false, nil
 }
 
-// claimsLive asks the API server itself whether a select-hosts works: the caches may not know yet of a run that has just been started.
+// claimsLive asks the API server itself whether a select-hosts is active. The caches may not
+// contain a run that was just started.
 func (r *Reconciler) claimsLive(ctx context.Context, p *v1alpha1.Provisioning) (bool, error) {
 	live := plan.Seen{}
 	if _, err := r.observeRunsLive(ctx, p, &live); err != nil || live.Claiming() {

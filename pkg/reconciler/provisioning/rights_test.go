@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// hostsBinding is the right to the hosts as the controller makes it, and as earlier versions left it.
+// hostsBinding returns the binding for hosts as the controller creates it, and as older versions
+// left it.
 func hostsBinding(t *testing.T, p *v1alpha1.Provisioning) *rbacv1.RoleBinding {
 	t.Helper()
 	all := resources.MakeRoleBindings(p)
@@ -26,7 +27,8 @@ func hostsBinding(t *testing.T, p *v1alpha1.Provisioning) *rbacv1.RoleBinding {
 	return all[i]
 }
 
-// TestRightToHosts: it is there as long as a select-hosts may work, and no longer. In each world it is there at first.
+// TestRightToHosts: the binding exists as long as a select-hosts may be active, and no longer. It
+// exists at the start of every case.
 func TestRightToHosts(t *testing.T) {
 	const gone = "delete rolebindings edge-1-select-hosts-hosts"
 	done := func(status corev1.ConditionStatus) func(*tekton.PipelineRun) { return ended(status, "x") }

@@ -40,15 +40,16 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	return nil
 }
 
-// observeWorkersLive asks the API server for everything that may work on the hosts. Caches may lag: a host that is released too early can be
-// taken and installed by somebody else while our playbook still works on it.
+// observeWorkersLive asks the API server itself for all objects that may work on the hosts. Caches
+// may be stale: a host that is released too early can be claimed and installed by another consumer
+// while our playbook still works on it.
 func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	taskRuns, err := r.observeRunsLive(ctx, p, seen)
 	if err != nil {
 		return err
 	}
 	for _, tr := range taskRuns {
-		if !tr.IsDone() { // it may yet make a pod
+		if !tr.IsDone() { // it may still create a pod
 			seen.Pods = append(seen.Pods, "TaskRun "+tr.Name)
 		}
 	}
@@ -57,7 +58,7 @@ func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisi
 	return err
 }
 
-// observeRunsLive is observeRuns by what the API server itself says.
+// observeRunsLive is like observeRuns, but reads from the API server itself.
 func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) ([]*tekton.TaskRun, error) {
 	options := metav1.ListOptions{LabelSelector: selector(p).String()}
 	runs, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).List(ctx, options)
@@ -73,7 +74,8 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 	return all, nil
 }
 
-// livePods are the pods of this name's runs with these labels, of an earlier life too, that have not ended for good.
+// livePods returns the pods with these labels that have not ended, of all runs of this name. This
+// includes runs of an earlier Provisioning of the same name.
 func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
 	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
 	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
@@ -97,7 +99,8 @@ func pointers[T any](items []T) []*T {
 	return all
 }
 
-// sortOut tells our runs, oldest first, from what an earlier Provisioning of the same name left behind.
+// sortOut separates the runs of this Provisioning, oldest first, from objects that an earlier
+// Provisioning of the same name left behind.
 func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*tekton.TaskRun, seen *plan.Seen) {
 	tasksOf := map[types.UID][]*tekton.TaskRun{}
 	for _, tr := range taskRuns {
@@ -159,7 +162,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		made.Replaces = strings.Split(text, " ")
 	}
 	for _, child := range run.Status.ChildReferences {
-		made.Touched = made.Touched || child.PipelineTaskName == contract.TaskKubespray // even if its TaskRun is gone
+		made.Touched = made.Touched || child.PipelineTaskName == contract.TaskKubespray // even if its TaskRun was deleted
 		for _, tr := range taskRuns {
 			if tr.Name == child.Name {
 				made.Tasks = append(made.Tasks, makeTask(tr))

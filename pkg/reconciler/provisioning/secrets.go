@@ -13,14 +13,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// mostSecrets bounds what one template is filled in for, and mostBytes the names in one Role in all: the API server stores no object above 1.5 MiB.
+// mostSecrets limits the number of names from one template. mostBytes limits the size of the names
+// in one Role, in bytes. The API server stores no object above 1.5 MiB.
 const (
 	mostSecrets = 20_000
 	mostBytes   = 1 << 20
 )
 
-// secretsOfTask are the names, sorted, of the Secrets that select-hosts reads by itself: those that the hosts which it may choose could be given
-// with an OS image, and those that tell of addresses that the hardware facts may not tell of. Which hosts it chooses it decides anew.
+// secretsOfTask returns the names, sorted, of the Secrets that select-hosts reads itself: Secrets
+// that the hosts which the task may choose could receive with an OS image, and Secrets with
+// addresses that the hardware facts may not contain. The task itself makes the final choice of
+// hosts.
 func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) ([]string, error) {
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
@@ -28,7 +31,7 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	var unread []string
 	for _, h := range all {
-		if h.WantsNetworkData("", request.Access) { // a pin can only make it unnecessary
+		if h.WantsNetworkData("", request.Access) { // with a pinned MAC address, the data may be unnecessary
 			unread = append(unread, h.Name)
 		}
 	}
@@ -46,13 +49,14 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if n := len(strings.Join(names, `","`)); n > mostBytes {
-		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names of %d bytes fit into no Role, %d are the most: leave $(host) or $(node) out of "+
+		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, and their names have %d bytes, more than the limit of %d for one Role: remove $(host) or $(node) from "+
 			"spec.osImage, or spread the hosts over several namespaces", len(names), n, mostBytes)
 	}
 	return names, nil
 }
 
-// secretsOfImage are the names that go with the image, for every host and node that may come together.
+// secretsOfImage returns the names of the image's Secrets, for every possible pair of host and
+// node.
 func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error) {
 	me := hosts.OwnerOf(request)
 	var bare []string
@@ -74,7 +78,7 @@ func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error
 		if n := len(ofHosts) * len(ofNodes); template == "" {
 			continue
 		} else if n > mostSecrets {
-			return nil, fmt.Errorf("spec.osImage names a Secret %s for each of %d pairs of host and node, and %d names are the most: leave $(host) or $(node) out",
+			return nil, fmt.Errorf("spec.osImage names a Secret %s for each of %d pairs of host and node, more than the limit of %d: remove $(host) or $(node)",
 				template, n, mostSecrets)
 		}
 		for _, host := range ofHosts {
@@ -86,7 +90,8 @@ func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// nodeNames are the names that nodes may get: of a set the lowest numbers that none of its held hosts has.
+// nodeNames returns the names that nodes may get. For a set, these are the lowest numbers that none
+// of its claimed hosts has.
 func nodeNames(request contract.Request, all []hosts.Host) []string {
 	var names []string
 	for _, s := range request.Slots {

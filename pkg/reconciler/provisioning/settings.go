@@ -14,22 +14,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// Settings are the site's as a visit sees them.
+// Settings are the site's settings during a reconcile.
 type Settings struct {
 	settings.Settings
-	// Invalid says what is wrong with the ConfigMap, and how to fix it; empty: nothing. While it is set no run starts and none is deleted, and the
-	// other fields are the last good ones, if there were any.
+	// Invalid describes the errors in the ConfigMap and how to fix them; empty: there are none.
+	// While it is set, no run starts and none is deleted. The other fields then have the last valid
+	// values, if there were any.
 	Invalid string
 }
 
-// unread are the settings before the first good ones: with them nothing starts and no run is too old.
+// unread returns the settings before the first valid ones. With them, no run starts and no run is
+// deleted as too old.
 func unread() Settings {
-	s := Settings{Settings: settings.Default(), Invalid: "the site's settings are not read yet"}
+	s := Settings{Settings: settings.Default(), Invalid: "the site's settings were not read yet"}
 	s.RunHistory = math.MaxInt
 	return s
 }
 
-// next are the settings after the ConfigMap has changed.
+// next returns the settings after a change of the ConfigMap.
 func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	parsed, err := settings.Parse(cm)
 	if err != nil {
@@ -39,7 +41,8 @@ func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	return Settings{Settings: parsed}
 }
 
-// watchSettings follows the site's settings. When they change, every Provisioning is visited. A ConfigMap that is not there leaves the defaults.
+// watchSettings watches the site's settings. When they change, every Provisioning is reconciled.
+// Without a ConfigMap, the defaults apply.
 func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
 	var current atomic.Pointer[Settings]
 	initial := unread()
@@ -47,7 +50,7 @@ func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) f
 	observe := func(cm *corev1.ConfigMap) {
 		next := current.Load().next(cm)
 		if next.Invalid != "" {
-			logging.FromContext(ctx).Errorw("The site's settings are wrong: no run starts", "error", next.Invalid)
+			logging.FromContext(ctx).Errorw("The site's settings are invalid: no run starts", "error", next.Invalid)
 		}
 		if *current.Swap(&next) != next {
 			changed()

@@ -19,7 +19,8 @@ func siteConfig(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
 }
 
-// With wrong settings nothing starts and no run is deleted as too old; once they are right the installation begins by itself.
+// With invalid settings, nothing starts and no run is deleted as too old. After the settings are
+// fixed, the installation starts automatically.
 func TestWrongSettingsStartNothing(t *testing.T) {
 	wrong := siteConfig(map[string]string{"depot-connected": "maybe"})
 	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
@@ -42,7 +43,8 @@ func TestWrongSettingsStartNothing(t *testing.T) {
 	}
 }
 
-// A cluster that is there stays Ready whatever the settings say, and its old runs stay until the site's history is known.
+// An installed cluster stays Ready with any settings, and its old runs stay until the history limit
+// is known.
 func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
 	p := edge()
 	objects := []runtime.Object{p, sshKey()}
@@ -57,7 +59,8 @@ func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
 	}
 }
 
-// A depot of plain HTTP that was stored before it was refused starts no new run unless somebody accepts it.
+// A plain HTTP depot that was stored before the rule existed starts no new run unless a user
+// accepts it.
 func TestPlainHTTPStartsNothing(t *testing.T) {
 	plain := func(p *v1alpha1.Provisioning) { p.Spec.Depot.URL = "http://10.60.0.1:5000" }
 	accepted := func(p *v1alpha1.Provisioning) { p.Spec.Depot.Insecure = true }
@@ -85,7 +88,8 @@ func TestPlainHTTPStartsNothing(t *testing.T) {
 	}
 }
 
-// A controller that starts with a wrong ConfigMap does not take the defaults; one that runs keeps what it had, and starts nothing either.
+// A controller that starts with an invalid ConfigMap does not use the defaults. A running
+// controller keeps its settings, and starts nothing either.
 func TestWatchSettings(t *testing.T) {
 	t.Setenv("SYSTEM_NAMESPACE", settings.Namespace)
 	watcher := &manualWatcher{}
@@ -112,7 +116,7 @@ func TestWatchSettings(t *testing.T) {
 	}
 }
 
-// manualWatcher is a watcher whose ConfigMap a test changes.
+// manualWatcher is a watcher whose ConfigMap the test changes.
 type manualWatcher struct{ observe configmap.Observer }
 
 func (w *manualWatcher) Watch(_ string, o ...configmap.Observer) { w.observe = o[0] }

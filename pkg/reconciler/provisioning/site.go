@@ -13,24 +13,28 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Hosts is what the reconciler needs of the site's hosts.
+// Hosts is the access of the reconciler to the site's hosts.
 type Hosts interface {
-	// All are the hosts of a namespace, from a cache.
+	// All returns the hosts of a namespace, from a cache.
 	All(ctx context.Context, namespace string) ([]hosts.Host, error)
-	// Held are the hosts that an owner holds, from a cache.
+	// Held returns the hosts that an owner holds, from a cache.
 	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
-	// Named are hosts by name, from a cache, without those that do not exist; NamedLive is the same by what the API server itself says.
+	// Named returns hosts by name, from a cache, without hosts that do not exist. NamedLive does
+	// the same, but reads from the API server itself.
 	Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 	NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
-	// NetworkDataSecrets are the names of the Secrets that tell of the addresses of the named hosts, from a cache.
+	// NetworkDataSecrets returns the names of the Secrets with the addresses of the named hosts,
+	// from a cache.
 	NetworkDataSecrets(ctx context.Context, namespace string, names []string) ([]string, error)
-	// Release gives back every host that the owner holds, and no other, reading live. It returns their names.
+	// Release releases every host that the owner holds, and no other host. It reads from the API
+	// server itself and returns the names of the released hosts.
 	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
-	// GiveBack is as Release, of the named hosts alone.
+	// GiveBack is like Release, but only for the named hosts.
 	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// ReleaseGivenUp is as GiveBack, of the named hosts that select-hosts has given up.
+	// ReleaseGivenUp is like GiveBack, but only for hosts that select-hosts has given up.
 	ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// Image asks Metal3 to put the image on held hosts, each for its node, reading live. It returns the names of those that it wrote.
+	// Image asks Metal3 to install the image on claimed hosts, each for its node. It reads from the
+	// API server itself and returns the names of the hosts that it changed.
 	Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error)
 }
 
@@ -38,7 +42,7 @@ func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
 	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
 }
 
-// observeSite looks at the hosts that are held and at those that the nodes are on, in the cache.
+// observeSite reads the claimed hosts and the hosts of the nodes from the cache.
 func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	held, err := r.hosts.Held(ctx, ownerOf(p))
 	if err != nil {
@@ -60,7 +64,8 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 	return r.look(ctx, p, seen, others, r.hosts.Named, false)
 }
 
-// observeLosses asks the API server itself about the hosts that seem to be lost: a cache may be behind.
+// observeLosses asks the API server itself about the hosts that appear to be lost, because a cache
+// may be stale.
 func (r *Reconciler) observeLosses(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	if names := seen.LostHosts(); len(names) > 0 {
 		return r.look(ctx, p, seen, names, r.hosts.NamedLive, true)
@@ -86,7 +91,7 @@ func (r *Reconciler) look(ctx context.Context, p *v1alpha1.Provisioning, seen *p
 	return nil
 }
 
-// hostOf is what counts of a host for who holds it.
+// hostOf converts a host into the facts that matter to its holder.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble}
 	switch {
@@ -102,8 +107,9 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	return seen
 }
 
-// observeNeeds looks for what a run needs and we cannot make: hosts that fit, and the key to them. The key is looked at live, and only
-// once there are hosts.
+// observeNeeds checks the preconditions of a run that the controller cannot create: suitable hosts
+// and the SSH key to them. It reads the key from the API server itself, and only if there are
+// hosts.
 func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err

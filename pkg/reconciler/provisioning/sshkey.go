@@ -14,7 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// observeKey reads the key to the hosts, live, and makes sure before any host is claimed that it can be used.
+// observeKey reads the SSH key from the API server itself, and checks that it can be used before
+// any host is claimed.
 func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) (err error) {
 	var problem plan.Need
 	seen.SSHKey, problem, err = r.readKey(ctx, p)
@@ -22,8 +23,8 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 	return err
 }
 
-// observeKeyChange finds out whether a run failed since a host refused its key, and the Secret holds another one now. The API server is asked only after
-// the Secret has changed.
+// observeKeyChange checks whether a run failed because a host rejected its key, and whether the
+// Secret now holds another key. It asks the API server only after a change of the Secret.
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
 	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
@@ -35,7 +36,7 @@ func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provision
 	return err
 }
 
-// readKey is the key that the Secret holds, or what is wrong with it.
+// readKey returns the key in the Secret, or the problem with it.
 func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (plan.SSHKey, plan.Need, error) {
 	name := p.Spec.SSH.Secret()
 	create := fmt.Sprintf("kubectl create secret generic -n %s %s --type=%s --from-file=%s=FILE", p.Namespace, name, corev1.SecretTypeSSHAuth,
@@ -51,7 +52,7 @@ func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (pla
 	text, there := secret.Data[corev1.SSHAuthPrivateKey]
 	bad := func(reason, why string) (plan.SSHKey, plan.Need, error) {
 		return plan.SSHKey{}, plan.Need{Reason: reason, Missing: fmt.Sprintf(
-			"key %s of Secret %s %s; replace the Secret with `kubectl delete secret -n %s %s; %s`, and the installation goes on by itself",
+			"key %s of Secret %s %s; replace the Secret with `kubectl delete secret -n %s %s; %s`; the installation then continues automatically",
 			corev1.SSHAuthPrivateKey, name, why, p.Namespace, name, create)}, nil
 	}
 	if !there {

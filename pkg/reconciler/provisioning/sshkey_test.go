@@ -36,7 +36,8 @@ func newKey(passphrase string) []byte {
 	return pem.EncodeToMemory(block)
 }
 
-// TestUnusableKey: no host is claimed and no run started with a key that cannot be used, and the condition names the Secret, its key and the command.
+// TestUnusableKey: no host is claimed and no run started with an unusable key, and the condition
+// names the Secret, its key and the command.
 func TestUnusableKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		data         map[string][]byte
@@ -70,7 +71,7 @@ func TestUnusableKey(t *testing.T) {
 	}
 }
 
-// refused is a run that was started with the Secret as it is, and whose key a host refused.
+// refused adds a run that was started with the current Secret and whose key a host rejected.
 func refused(t *testing.T, w *world) {
 	t.Helper()
 	pr, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
@@ -102,8 +103,8 @@ func (w *world) runs(t *testing.T) (names []string) {
 	return names
 }
 
-// TestCorrectedKey: after a host refused the key, the next attempt starts once the Secret holds another one, and not when only its labels change. The
-// run remembers the key by its fingerprint.
+// TestCorrectedKey: after a host rejected the key, the next attempt starts when the Secret holds
+// another key, and not when only its labels change. The run records the key by its fingerprint.
 func TestCorrectedKey(t *testing.T) {
 	put := func(w *world, version string, data []byte) {
 		secret := sshKey()
@@ -157,8 +158,8 @@ func TestCorrectedKey(t *testing.T) {
 	}
 }
 
-// TestOtherKeyIsNoAnswer: another key starts no run after one that failed for a reason that the key has nothing to do with, and a Secret that was deleted
-// holds no other key.
+// TestOtherKeyIsNoAnswer: another key does not start a run after a failure that is unrelated to the
+// key. A deleted Secret does not count as another key.
 func TestOtherKeyIsNoAnswer(t *testing.T) {
 	denied := map[string]string{contract.ResultFailure: `{"reason":"SSHDenied","host":"master-1"}`}
 	failed := map[string]string{contract.ResultFailure: `{"reason":"PlaybookFailed","host":"master-1"}`}
@@ -200,7 +201,8 @@ func TestOtherKeyIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnOlderBuild: a failed run that does not say which key it had is not taken for one with another key.
+// TestKeyOfAnOlderBuild: a failed run without a recorded key does not count as a run with another
+// key.
 func TestKeyOfAnOlderBuild(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
 	tr := child(pr, contract.TaskKubespray, corev1.ConditionFalse, map[string]string{contract.ResultFailure: `{"reason":"SSHDenied"}`})

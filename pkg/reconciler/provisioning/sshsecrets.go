@@ -15,8 +15,10 @@ import (
 
 type key = types.NamespacedName
 
-// watchSSHSecrets calls changed for Secrets that appear or change, by name only: the API server is asked for metadata alone, and of these only
-// names and versions are kept, since a cluster's Secrets are neither ours to read nor small. It returns what looks up a Secret's resourceVersion.
+// watchSSHSecrets calls changed with the names of Secrets that appear or change. It requests only
+// metadata from the API server, and caches only names and versions, because a cluster's Secrets are
+// large and the controller must not read them. It returns a function that looks up a Secret's
+// resourceVersion.
 func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) (func(namespace, name string) string, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {

@@ -25,13 +25,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// withWorkers asks for two workers and a standby beside master-1.
+// withWorkers requests two workers and a standby in addition to master-1.
 func withWorkers(p *v1alpha1.Provisioning) {
 	p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "workers", Count: v1alpha1.NodeCount{Active: 2, Standby: 1}}}
 	p.SetDefaults(context.Background())
 }
 
-// fleet is master-1 on host-1, workers-1 to workers-3 on host-2 to host-4, the last a standby, and a free host-5.
+// fleet returns master-1 on host-1, workers-1 to workers-3 on host-2 to host-4, of which the last
+// is a standby, and a free host-5.
 func fleet() (*fakeHosts, []contract.Node) {
 	site := &fakeHosts{}
 	var nodes []contract.Node
@@ -55,7 +56,7 @@ func fleet() (*fakeHosts, []contract.Node) {
 	return site, nodes
 }
 
-// installedEdge is the world of a cluster that was installed on the fleet.
+// installedEdge returns the state of a cluster that was installed on the fleet.
 func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes ...func(*v1alpha1.Provisioning)) *world {
 	t.Helper()
 	text, err := json.Marshal(nodes)
@@ -79,8 +80,8 @@ func (w *world) runNamed(t *testing.T, name string) *tekton.PipelineRun {
 	return pr
 }
 
-// TestFault_SIP_4_5_13_LostHostsAreReplaced: SIP replaced no host that vanished, and looked only when its own resource changed. Here the host is
-// all that changes.
+// TestFault_SIP_4_5_13_LostHostsAreReplaced: SIP did not replace a host that disappeared, and
+// checked only when its own resource changed. In this test only the host changes.
 func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)
@@ -119,7 +120,7 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	}
 }
 
-// TestRumoursReplaceNothing: where only the cache has lost a host, nothing starts.
+// TestRumoursReplaceNothing: nothing starts if only the cache has lost a host.
 func TestRumoursReplaceNothing(t *testing.T) {
 	site, nodes := fleet()
 	site.live, _ = fleet()
@@ -138,7 +139,8 @@ func TestRumoursReplaceNothing(t *testing.T) {
 	}
 }
 
-// TestFault_SIP_4_5_2_CompleteClusterStaysReady: SIP called a complete cluster unschedulable on the next visit if no free host existed anywhere.
+// TestFault_SIP_4_5_2_CompleteClusterStaysReady: SIP reported a complete cluster as unschedulable
+// in the next reconcile if no free host existed.
 func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 	site, nodes := fleet()
 	site.all = site.all[:4]
@@ -156,8 +158,9 @@ func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 	}
 }
 
-// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP, asked for fewer hosts than there were, took all that fitted. Here a smaller set takes none, and
-// keeps what its cluster runs on until it can be taken out of it.
+// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP claimed all suitable hosts if fewer hosts than
+// existing were requested. In this test a smaller set claims no host, and keeps the hosts of its
+// cluster until they can be removed from it.
 func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)
@@ -190,8 +193,8 @@ func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
 	}
 }
 
-// TestFault_ICN_1_7_10_OthersHostsAreLeftAlone: the original gave a host of one cluster to another, and looked at no state. Here a run for which only
-// such hosts are there does not start.
+// TestFault_ICN_1_7_10_OthersHostsAreLeftAlone: the original assigned a host of one cluster to
+// another, and ignored its state. In this test a run does not start if only such hosts exist.
 func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
 	for what, change := range map[string]func(*hosts.Host){
 		"held by another Provisioning": func(h *hosts.Host) {
@@ -211,7 +214,8 @@ func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheTask: select-hosts may read exactly the Secrets that its hosts can be given, or that tell of their addresses.
+// TestSecretsOfTheTask: select-hosts may read exactly the Secrets that its hosts can receive, or
+// that contain their addresses.
 func TestSecretsOfTheTask(t *testing.T) {
 	site, _ := fleet()
 	bare := hosts.Host{Name: "host-6", Bare: true}
@@ -255,7 +259,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "leave $(host) or $(node) out") {
+		if _, err := (&Reconciler{hosts: site}).secretsOfTask(t.Context(), p, request); err == nil || !strings.Contains(err.Error(), "remove $(host) or $(node)") {
 			t.Errorf("error %.200v: want one that says what to do", err)
 		}
 	}

@@ -6,8 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strip drops from objects on their way into the caches what nobody reads there. Most of a run's bytes are copies of its Pipeline and of its
-// Tasks; writes never start from a cached object, so nothing gets lost.
+// strip removes fields that are never read from objects before they enter the caches. Copies of its
+// Pipeline and Tasks are most of a run's size. Writes never start from a cached object, so no data
+// are lost.
 func strip(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)

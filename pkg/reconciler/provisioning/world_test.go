@@ -50,7 +50,7 @@ const (
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// edge is a Provisioning that has been visited before, with its finalizer, changed as a test wants.
+// edge returns a Provisioning that has its finalizer, changed as the test requires.
 func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},
@@ -65,7 +65,7 @@ func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 
 func deleting(p *v1alpha1.Provisioning) { p.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// run is an attempt of p as the controller makes it.
+// run returns a run of p as the controller creates it.
 func run(p *v1alpha1.Provisioning, n int32, changes ...func(*tekton.PipelineRun)) *tekton.PipelineRun {
 	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
@@ -89,7 +89,7 @@ func ended(status corev1.ConditionStatus, reason string) func(*tekton.PipelineRu
 	}
 }
 
-// child is a task of a run, and the run's reference to it.
+// child returns a task of a run, and adds a reference to it to the run.
 func child(pr *tekton.PipelineRun, task string, status corev1.ConditionStatus, results map[string]string) *tekton.TaskRun {
 	tr := &tekton.TaskRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pr.Namespace, Name: pr.Name + "-" + task,
@@ -205,7 +205,8 @@ func hostNames(all []hosts.Host) []string {
 	return names
 }
 
-// world is the API server and the caches of one row. What the caches hold the API server holds too.
+// world contains the API server and the caches of one test case. The API server has all objects
+// that the caches have.
 type world struct {
 	kube     *fake.Clientset
 	tekton   *faketekton.Clientset
@@ -262,7 +263,7 @@ func (w *world) add(t *testing.T, o runtime.Object, inCache bool) {
 	}
 }
 
-// visit is one visit of the generated reconciler with ours inside. A leader visits, as in the cluster.
+// visit runs one reconcile of the generated reconciler, as the leader.
 func (w *world) visit(t *testing.T, key string) error {
 	t.Helper()
 	r := &Reconciler{
@@ -296,7 +297,8 @@ func (w *world) visit(t *testing.T, key string) error {
 	return impl.Reconcile(ctx, key)
 }
 
-// calls are all calls to the API server, reads too, such as "create pipelineruns edge-1-install-1".
+// calls returns all calls to the API server, including reads, such as "create pipelineruns
+// edge-1-install-1".
 func (w *world) calls() []string {
 	var calls []string
 	actions := append(append(append([]clientgotesting.Action{}, w.kube.Actions()...), w.tekton.Actions()...), w.bpa.Actions()...)
@@ -318,7 +320,7 @@ func (w *world) calls() []string {
 	return calls
 }
 
-// stored is the Provisioning as the API server has it.
+// stored returns the Provisioning as the API server stores it.
 func (w *world) stored(t *testing.T) *v1alpha1.Provisioning {
 	t.Helper()
 	p, err := w.bpa.BpaV1alpha1().Provisionings(site).Get(context.Background(), name, metav1.GetOptions{})
@@ -328,7 +330,8 @@ func (w *world) stored(t *testing.T) *v1alpha1.Provisioning {
 	return p
 }
 
-// settle visits until nothing is written any more, as the informers would have it: after every visit the caches hold what is stored.
+// settle reconciles until nothing is written any more. After every reconcile, the caches are
+// updated as informers would do it.
 func (w *world) settle(t *testing.T) {
 	t.Helper()
 	for range 10 {
@@ -349,7 +352,7 @@ func (w *world) settle(t *testing.T) {
 	t.Fatalf("never at rest; last calls: %q", w.calls())
 }
 
-// sync brings the caches up to date.
+// sync updates the caches.
 func (w *world) sync(t *testing.T) {
 	t.Helper()
 	ctx, all := context.Background(), metav1.ListOptions{LabelSelector: contract.LabelCluster}

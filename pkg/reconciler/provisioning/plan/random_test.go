@@ -25,7 +25,7 @@ func randomNeed(r *rand.Rand) *Need {
 	return pick(r, nil, &Need{}, &Need{}, &Need{Missing: "something"})
 }
 
-// randomWorld is any world at all, likely or not: whatever Next relies on must not be an accident of how worlds come about.
+// randomWorld returns any state, likely or not: the properties of Next must hold for all of them.
 func randomWorld(r *rand.Rand, now time.Time) Seen {
 	s := Seen{
 		Name: "edge-1", Deleting: r.IntN(3) == 0, Paused: r.IntN(5) == 0, Slots: []string{"a", "b"},
@@ -92,7 +92,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 	return s
 }
 
-// randomHost is mostly one that is held and well.
+// randomHost returns a host that is usually claimed and without a problem.
 func randomHost(r *rand.Rand) Host {
 	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Bare: r.IntN(9) == 0, Imaged: r.IntN(3) == 0}
 	switch r.IntN(9) {
@@ -110,7 +110,7 @@ func randomHost(r *rand.Rand) Host {
 	return h
 }
 
-// harmfulReplacement is what is wrong about a run in a cluster that is there.
+// harmfulReplacement describes the error in a run for an installed cluster; empty: there is none.
 func harmfulReplacement(s Seen, step Step) string {
 	lost := 0
 	for _, n := range s.Nodes {
@@ -139,8 +139,9 @@ func harmfulReplacement(s Seen, step Step) string {
 	return ""
 }
 
-// TestNextNeverHarms: in no world at all is a host released while something may work on it, or a run started next to another, or one
-// started without hosts and key, or for another cluster than the one that is there, or the newest run deleted.
+// TestNextNeverHarms: Next never releases a host while something may work on it. It never starts a
+// run beside another run, without hosts and key, or for another cluster than the installed one. It
+// never deletes the newest run.
 func TestNextNeverHarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -208,7 +209,7 @@ func TestNextNeverHarms(t *testing.T) {
 	}
 }
 
-// after is what the world looks like when a step was done.
+// after returns the state after a step was applied.
 func after(s Seen, step Step, now time.Time) Seen {
 	switch step.Do {
 	case StartRun:
@@ -244,7 +245,8 @@ func after(s Seen, step Step, now time.Time) Seen {
 	return s
 }
 
-// TestNextReachesAFixpoint: left alone, every world comes to rest after a few steps, and then its status does not change any more.
+// TestNextReachesAFixpoint: without outside changes, every state becomes stable after a few steps,
+// and then its status does not change any more.
 func TestNextReachesAFixpoint(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

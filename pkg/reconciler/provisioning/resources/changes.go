@@ -14,15 +14,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// Keys of the request's ConfigMap beside the request itself, by which a later visit, and a person, know what the newest run was started from.
+// Keys of the request's ConfigMap beside the request itself. They record from which spec the newest
+// run was started, for later reconciles and for users.
 const (
-	// KeyRevert is a JSON patch that puts the Provisioning's spec back to what it was then.
+	// KeyRevert holds a JSON patch that restores the spec from which the run was started.
 	KeyRevert = "revert.json"
-	// KeyDigest is the digest that the run carries, as the build of BPA that started it computed it.
+	// KeyDigest holds the run's digest, as computed by the build of BPA that started the run.
 	KeyDigest = "digest"
 )
 
-// Started is what the newest run was started from.
+// Started describes from which spec the newest run was started.
 type Started struct {
 	Digest string
 	Spec   v1alpha1.ProvisioningSpec
@@ -39,7 +40,8 @@ func revert(spec v1alpha1.ProvisioningSpec) (string, error) {
 	return string(text), err
 }
 
-// ReadStarted reads it back; nil if the ConfigMap does not tell, as one that an older build of BPA wrote.
+// ReadStarted reads it from the ConfigMap. It returns nil if the ConfigMap does not contain it,
+// because an older build of BPA wrote the ConfigMap.
 func ReadStarted(cm *corev1.ConfigMap) *Started {
 	var patch []replaceSpec
 	if cm == nil || cm.Data[KeyDigest] == "" || json.Unmarshal([]byte(cm.Data[KeyRevert]), &patch) != nil || len(patch) != 1 {
@@ -48,14 +50,14 @@ func ReadStarted(cm *corev1.ConfigMap) *Started {
 	return &Started{Digest: cm.Data[KeyDigest], Spec: patch[0].Value}
 }
 
-// Changes lists what differs between two specs, such as "spec.PodSubnet: 10.1.0.0/16 -> 10.2.0.0/16", sorted. If some of it makes another cluster,
-// the rest is left out.
+// Changes lists the differences between two specs, sorted, such as "spec.PodSubnet: 10.1.0.0/16 ->
+// 10.2.0.0/16". If some differences define another cluster, the others are left out.
 func Changes(was, is *v1alpha1.Provisioning) []string {
 	before, after := fields(was.Spec), fields(is.Spec)
 	names := map[string]any{}
 	maps.Copy(names, before)
 	maps.Copy(names, after)
-	delete(names, "paused") // is obeyed at once
+	delete(names, "paused") // takes effect at once
 	var all, other []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		found := differences("spec."+name, before[name], after[name])
@@ -76,13 +78,13 @@ func fields(spec v1alpha1.ProvisioningSpec) map[string]any {
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
-	if err != nil { // Raw JSON in spec.kubespray.vars that is none; the API server stores no such thing.
+	if err != nil { // invalid JSON in spec.kubespray.vars, which the API server never stores
 		return nil
 	}
 	return all
 }
 
-// makesAnother reports whether one field of the spec alone makes another cluster of it.
+// makesAnother reports whether a change of this field alone defines another cluster.
 func makesAnother(was *v1alpha1.Provisioning, before map[string]any, name string, value any) bool {
 	with := maps.Clone(before)
 	with[name] = value
@@ -104,7 +106,8 @@ func digestOf(p *v1alpha1.Provisioning) string {
 	return text
 }
 
-// differences walks two JSON values. Values below spec.kubespray.vars are not shown, since they can be passwords.
+// differences compares two JSON values recursively. Values below spec.kubespray.vars are not shown,
+// because they can be passwords.
 func differences(path string, before, after any) []string {
 	left, isObject := before.(map[string]any)
 	right, isObjectToo := after.(map[string]any)
@@ -150,7 +153,7 @@ func shown(value any) string {
 	return string(text)
 }
 
-// brief bounds what a message shows of one value, in bytes.
+// brief limits the length of a value in a message, in bytes.
 func brief(text string) string {
 	const most = 60
 	if len(text) <= most {

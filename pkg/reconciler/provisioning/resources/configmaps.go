@@ -11,16 +11,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// MakeRequestConfigMap holds the request, and the spec that it was made from. It is written anew just before a run starts and never while one works:
-// tasks read it when they start. The digest is the one that the run carries.
+// MakeRequestConfigMap holds the request and the spec from which it was made. It is written just
+// before a run starts and never while a run is active, because tasks read it when they start. The
+// digest is the digest of the run.
 func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the request: %w", err)
+		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	back, err := revert(p.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("write the spec: %w", err)
+		return nil, fmt.Errorf("encode the spec: %w", err)
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: meta(p, contract.RequestName(p.Name)),
@@ -30,8 +31,9 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 	}, nil
 }
 
-// MakeTaskConfigMaps are those that tasks write into. They are made empty, so that a task needs no right to create one, and whatever
-// the tasks wrote is kept from run to run: above all the SSH host keys of the first contact.
+// MakeTaskConfigMaps returns the ConfigMaps that tasks write. The controller creates them empty, so
+// that a task needs no permission to create one. Their contents are kept from run to run,
+// especially the SSH host keys of the first contact.
 func MakeTaskConfigMaps(p *v1alpha1.Provisioning) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
 	for _, name := range []string{

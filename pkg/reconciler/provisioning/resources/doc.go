@@ -1,5 +1,7 @@
-// Package resources makes the objects that a Provisioning stands for: the request, the run, its accounts and rights, the kubeconfig.
+// Package resources builds the objects of a Provisioning: the request, the run, its accounts and
+// permissions, and the kubeconfig.
 //
-// Every Make function is pure: the same Provisioning gives the same object, owned by the Provisioning and labelled with its name; where
-// randomness is needed, it is an argument. The package holds no client and reads no clock.
+// Every Make function is pure: the same Provisioning gives the same object. The Provisioning owns
+// the object, and the object has a label with its name. Randomness is an argument. The package uses
+// no client and no clock.
 package resources

@@ -22,33 +22,35 @@ import (
 
 // Keys of the two Secrets.
 const (
-	KeyKubeconfig = "value"       // in <name>-kubeconfig, as Cluster API has it
+	KeyKubeconfig = "value"       // in <name>-kubeconfig, as in Cluster API
 	KeyPrivateKey = "tls.key"     // in <name>-kubeconfig-key: PEM
-	KeyCSR        = "request.pem" // in <name>-kubeconfig-key: the request made with the key
+	KeyCSR        = "request.pem" // in <name>-kubeconfig-key: the certificate request
 )
 
-// secretTypeCAPI is the type that Cluster API gives to its kubeconfig Secrets.
+// secretTypeCAPI is the type of Cluster API's kubeconfig Secrets.
 const secretTypeCAPI corev1.SecretType = "cluster.x-k8s.io/secret"
 
-// groupAdmins is bound to cluster-admin in every kubeadm cluster since 1.29; unlike system:masters its rights can be taken away.
+// groupAdmins is bound to cluster-admin in every kubeadm cluster since 1.29. Unlike the permissions
+// of system:masters, its permissions can be revoked.
 const groupAdmins = "kubeadm:cluster-admins"
 
-// MakeKubeconfigKey makes the private key of the kubeconfig and the request for its certificate. The key never leaves this Secret and the
-// kubeconfig; the request is public. Both are kept: made once, every attempt asks with the same request.
+// MakeKubeconfigKey creates the private key of the kubeconfig and the request for its certificate.
+// The key is stored only in this Secret and in the kubeconfig; the request is public. Both are
+// created once and kept, so every attempt uses the same request.
 func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secret, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
-		return nil, fmt.Errorf("make the kubeconfig's key: %w", err)
+		return nil, fmt.Errorf("create the key of the kubeconfig: %w", err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("write the kubeconfig's key: %w", err)
+		return nil, fmt.Errorf("encode the key of the kubeconfig: %w", err)
 	}
 	request, err := x509.CreateCertificateRequest(random, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: user(p), Organization: []string{groupAdmins}},
 	}, key)
 	if err != nil {
-		return nil, fmt.Errorf("make the kubeconfig's certificate request: %w", err)
+		return nil, fmt.Errorf("create the certificate request of the kubeconfig: %w", err)
 	}
 	return &corev1.Secret{
 		ObjectMeta: meta(p, contract.KubeconfigKeyName(p.Name)),
@@ -65,17 +67,18 @@ const userSuffix = "-admin"
 
 func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + userSuffix }
 
-// Access is what collect-kubeconfig brings home: public data only.
+// Access is the result of collect-kubeconfig. It contains only public data.
 type Access struct {
 	CA, Certificate, Endpoint string
 }
 
-// MakeKubeconfigSecret puts the access and the key together. It refuses a certificate that is not for this key. Cluster, user and context are
-// named after the certificate's user, which is asked for once in a Provisioning's life: a label that is changed later renames nothing.
+// MakeKubeconfigSecret combines the access and the key. It returns an error if the certificate does
+// not match the key. Cluster, user and context are named after the certificate's user. The
+// certificate is requested once for a Provisioning, so a later change of the label renames nothing.
 func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (*corev1.Secret, error) {
 	pair, err := tls.X509KeyPair([]byte(access.Certificate), key)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate does not fit the key in Secret %s: %w", contract.KubeconfigKeyName(p.Name), err)
+		return nil, fmt.Errorf("the certificate does not match the key in Secret %s: %w", contract.KubeconfigKeyName(p.Name), err)
 	}
 	user := pair.Leaf.Subject.CommonName
 	cluster := strings.TrimSuffix(user, userSuffix)
@@ -87,14 +90,15 @@ func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (
 	config.CurrentContext = name
 	value, err := clientcmd.Write(*config)
 	if err != nil {
-		return nil, fmt.Errorf("write the kubeconfig: %w", err)
+		return nil, fmt.Errorf("encode the kubeconfig: %w", err)
 	}
 	m := meta(p, contract.KubeconfigName(p.Name))
 	m.Labels[LabelCAPICluster] = p.Name
 	return &corev1.Secret{ObjectMeta: m, Type: secretTypeCAPI, Data: map[string][]byte{KeyKubeconfig: value}}, nil
 }
 
-// ReadKubeconfig tells which API server a stored kubeconfig is for and when its certificate ends.
+// ReadKubeconfig returns the API server of a stored kubeconfig and the time at which its
+// certificate expires.
 func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, err error) {
 	bad := func(err error) (string, time.Time, error) {
 		return "", time.Time{}, fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
@@ -115,7 +119,7 @@ func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, 
 	return config.Clusters[context.Cluster].Server, pair.Leaf.NotAfter, nil
 }
 
-// Fits reports whether a certificate is for this key and not ended.
+// Fits reports whether a certificate matches this key and has not expired.
 func Fits(certificate, key []byte, now time.Time) bool {
 	pair, err := tls.X509KeyPair(certificate, key)
 	return err == nil && pair.Leaf.NotAfter.After(now)

@@ -12,18 +12,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Namespace is where the Tasks, the Pipelines and their ClusterRoles' namespaced companions are installed.
+// Namespace is the namespace of the Tasks and Pipelines, and of the namespaced objects that belong
+// to their ClusterRoles.
 const Namespace = "bpa-system"
 
-// LabelCAPICluster marks a kubeconfig Secret the way Cluster API does, so that its users find ours.
+// LabelCAPICluster marks a kubeconfig Secret as Cluster API does, so that tools for Cluster API
+// find the Secret.
 const LabelCAPICluster = "cluster.x-k8s.io/cluster-name"
 
-// RunName is the name of a cluster's n-th run. It is deterministic: a create that is repeated after a crash meets the first one.
+// RunName returns the name of a cluster's n-th run. The name is deterministic: a create request
+// that is repeated after a crash finds the first run.
 func RunName(provisioning, operation string, n int32) string {
 	return fmt.Sprintf("%s-%s-%d", provisioning, operation, n)
 }
 
-// RunNumber reads n back from a run's name; 0 if the name is not one of ours.
+// RunNumber returns n from a run's name; 0 if RunName did not create the name.
 func RunNumber(run string) int32 {
 	n, err := strconv.ParseInt(run[strings.LastIndex(run, "-")+1:], 10, 32)
 	if err != nil || n < 0 {
@@ -32,7 +35,7 @@ func RunNumber(run string) int32 {
 	return int32(n)
 }
 
-// Labels are on every object of a Provisioning; informers select by them.
+// Labels are the labels of every object of a Provisioning. Informers select by them.
 func Labels(p *v1alpha1.Provisioning) map[string]string {
 	return map[string]string{
 		contract.LabelCluster:          p.Name,
@@ -41,7 +44,7 @@ func Labels(p *v1alpha1.Provisioning) map[string]string {
 	}
 }
 
-// meta is the metadata of an object of p: whatever p owns goes when p goes.
+// meta returns the metadata of an object of p. Objects that p owns are deleted with p.
 func meta(p *v1alpha1.Provisioning, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:            name,

@@ -36,8 +36,9 @@ func names[T any](items []T, name func(T) string) []string {
 	return all
 }
 
-// TestPipelineAndRun: the run that we make gives the Pipeline what it declares, no more and no less, and the Pipeline does so for its Tasks:
-// Tekton refuses a run that binds a workspace which a Task does not know.
+// TestPipelineAndRun: the run has exactly the params and workspaces that the Pipeline declares, and
+// the Pipeline passes to each Task exactly what it declares. Tekton rejects a run that binds a
+// workspace which a Task does not declare.
 func TestPipelineAndRun(t *testing.T) {
 	pipeline := &tekton.Pipeline{}
 	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)
@@ -84,7 +85,8 @@ func TestPipelineAndRun(t *testing.T) {
 	}
 }
 
-// checkParams wants what is given to be declared, and what is declared to be given or to have a default.
+// checkParams checks that every given param is declared, and that every declared param is given or
+// has a default.
 func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekton.Params) {
 	t.Helper()
 	for _, g := range given {
@@ -99,8 +101,8 @@ func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekt
 	}
 }
 
-// TestPipelineTakesTheTasksOfARelease: the params of a run that picks a kubespray release name the Tasks that the Pipeline asks the
-// resolver for, and a run without a release gets the default ones.
+// TestPipelineTakesTheTasksOfARelease: the params of a run with a kubespray release name the Tasks
+// that the Pipeline requests from the resolver. A run without a release uses the default Tasks.
 func TestPipelineTakesTheTasksOfARelease(t *testing.T) {
 	pipeline := &tekton.Pipeline{}
 	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)

@@ -16,44 +16,52 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Annotations on a run, next to the contract's, by which a later visit knows what the run was started for.
+// Annotations of a run, in addition to the contract's. They record for which state the run was
+// started.
 const (
-	// AnnotationInputs is the digest of everything that went into the run.
+	// AnnotationInputs is the digest of all inputs of the run.
 	AnnotationInputs = "bpa.akraino.org/inputs-digest"
 	// AnnotationReplaces are the nodes and hosts that the run replaces: "worker-2=host-7 worker-3=host-9".
 	AnnotationReplaces = "bpa.akraino.org/replaces"
-	// AnnotationSSHKey is the fingerprint of the key to the hosts (of its public half), and AnnotationSSHSecret the resourceVersion of its Secret.
+	// AnnotationSSHKey is the fingerprint of the SSH key (of its public half). AnnotationSSHSecret
+	// is the resourceVersion of its Secret.
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
-	// AnnotationGeneration is the generation of the Provisioning, which counts the edits of its spec, when the run was started.
+	// AnnotationGeneration is the generation of the Provisioning when the run was started. The
+	// generation counts the edits of the spec.
 	AnnotationGeneration = "bpa.akraino.org/generation"
-	// AnnotationSuperseded is on a run that the controller cancelled, since the spec was edited before the run touched a host.
+	// AnnotationSuperseded marks a run that the controller cancelled because the spec was edited
+	// before the run touched a host.
 	AnnotationSuperseded = "bpa.akraino.org/superseded"
-	// LabelPipeline is what `tkn pipelinerun list PIPELINE` looks for. Tekton sets it itself, but later.
+	// LabelPipeline is the label by which `tkn pipelinerun list PIPELINE` selects. Tekton also sets
+	// it, but later.
 	LabelPipeline = "tekton.dev/pipeline"
 )
 
-// nonroot is the user of every task; the base images know it by this number.
+// nonroot is the numeric user of every task in the base images.
 const nonroot = 65532
 
-// playbookInstall is kubespray's entry point for a new cluster; in one that is there, it joins the nodes that are not in it yet.
+// playbookInstall is kubespray's playbook for a new cluster. In an existing cluster, it joins the
+// missing nodes.
 const playbookInstall = "cluster.yml"
 
-// Run says which run of a Provisioning is made, and for what.
+// Run describes a run of a Provisioning.
 type Run struct {
 	Operation string   // empty: install
-	Replaces  []string // "node=host", for the operation that replaces
-	Number    int32    // in the name; counts all runs
-	Attempt   int32    // for this wanted state
+	Replaces  []string // "node=host", for the replace operation
+	Number    int32    // number among all runs, part of the name
+	Attempt   int32    // number among the attempts for this requested state
 	Digest    string
 	Inputs    string
-	Retry     string // value of the retry annotation that the run obeys
+	Retry     string // value of the retry annotation that requested the run
 	CSR       string // PEM
-	// SSHKey and SSHSecret are the values of the annotations of these names; empty: not written.
+	// SSHKey and SSHSecret are the values of the annotations with these names; empty: no
+	// annotation.
 	SSHKey, SSHSecret string
 }
 
-// MakePipelineRun is one attempt to make the cluster that is wanted: all operations so far are one Pipeline, which leaves what is there alone.
+// MakePipelineRun returns one attempt to reach the requested state. All operations use the same
+// Pipeline, which does not change finished parts of the cluster.
 func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	operation := cmp.Or(run.Operation, contract.OperationInstall)
 	m := meta(p, RunName(p.Name, operation, run.Number))
@@ -95,7 +103,8 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	}
 }
 
-// makeParams names the Tasks only if the spec picks a kubespray release: a site's own Pipeline need not know those params.
+// makeParams names the Tasks only if the spec selects a kubespray release, because a customized
+// Pipeline may not have these params.
 func makeParams(p *v1alpha1.Provisioning, run Run) tekton.Params {
 	params := tekton.Params{
 		param(contract.ParamProvisioning, p.Name),
@@ -127,7 +136,8 @@ func makeWorkspaces(p *v1alpha1.Provisioning) []tekton.WorkspaceBinding {
 	}
 }
 
-// makeTimeouts bounds the whole run. The tasks' bound is given too, since without it each task would end after Tekton's default of an hour.
+// makeTimeouts limits the whole run. It also sets the limit of the tasks, because otherwise each
+// task would end after Tekton's default of an hour.
 func makeTimeouts(total time.Duration) *tekton.TimeoutFields {
 	return &tekton.TimeoutFields{Pipeline: &metav1.Duration{Duration: total}, Tasks: &metav1.Duration{Duration: total}}
 }
@@ -145,7 +155,8 @@ func makePodTemplate() *pod.PodTemplate {
 	}
 }
 
-// makeTaskRunSpecs gives each task its account, and its token if it talks to the API server.
+// makeTaskRunSpecs sets the account of each task, and mounts its token if the task uses the API
+// server.
 func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
 	var specs []tekton.PipelineTaskRunSpec
 	for _, task := range Tasks {

@@ -9,19 +9,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// ClusterRoleSelectHosts is what select-hosts may do with the hosts of a namespace; config/ installs it.
+// ClusterRoleSelectHosts is the role of select-hosts for the hosts of a namespace. config/ installs
+// it.
 const ClusterRoleSelectHosts = "bpa-select-hosts"
 
-// Tasks are the pipeline's tasks in their order; each runs as an account of its own.
+// Tasks are the pipeline's tasks in order. Each task runs with its own account.
 var Tasks = []string{
 	contract.TaskSeedRegistry, contract.TaskSelectHosts, contract.TaskRenderInventory, contract.TaskKubespray, contract.TaskCollectKubeconfig,
 }
 
-// asksAPI reports whether a task talks to the API server. The others have an account as well, since seed-registry has a token for the depot
-// made for it, but no token that the API server takes, and no rights.
+// asksAPI reports whether a task uses the API server. The other tasks also have an account, because
+// seed-registry needs a token for the depot, but they have no token for the API server and no
+// permissions.
 func asksAPI(task string) bool { return task != contract.TaskSeedRegistry }
 
-// MakeServiceAccounts are the accounts of the tasks. Their tokens are mounted only where the run asks for it.
+// MakeServiceAccounts returns the accounts of the tasks. Their tokens are mounted only where the
+// run requests it.
 func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	var all []*corev1.ServiceAccount
 	for _, task := range Tasks {
@@ -33,12 +36,12 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	return all
 }
 
-// MakeRoles say, by name, which ConfigMaps each task reads and writes, and which Secrets select-hosts reads: those that its hosts may be given,
-// or that tell of their addresses.
+// MakeRoles lists, by name, the ConfigMaps that each task reads and writes, and the Secrets that
+// select-hosts reads: Secrets that its hosts may receive, and Secrets with their addresses.
 func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
 	inventory, knownHosts, progress := contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name)
 	selectHosts := makeRole(p, contract.TaskSelectHosts, []string{"get", "update"}, inventory)
-	if len(secrets) > 0 { // without names the rule would be for every Secret
+	if len(secrets) > 0 { // without names, the rule would apply to every Secret
 		selectHosts.Rules = append(selectHosts.Rules, rbacv1.PolicyRule{
 			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"},
 		})
@@ -60,7 +63,7 @@ func makeRole(p *v1alpha1.Provisioning, task string, verbs []string, configMaps 
 	}
 }
 
-// MakeRoleBindings give each task its Role, and select-hosts the hosts of the namespace.
+// MakeRoleBindings bind each task to its Role, and select-hosts to the hosts of the namespace.
 func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	var all []*rbacv1.RoleBinding
 	for _, task := range Tasks {
@@ -71,7 +74,8 @@ func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	return append(all, makeBinding(p, HostsBindingName(p.Name), contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
 }
 
-// HostsBindingName is the RoleBinding that gives select-hosts the hosts of the namespace. It is there only while a run may need it.
+// HostsBindingName is the name of the RoleBinding that grants select-hosts access to the hosts of
+// the namespace. The binding exists only while a run may need it.
 func HostsBindingName(provisioning string) string {
 	return contract.ServiceAccountName(provisioning, contract.TaskSelectHosts) + "-hosts"
 }

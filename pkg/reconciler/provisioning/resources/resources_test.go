@@ -85,7 +85,8 @@ func TestMakePipelineRun(t *testing.T) {
 	if run.Spec.Workspaces[2].Secret.SecretName != "key" {
 		t.Errorf("workspaces %+v: want the Secret key", run.Spec.Workspaces)
 	}
-	// Tekton itself has the last word on what is valid; ownerless, since its webhook does not look at owners either.
+	// Tekton's own validation decides. The run has no owner here, because Tekton's webhook does not
+	// check owners either.
 	run.OwnerReferences = nil
 	replace := MakePipelineRun(p, Run{Operation: contract.OperationReplace, Replaces: []string{"w-1=h-1", "w-2=h-2"}, Number: 8})
 	if replace.Name != "edge-1-replace-8" || replace.Annotations[AnnotationReplaces] != "w-1=h-1 w-2=h-2" || RunNumber(replace.Name) != 8 {
@@ -97,7 +98,8 @@ func TestMakePipelineRun(t *testing.T) {
 	}
 }
 
-// TestRights: every task has its account, reaches named ConfigMaps only, and nothing may be created or listed.
+// TestRights: every task has its own account, can access only named ConfigMaps, and cannot create
+// or list anything.
 func TestRights(t *testing.T) {
 	p := provisioning()
 	got := map[string][]string{}
@@ -142,7 +144,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightToSecrets: without names there is no rule, since a rule without names is for every Secret.
+// TestRightToSecrets: without names there is no rule, because a rule without names applies to every
+// Secret.
 func TestRightToSecrets(t *testing.T) {
 	if rules := MakeRoles(provisioning(), nil)[0].Rules; len(rules) != 1 {
 		t.Errorf("rules without Secrets: %+v", rules)
@@ -159,7 +162,8 @@ func TestRightToSecrets(t *testing.T) {
 	}
 }
 
-// TestLongestNames: the longest name that the webhook lets through gives valid names and label values everywhere.
+// TestLongestNames: the longest name that the webhook accepts gives valid names and label values
+// everywhere.
 func TestLongestNames(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) { p.Name = strings.Repeat("a", 40) })
 	run := MakePipelineRun(p, Run{Number: 999})
@@ -197,7 +201,8 @@ func TestKubeconfigRefusesAnothersCertificate(t *testing.T) {
 	}
 }
 
-// A label that is changed after the certificate was asked for renames neither user nor cluster: a person's merged kubeconfig still means them.
+// A label that is changed after the certificate was requested renames neither user nor cluster, so
+// a user's merged kubeconfig stays valid.
 func TestKubeconfigKeepsItsNames(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) { p.Labels = map[string]string{v1alpha1.LabelCluster: "north"} })
 	key, err := MakeKubeconfigKey(p, rand.Reader)
@@ -219,7 +224,7 @@ func TestKubeconfigKeepsItsNames(t *testing.T) {
 	}
 }
 
-// signed is a certificate for the request, in PEM, as an API server would give it.
+// signed returns a certificate for the request, in PEM, as an API server would sign it.
 func signed(t *testing.T, request []byte) string {
 	t.Helper()
 	block, _ := pem.Decode(request)
@@ -239,7 +244,8 @@ func signed(t *testing.T, request []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// What was stored without the webhook has no defaults in it: the run is given the Secret that the controller looked at.
+// An object that was stored without the webhook has no defaults. The run receives the Secret that
+// the controller checked.
 func TestRunOfAProvisioningWithoutDefaults(t *testing.T) {
 	run := MakePipelineRun(&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}, Run{Number: 1})
 	for _, w := range run.Spec.Workspaces {
