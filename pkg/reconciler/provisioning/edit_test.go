@@ -88,7 +88,7 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 		{"another number of standbys", workers(2), good, false},
 		{"the site's settings are wrong", edited, wrong, false},
 		{"the depot is refused", func(p *v1alpha1.Provisioning) { p.Spec.Depot.URL = "http://plain" }, good, false},
-		{"only the site's depot moved, and somebody paused and resumed", func(*v1alpha1.Provisioning) {}, moved, false},
+		{"only the site's depot moved, and a user paused and resumed", func(*v1alpha1.Provisioning) {}, moved, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			before := edge(workers(1))
@@ -255,7 +255,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
-	checkOne(t, w, "after it failed for good")
+	checkOne(t, w, "after it failed permanently")
 }
 
 // TestOtherDigestOfTheSameSpec: a build that computes other digests than the build that installed

@@ -52,7 +52,7 @@ func TestImages(t *testing.T) {
 		{"no node yet", edge(wantsUpload), bare(func(h *hosts.Host) { h.Node = "" }), nil, corev1.ConditionUnknown, nil},
 		{"it has one", edge(wantsUpload), bare(func(h *hosts.Host) { h.Imaged = true }), nil, corev1.ConditionUnknown, nil},
 		{"claimed by an earlier Provisioning of the name", edge(wantsUpload), bare(func(h *hosts.Host) { h.Holder.UID = "earlier" }), nil, corev1.ConditionUnknown, nil},
-		{"nobody claims yet", edge(wantsUpload), bare(), nil, "", nil},
+		{"no task claims yet", edge(wantsUpload), bare(), nil, "", nil},
 		{"the claim failed", edge(wantsUpload), bare(), nil, corev1.ConditionFalse, nil},
 		{"the run is being cancelled", edge(wantsUpload), bare(), cancelled, corev1.ConditionUnknown, nil},
 		{"the run has ended", edge(wantsUpload), bare(), ended(corev1.ConditionFalse, "Failed"), corev1.ConditionTrue, nil},

@@ -108,7 +108,7 @@ func TestReconcile(t *testing.T) {
 		reason: "Starting",
 		err:    "again",
 	}, {
-		name:   "an object of the wanted name that is somebody else's is left alone",
+		name:   "an object of the same name with another owner is not changed",
 		world:  []runtime.Object{edge(), sshKey()},
 		live:   []runtime.Object{&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "edge-1-seed-registry"}}},
 		writes: []string{"update provisionings/status edge-1"},
@@ -158,7 +158,7 @@ func TestReconcile(t *testing.T) {
 		events: []string{"Normal RunStarted", "Normal Deleting the hosts stay claimed"},
 		err:    "again",
 	}, {
-		name:   "deletion stops a run that a person made of one of ours, also between two tasks, when it has neither TaskRun nor pod",
+		name:   "deletion stops a user's copy of a run, also between two tasks, when it has neither TaskRun nor pod",
 		world:  []runtime.Object{edge(deleting), foreign},
 		hosts:  held(),
 		writes: []string{`patch pipelineruns edge-1-install-1 {"spec":{"status":"Cancelled"}}`, "update provisionings/status edge-1"},

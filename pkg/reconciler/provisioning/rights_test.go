@@ -60,7 +60,7 @@ func TestRightToHosts(t *testing.T) {
 		{name: "a cluster that an earlier version installed", run: done(corev1.ConditionTrue), selects: corev1.ConditionTrue, binding: hostsBinding(t, p), removed: true},
 		{name: "a newer run has been started, which the caches do not show", run: done(corev1.ConditionTrue), selects: corev1.ConditionTrue,
 			binding: hostsBinding(t, p), live: []runtime.Object{run(p, 2)}},
-		{name: "a binding of somebody else", run: done(corev1.ConditionTrue), binding: hostsBinding(t, other)},
+		{name: "a binding of another owner", run: done(corev1.ConditionTrue), binding: hostsBinding(t, other)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			pr := run(p, 1)

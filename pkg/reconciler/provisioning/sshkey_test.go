@@ -170,7 +170,7 @@ func TestOtherKeyIsNoAnswer(t *testing.T) {
 		want    int
 	}{
 		"a host refused the key":                   {"Failed", denied, false, 2},
-		"a person cancelled the run":               {"Cancelled", nil, false, 1},
+		"a user cancelled the run":                 {"Cancelled", nil, false, 1},
 		"the playbook failed":                      {"Failed", failed, false, 1},
 		"a host refused the key, which is deleted": {"Failed", denied, true, 1},
 	} {

@@ -178,7 +178,8 @@ func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	}
 }
 
-// TestFault_ICN_1_7_8_NothingWithoutMasters: the original wrote an inventory with empty groups and started a job for workers without masters.
+// TestFault_ICN_1_7_8_NothingWithoutMasters: the original wrote an inventory with empty groups and
+// started a job for workers without masters.
 func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
 	site, _ := fleet()
 	w := newWorld(t, site, []runtime.Object{sshKey(), edge(func(p *v1alpha1.Provisioning) {

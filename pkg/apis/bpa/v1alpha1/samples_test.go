@@ -27,7 +27,7 @@ func TestSamples(t *testing.T) {
 			}
 			slots, err := p.Spec.Slots()
 			if err != nil || len(slots)+len(p.Spec.Sets()) == 0 {
-				t.Errorf("nobody is asked for: %v, %v", slots, err)
+				t.Errorf("the sample requests no node: %v, %v", slots, err)
 			}
 			raw, err := yaml.Marshal(p)
 			if err != nil {

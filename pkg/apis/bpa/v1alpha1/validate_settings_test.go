@@ -68,11 +68,11 @@ func TestSettingRules(t *testing.T) {
 		{"secret's name", one + "ssh: {secretName: My_Key}", `"My_Key" is not a valid Secret name: spec.ssh.secretName` + "\n" + secretAdvice},
 		{"depot without scheme", one + "depot: {url: '10.60.0.1:5000'}", `"10.60.0.1:5000" is not a URL: spec.depot.url` + "\n" + depotAdvice},
 		{"images by ftp", one + "depot: {imageURL: 'ftp://depot/'}", `"ftp://depot" is neither http nor https: spec.depot.imageURL` + "\n" + depotAdvice},
-		{"checksums of nobody", one + "depot: {checksums: depot}",
+		{"unknown source of checksums", one + "depot: {checksums: depot}",
 			`"depot" is not a checksum source: spec.depot.checksums` + "\nuse Kubespray or Depot; the default is Kubespray"},
 		{"system without a version", one + "operatingSystem: ubuntu", `"ubuntu" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"system with a way out", one + "operatingSystem: ../ubuntu-24.04", `"../ubuntu-24.04" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
-		{"system as people write it", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
+		{"system in prose", one + "operatingSystem: Ubuntu 24.04", `"Ubuntu 24.04" is not an operating system with a version: spec.operatingSystem` + "\n" + systemAdvice},
 		{"depot without TLS", one + "depot: {url: 'http://depot:5000/'}",
 			`"http://depot:5000" is plain HTTP: anyone on the network path can change what is installed on the nodes: spec.depot.url` +
 				"\nwrite the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true"},

@@ -124,15 +124,15 @@ func harmfulReplacement(s Seen, step Step) string {
 	}
 	newest := s.Newest()
 	if newest == nil || newest.State != Succeeded || s.asked() {
-		return "" // somebody wants a run, or an earlier one is tried again
+		return "" // a user requests a run, or an earlier run is retried
 	}
 	switch {
 	case step.Operation != contract.OperationReplace || len(step.Replaces) == 0:
-		return "a run starts in a whole cluster that nobody asked for"
+		return "a run starts in a complete cluster without a request"
 	case lost == 0:
 		return "a host is replaced on a rumour"
 	case !slices.ContainsFunc(s.Nodes, func(n contract.Node) bool { return n.Standby && s.Site[n.Host].Ours && !s.Site[n.Host].Lost }):
-		return "a host is replaced by itself with none to replace it"
+		return "a host is replaced automatically without another host"
 	case !slices.ContainsFunc(step.Replaces, func(key string) bool { return !slices.Contains(newest.Replaces, key) }):
 		return "a loss is made good twice"
 	}
@@ -159,7 +159,7 @@ func TestNextNeverHarms(t *testing.T) {
 		case StartRun:
 			switch {
 			case s.Deleting || s.Paused || s.Invalid != "" || s.Settings != "" || s.Depot != "":
-				bad = "a run starts that nobody wants"
+				bad = "a run starts without a request"
 			case len(s.ActiveRuns()) > 0 || len(s.Leftovers) > 0:
 				bad = "a run starts next to another"
 			case s.Hosts == nil || s.SSH == nil || s.Hosts.Missing != "" || s.SSH.Missing != "":
@@ -177,7 +177,7 @@ func TestNextNeverHarms(t *testing.T) {
 		case CancelRun:
 			if r := s.Newest(); !s.Deleting && (r.Touched || s.InstalledDigest != "" || s.Paused || r.Generation == s.Generation || !step.Supersede ||
 				!s.Edited || s.Settings != "" || s.Depot != "") {
-				bad = "a run is cancelled that may have touched hosts, whose spec nobody edited, or that no other run can follow"
+				bad = "a run is cancelled that may have touched hosts, whose spec was not edited, or that no other run can follow"
 			}
 		case GiveBack:
 			for _, name := range step.Hosts {
@@ -276,7 +276,7 @@ func TestNextReachesAFixpoint(t *testing.T) {
 			t.Fatalf("the status of a steady world changes (-first +second visit):\n%s\n%+v", diff, s)
 		}
 		if events := Events(was, &p.Status); len(events) > 0 {
-			t.Fatalf("a steady world tells %v", events)
+			t.Fatalf("an unchanged state reports events %v", events)
 		}
 	}
 }

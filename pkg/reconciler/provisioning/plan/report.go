@@ -21,7 +21,7 @@ import (
 // status update.
 func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
 	status := &p.Status
-	reportProgress(status, s, now) // before the run: it compares with the one that the status knows
+	reportProgress(status, s, now) // before reportRun: it compares with the run in the status
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportFailure(p, s, step, now)

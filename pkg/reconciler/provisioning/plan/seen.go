@@ -22,7 +22,8 @@ type Seen struct {
 	Sets  []contract.Set
 	// Request is the request that the spec describes. A run that starts receives it.
 	Request contract.Request
-	// Digest of the cluster that the spec describes, Inputs of everything that goes into a run, Retry the value of the retry annotation.
+	// Digest identifies the cluster that the spec describes. Inputs identifies all inputs of a run.
+	// Retry is the value of the retry annotation.
 	Digest, Inputs, Retry string
 	// Edited means that the spec requires another run than the newest one, by comparing both specs.
 	// An upgrade of BPA, the site's settings, time-outs and the number of standby hosts do not
@@ -88,7 +89,7 @@ type Seen struct {
 type Need struct {
 	// Missing describes what is missing and the next action; empty: nothing is missing.
 	Missing string
-	// Reason is that of the condition that tells of it; empty: the usual one.
+	// Reason is the reason of the condition that reports it; empty: the usual reason.
 	Reason string
 }
 

@@ -21,7 +21,8 @@ import (
 const (
 	// AnnotationInputs is the digest of all inputs of the run.
 	AnnotationInputs = "bpa.akraino.org/inputs-digest"
-	// AnnotationReplaces are the nodes and hosts that the run replaces: "worker-2=host-7 worker-3=host-9".
+	// AnnotationReplaces lists the nodes and hosts that the run replaces: "worker-2=host-7
+	// worker-3=host-9".
 	AnnotationReplaces = "bpa.akraino.org/replaces"
 	// AnnotationSSHKey is the fingerprint of the SSH key (of its public half). AnnotationSSHSecret
 	// is the resourceVersion of its Secret.
