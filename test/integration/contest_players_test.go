@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -64,21 +63,13 @@ func (p player) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var options []claim.Option
-	if p.Number%2 == 0 {
-		seen, err := p.watch(ctx)
-		if err != nil {
-			return err
-		}
-		options = append(options, claim.World(&laggard{cache: seen, lag: time.Duration(p.Number) * 150 * time.Millisecond}))
-	}
 	for round := p.Round; ; round++ {
 		request := wish(p.Number, round)
 		c, err := arenaClient(p.Kubeconfig, contract.ServiceAccountName(request.Provisioning, contract.TaskSelectHosts))
 		if err != nil {
 			return err
 		}
-		if err := playRound(ctx, c, admin, request, round, options); err != nil {
+		if err := playRound(ctx, c, admin, request, round); err != nil {
 			return err
 		}
 	}
@@ -96,7 +87,7 @@ type completed struct {
 }
 
 // playRound claims until it has what it wants, a few times, and then has the replicas release it.
-func playRound(ctx context.Context, c client.WithWatch, admin client.Client, request contract.Request, round int, options []claim.Option) error {
+func playRound(ctx context.Context, c client.WithWatch, admin client.Client, request contract.Request, round int) error {
 	object := roundOf(request)
 	err := admin.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) { // killed in the middle of it
@@ -111,7 +102,7 @@ func playRound(ctx context.Context, c client.WithWatch, admin client.Client, req
 	over := completed{Round: round, Name: request.Provisioning, Wanted: len(request.Slots)}
 	c = counting(c, &over.Late)
 	for over.Lost < 4 && over.Hosts == nil {
-		made, err := claim.Make(ctx, c, request, options...)
+		made, err := claim.Make(ctx, c, request)
 		var nofit *assign.NoFit
 		switch {
 		case err == nil:
@@ -147,69 +138,6 @@ func counting(c client.WithWatch, late *int) client.WithWatch {
 			return err
 		},
 	})
-}
-
-// watch fills a cache of the arena's hosts, and keeps it up to date.
-func (p player) watch(ctx context.Context) (client.Reader, error) {
-	config, scheme, err := arenaConfig(p.Kubeconfig, "")
-	if err != nil {
-		return nil, err
-	}
-	seen, err := cache.New(config, cache.Options{Scheme: scheme, DefaultNamespaces: map[string]cache.Config{arena: {}}})
-	if err != nil {
-		return nil, err
-	}
-	for _, kind := range []client.Object{&metal3.BareMetalHost{}, &metal3.HardwareData{}} {
-		if _, err := seen.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
-			return nil, err
-		}
-	}
-	go func() { _ = seen.Start(ctx) }() // for as long as the process lives
-	if !seen.WaitForCacheSync(ctx) {
-		return nil, errors.New("the cache of a claimant is not filled")
-	}
-	return seen, nil
-}
-
-// laggard is a cache that is behind, more than a watch is anyway.
-type laggard struct {
-	cache client.Reader
-	lag   time.Duration
-	mu    sync.Mutex
-	lists map[string]lagging
-}
-
-type lagging struct {
-	list client.ObjectList
-	read time.Time
-}
-
-func (l *laggard) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("nobody gets single objects of a cache here")
-}
-
-// List gives what was there up to lag ago.
-func (l *laggard) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := fmt.Sprintf("%T", into)
-	if old, ok := l.lists[kind]; !ok || time.Since(old.read) > l.lag {
-		if err := l.cache.List(ctx, into, options...); err != nil {
-			return err
-		}
-		if l.lists == nil {
-			l.lists = map[string]lagging{}
-		}
-		l.lists[kind] = lagging{into.DeepCopyObject().(client.ObjectList), time.Now()}
-		return nil
-	}
-	switch old := l.lists[kind].list.(type) {
-	case *metal3.BareMetalHostList:
-		old.DeepCopyInto(into.(*metal3.BareMetalHostList))
-	case *metal3.HardwareDataList:
-		old.DeepCopyInto(into.(*metal3.HardwareDataList))
-	}
-	return nil
 }
 
 // reconcile is a controller's part: its own cache of hosts, a plan for each round, the release of those that are over.

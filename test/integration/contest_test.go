@@ -37,8 +37,8 @@ const (
 )
 
 // TestContest has 20 claimants, each a process, contest 500 hosts until so many were claimed, while two controller replicas plan and
-// release, Metal3 and people write to the hosts, somebody else takes hosts too, a part of the claimants decides on old reads, and all are
-// killed at random instants and started again. Of every change of every host an auditor knows: no host goes from one holder to another without a
+// release, Metal3 and people write to the hosts, somebody else takes hosts too, and all are killed at random instants and started
+// again. Of every change of every host an auditor knows: no host goes from one holder to another without a
 // release between, what a claimant believes to hold it holds, and in the end nobody holds anything.
 func TestContest(t *testing.T) {
 	admin, err := arenaClient(shared.kubeconfig, "")

@@ -18,7 +18,6 @@ import (
 // claimant claims for one request.
 type claimant struct {
 	client  client.Client
-	cache   client.Reader // nil: none
 	request contract.Request
 	me      hosts.Owner
 
@@ -42,7 +41,7 @@ type decision struct {
 // attempt decides, takes what is missing, looks at the result, and lets go of the rest. Where others are faster it takes other hosts, if there are.
 func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	c.known, c.written, c.first = map[string]*metal3.BareMetalHost{}, "", ""
-	d, err := c.decide(ctx, min(age(number), recent))
+	d, err := c.decide(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +80,8 @@ func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err erro
 }
 
 // decide reads the world and assigns. What does not work out in a world that may be old is decided again in the real one.
-func (c *claimant) decide(ctx context.Context, oldest age) (decision, error) {
-	d, err := c.decideIn(ctx, oldest)
+func (c *claimant) decide(ctx context.Context) (decision, error) {
+	d, err := c.decideIn(ctx, recent)
 	if err == nil || ctx.Err() != nil {
 		return d, err
 	}

@@ -38,23 +38,12 @@ type Claim struct {
 	assigned assign.Assignment
 }
 
-// Option changes how a claim is made.
-type Option func(*claimant)
-
-// World has the first decision made on what a cache says, which may lag behind; what it leads to is checked at the API server all the same.
-func World(cache client.Reader) Option {
-	return func(c *claimant) { c.cache = cache }
-}
-
 // Make claims a host for every node of the request, and releases what its Provisioning holds beyond that (but see Kept). It writes consumerRef and
 // the labels of the claim, and nothing else. A host to release that was given an image stays held, marked with contract.LabelRelease: only the
 // controller may remove the image. Made twice Make changes nothing. When it fails, what it took is given back: the error is a *hosts.NoFit, a *hosts.AddressError, a *MissingSecrets, ErrContested or the API server's. The client must read from the API
 // server.
-func Make(ctx context.Context, c client.Client, request contract.Request, options ...Option) (*Claim, error) {
+func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
 	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}
-	for _, option := range options {
-		option(claimant)
-	}
 	var lost error
 	for n := range attempts {
 		if n > 0 {

@@ -37,7 +37,7 @@ func (c *claimant) evade(ctx context.Context, d decision, lost contested) (decis
 		}
 	}
 	if (lost.times+1)%oldNews == 0 {
-		if w, err = c.read(ctx, cached); err != nil {
+		if w, err = c.read(ctx, recent); err != nil {
 			return d, err
 		}
 	}

@@ -25,28 +25,24 @@ type world struct {
 type age int
 
 const (
-	cached age = iota // as the cache has it, if there is one
-	recent            // as the API server's own cache has it: that is cheap, and hardly ever old
+	recent age = iota // as the API server's own cache has it: that is cheap, and hardly ever old
 	exact             // as it is now
 )
 
 // read lists the hosts with their hardware. The hardware is read once for all attempts, since it does not change by claims.
 func (c *claimant) read(ctx context.Context, oldest age) (world, error) {
-	from, options := client.Reader(c.client), []client.ListOption{client.InNamespace(c.request.Namespace)}
-	switch {
-	case oldest == cached && c.cache != nil:
-		from = c.cache
-	case oldest != exact:
+	options := []client.ListOption{client.InNamespace(c.request.Namespace)}
+	if oldest != exact {
 		options = append(options, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	}
 	if c.hardware == nil || oldest == exact && !c.surely {
 		c.surely = oldest == exact
-		if err := c.readHardware(ctx, from, options); err != nil {
+		if err := c.readHardware(ctx, options); err != nil {
 			return world{}, err
 		}
 	}
 	var list metal3.BareMetalHostList
-	if err := from.List(ctx, &list, options...); err != nil {
+	if err := c.client.List(ctx, &list, options...); err != nil {
 		return world{}, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", c.request.Namespace, err)
 	}
 	w := world{objects: map[string]*metal3.BareMetalHost{}}
@@ -79,9 +75,9 @@ func (c *claimant) update(old world) world {
 }
 
 // readHardware does without where an older Metal3 has no HardwareData: then the hosts' status tells it.
-func (c *claimant) readHardware(ctx context.Context, from client.Reader, options []client.ListOption) error {
+func (c *claimant) readHardware(ctx context.Context, options []client.ListOption) error {
 	var list metal3.HardwareDataList
-	if err := from.List(ctx, &list, options...); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+	if err := c.client.List(ctx, &list, options...); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("list the HardwareData of namespace %s: %w", c.request.Namespace, err)
 	}
 	c.hardware = map[string]*metal3.HardwareData{}
