@@ -47,7 +47,8 @@ func TestKernelCopies(t *testing.T) {
 			t.Fatalf("put %s: %s", path, response.Status)
 		}
 	}
-	for _, path := range []string{"/files/plain", "/v1/baremetalcluster/a/b/os_images/c/content", "/files/os_images/a/b/c"} {
+	blob := pushOne(t, server)
+	for _, path := range []string{"/files/plain", "/v1/baremetalcluster/a/b/os_images/c/content", "/files/os_images/a/b/c", blob} {
 		k := &kernel{ResponseRecorder: httptest.NewRecorder()}
 		deadline.Handler(deadline.Default(), d).ServeHTTP(k, httptest.NewRequest(http.MethodGet, path, nil))
 		if k.Code != http.StatusOK || len(k.sources) < 2 {

@@ -45,7 +45,7 @@ func sendBlob(w http.ResponseWriter, r *http.Request, s *store.Store) bool {
 	h.Set("ETag", `"`+asked.String()+`"`)
 	h.Set("Cache-Control", "max-age="+yearInSeconds)
 	h.Set("Content-Type", desc.MediaType)
-	http.ServeContent(copied{w}, r, "", time.Time{}, f)
+	http.ServeContent(w, r, "", time.Time{}, f)
 	return true
 }
 
