@@ -327,7 +327,7 @@ func TestClearErrors(t *testing.T) {
 			return err
 		}}
 	}
-	noKind := &meta.NoKindMatchError{GroupKind: v1alpha1.Kind("Provisioning"), SearchedVersions: []string{"v1alpha1"}}
+	noKind := &meta.NoKindMatchError{GroupKind: v1alpha1.SchemeGroupVersion.WithKind("Provisioning").GroupKind(), SearchedVersions: []string{"v1alpha1"}}
 	for _, tt := range []struct {
 		name  string
 		there []client.Object

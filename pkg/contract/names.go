@@ -66,7 +66,6 @@ const (
 	ParamPlaybook           = "playbook"            // such as cluster.yml
 	ParamSeedRegistryTask   = "seed-registry-task"  // name of the Task that checks the depot
 	ParamKubesprayTask      = "kubespray-task"      // name of the Task that runs the playbook
-	ParamChecksums          = "checksums"           // of the task render-inventory: what ResultChecksums has
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 

@@ -65,10 +65,10 @@ func TestEachByteCountsOnce(t *testing.T) {
 	g := NewGate(Limits{Quota: 100, MaxOpen: 1}, &meter)
 	fits := func(when string, want int64) {
 		t.Helper()
-		if err := g.Room(want); err != nil {
+		if err := g.room(want); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
-		if err := g.Room(want + 1); err == nil {
+		if err := g.room(want + 1); err == nil {
 			t.Errorf("%s: %d bytes fit, want only %d", when, want+1, want)
 		}
 	}
@@ -137,14 +137,14 @@ func TestAFileUnderWayTakesItsRoomOnTheDiskOnce(t *testing.T) {
 	}
 	meter.free = 50
 	g.Written("file", 50)
-	if err := g.Room(40); err != nil {
+	if err := g.room(40); err != nil {
 		t.Error(err)
 	}
-	if g.Room(41) == nil {
+	if g.room(41) == nil {
 		t.Error("the rest of the file has no room any more")
 	}
 	g.limits.Quota = 70
-	if g.Room(11) == nil {
+	if g.room(11) == nil {
 		t.Error("what is there of the file is in no quota")
 	}
 }

@@ -5,13 +5,7 @@ import (
 	"net/http"
 )
 
-// Room refuses size more bytes if they do not fit beside what is promised.
-func (g *Gate) Room(size int64) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.room(size)
-}
-
+// room refuses size more bytes if they do not fit beside what is promised. The caller holds g.mu.
 func (g *Gate) room(size int64) error {
 	held, promised, written := g.books()
 	if left := g.limits.Quota - held - promised; g.limits.Quota > 0 && size > left {

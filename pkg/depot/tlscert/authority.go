@@ -49,9 +49,6 @@ type Authority struct {
 // Option changes how an Authority behaves.
 type Option func(*Authority)
 
-// WithClock gives the time instead of time.Now.
-func WithClock(now func() time.Time) Option { return func(a *Authority) { a.now = now } }
-
 // WithLogger says where new certificates are told.
 func WithLogger(log *slog.Logger) Option { return func(a *Authority) { a.log = log } }
 

@@ -32,7 +32,7 @@ func newClock(at time.Time) *clock {
 
 func (c *clock) now() time.Time       { return time.Unix(0, c.Load()).UTC() }
 func (c *clock) pass(d time.Duration) { c.Add(int64(d)) }
-func (c *clock) option() Option       { return WithClock(c.now) }
+func (c *clock) option() Option       { return func(a *Authority) { a.now = c.now } }
 func quiet() Option                   { return WithLogger(slog.New(slog.DiscardHandler)) }
 
 // served is the certificate that a client gets who asks for a host; for an address it names nobody and reaches that one.

@@ -24,16 +24,6 @@ type Placed struct {
 	Lacks string
 }
 
-// Hosts are the names of the assigned hosts, sorted.
-func (a Assignment) Hosts() []string {
-	var names []string
-	for _, p := range a {
-		names = append(names, p.Host)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // MissingStandby tells, by the name of the set, how many standby hosts the assignment lacks. It can lack some only of sets whose active
 // nodes are held already.
 func (a Assignment) MissingStandby(request contract.Request) map[string]int {

@@ -18,9 +18,6 @@ var (
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Kind qualifies a kind of this group.
-func Kind(kind string) schema.GroupKind { return SchemeGroupVersion.WithKind(kind).GroupKind() }
-
 // Resource qualifies a resource of this group. The generated listers call it.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
