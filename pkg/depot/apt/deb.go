@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Bounds of what is read of one package. A control archive has lists of checksums too, which take 5 MiB in the largest packages.
+// Bounds of what is read of one package. The package pault.ag/go/debian/deb has no such bounds: see
+// docs/decisions/2026-11-22-deb-reader.md. A control archive has lists of checksums too, which take 5 MiB in the largest packages.
 const (
 	maxUnpacked = 16 << 20
 	maxControl  = 256 << 10

@@ -94,6 +94,8 @@ func TestWhatIsNoPackage(t *testing.T) {
 	good := withControl(t, "control.tar", tarOf(t, "control", plainControl))
 	// A size of -60 in a member's header would lead back to the same header.
 	back := bytes.Replace(good, []byte("4         `\n2.0\n"), []byte("-60       `\n2.0\n"), 1)
+	huge := bytes.Replace(good, []byte("4         `\ndata"), []byte("9999999999`\ndata"), 1)
+	window := func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithWindowSize(512<<20)) }
 	for name, tt := range map[string]struct {
 		deb  []byte
 		want string
@@ -109,6 +111,11 @@ func TestWhatIsNoPackage(t *testing.T) {
 		"cut off in its data": {good[:len(good)-1], `its member "data.tar.xz" should have 4 bytes and has 3`},
 		"backwards":           {back, "header of the member at byte 8 is damaged"},
 		"endless members":     {apttest.Archive(t, append([]string{"debian-binary", "2.0\n"}, many(2*maxMembers, "_x", "")...)...), "more than 16 members"},
+		"size of ten digits":  {huge, `its member "data.tar.xz" should have 9999999999 bytes and has 4`},
+		"half an ar header":   {bytes.Replace(good, []byte("`\n2.0"), []byte("`X2.0"), 1), "header of the member at byte 8 is damaged"},
+		"data before control": {apttest.Archive(t, "debian-binary", "2.0\n", "data.tar", "", "control.tar", ""), `"data.tar" is not where`},
+		"lzma of 2 GiB":       {withControl(t, "control.tar.lzma", "\x5d\xff\xff\xff\x7f"), "none of the ways"},
+		"zstd of 512 MiB":     {withControl(t, "control.tar.zst", packed(t, strings.Repeat("0", maxUnpacked), window)), "window size exceeded"},
 		"unknown packing":     {withControl(t, "control.tar.bz2", ""), "none of the ways"},
 		"not what it says":    {withControl(t, "control.tar.gz", "text"), "control.tar.gz cannot be unpacked"},
 		"not xz":              {withControl(t, "control.tar.xz", "some text that is long"), "does not begin as an xz file"},
