@@ -82,12 +82,12 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	doors, err := openDoors(ctx, c, store, log)
+	endpoints, err := openListeners(ctx, c, store, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	for _, d := range doors {
+	for _, d := range endpoints {
 		log.Info("serving", "door", d.name, "address", d.listener.Addr().String(), "root", c.root)
 	}
-	return errors.Join(serve(ctx, doors, c.deadlines(), log), store.Close())
+	return errors.Join(serve(ctx, endpoints, c.deadlines(), log), store.Close())
 }

@@ -90,16 +90,16 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	doors := openedDoors(t, stderr, strings.Count(strings.Join(args, " "), "listen="))
-	return &process{cmd, doors["local"], doors}
+	endpoints := openedListeners(t, stderr, strings.Count(strings.Join(args, " "), "listen="))
+	return &process{cmd, endpoints["local"], endpoints}
 }
 
-// openedDoors reads the log up to the lines that say where we serve.
-func openedDoors(t *testing.T, log io.Reader, count int) map[string]string {
+// openedListeners reads the log up to the lines that say where we serve.
+func openedListeners(t *testing.T, log io.Reader, count int) map[string]string {
 	t.Helper()
-	doors := map[string]string{}
+	endpoints := map[string]string{}
 	lines := bufio.NewScanner(log)
-	for len(doors) < count {
+	for len(endpoints) < count {
 		if !lines.Scan() {
 			t.Fatal("the depot ended before it served")
 		}
@@ -108,11 +108,11 @@ func openedDoors(t *testing.T, log io.Reader, count int) map[string]string {
 			t.Fatalf("log line %q is no JSON: %v", lines.Text(), err)
 		}
 		if entry.Msg == "serving" {
-			doors[entry.Door] = entry.Address
+			endpoints[entry.Door] = entry.Address
 		}
 	}
 	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
-	return doors
+	return endpoints
 }
 
 func TestAcknowledgedImageSurvivesKill(t *testing.T) {

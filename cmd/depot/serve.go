@@ -23,10 +23,10 @@ const (
 )
 
 // serve announces readiness once all doors are open, and ends gracefully: transfers under way may finish, within drainTimeout.
-func serve(ctx context.Context, doors []door, limits deadline.Limits, log *slog.Logger) error {
-	failed := make(chan error, len(doors))
+func serve(ctx context.Context, endpoints []endpoint, limits deadline.Limits, log *slog.Logger) error {
+	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
-	for _, d := range doors {
+	for _, d := range endpoints {
 		server := newServer(deadline.Handler(limits, d.handler), log)
 		servers = append(servers, server)
 		go func() { failed <- server.Serve(d.listener) }()

@@ -30,7 +30,7 @@ func main() {
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "folder to write to, best in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
 	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to get Ready after the playbook")
-	flag.DurationVar(&in.LookLimit, "look-limit", 40*time.Second, "how long the new cluster may take to tell its nodes and system pods")
+	flag.DurationVar(&in.ProbeLimit, "look-limit", 40*time.Second, "how long the new cluster may take to tell its nodes and system pods")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 

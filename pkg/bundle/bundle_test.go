@@ -25,15 +25,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// world is a depot with things in it, and the list of them.
-type world struct {
+// fixture is a depot with things in it, and the list of them.
+type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{site: depottest.Start(t)}
+	w := &fixture{site: depottest.Start(t)}
 	to := connect(t, w.site)
 	for _, repository := range []string{"kube-proxy", "coredns/coredns"} {
 		image, err := random.Image(3000, 3)
@@ -70,7 +70,7 @@ func connect(t *testing.T, d *depottest.Depot) *client.Depot {
 }
 
 // pack makes a bundle of the world's list.
-func (w *world) pack(t *testing.T, limit int64) (path string) {
+func (w *fixture) pack(t *testing.T, limit int64) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "bundle.tar")
 	out := NewOutput(path, limit)
@@ -95,7 +95,7 @@ func open(t *testing.T, path string) *Bundle {
 }
 
 func TestThereAndBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	b := open(t, w.pack(t, 0))
 	if err := b.Verify(t.Context(), b.List()); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestThereAndBack(t *testing.T) {
 	if err != nil || done.Images != 3 || done.Files != 2 {
 		t.Fatalf("Import = %+v, %v", done, err)
 	}
-	have, err := to.Look(t.Context(), b.List())
+	have, err := to.Stat(t.Context(), b.List())
 	if err != nil || !artifacts.Compare(b.List(), have).Nothing() {
 		t.Errorf("missing %v, %v", artifacts.Compare(b.List(), have).List, err)
 	}
@@ -138,7 +138,7 @@ func TestThereAndBack(t *testing.T) {
 
 // An import that was cut off goes on where it was: blobs that arrived are not sent again.
 func TestImportGoesOn(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	b := open(t, w.pack(t, 0))
 	other := depottest.Start(t)
 	to := connect(t, other)
@@ -191,7 +191,7 @@ func TestImportGoesOn(t *testing.T) {
 }
 
 func TestSameContentSameBytes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	one, err := os.ReadFile(w.pack(t, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestSameContentSameBytes(t *testing.T) {
 }
 
 func TestParts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	path := w.pack(t, 10_000)
 	names, err := filepath.Glob(path + "*")
 	if err != nil || len(names) < 5 {
@@ -239,7 +239,7 @@ func TestParts(t *testing.T) {
 // Other tools read it: unpacked it is an OCI image layout.
 func TestIsALayout(t *testing.T) {
 	dir := t.TempDir()
-	file, err := os.Open(newWorld(t).pack(t, 0))
+	file, err := os.Open(newFixture(t).pack(t, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func write(out io.Writer, content []byte) error {
 
 // Everything that is in a depot goes into a bundle and comes out of it, what was uploaded at /v1 too.
 func TestExportOfEverything(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	from := connect(t, w.site)
 	upload(t, w.site.URL+"/v1/baremetalcluster/owner/cluster/os_images/Debian.img/content", "an operating system")
 	everything, _, err := from.Everything(t.Context())
@@ -413,7 +413,7 @@ func upload(t *testing.T, url, content string) {
 }
 
 func TestCreateFails(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for name, list := range map[string]artifacts.List{
 		"an image that is not there":    {Images: []artifacts.Image{{Ref: "quay.io/none:v1"}}},
 		"a file that is not there":      {Files: []artifacts.File{{Path: "none"}}},
@@ -435,7 +435,7 @@ func TestCreateFails(t *testing.T) {
 
 // A file of which nobody tells the checksum is read once, and has one in the bundle.
 func TestUnknownChecksum(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	want := w.list.Files
 	w.list = artifacts.List{}
 	for _, f := range want {

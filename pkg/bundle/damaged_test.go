@@ -65,7 +65,7 @@ func written(t testing.TB, all []entry) string {
 
 // Whatever is wrong with a bundle, nothing of it gets into the depot.
 func TestDamagedLeavesNoTrace(t *testing.T) {
-	good := entries(t, newWorld(t).pack(t, 0))
+	good := entries(t, newFixture(t).pack(t, 0))
 	largest := 0
 	for n, e := range good {
 		if e.Size > good[largest].Size {
@@ -139,7 +139,7 @@ func refused(t *testing.T, path string) {
 
 // The path is what the digest of the manifest holds, whatever the index says.
 func TestFilePathComesFromTheManifest(t *testing.T) {
-	all := entries(t, newWorld(t).pack(t, 0))
+	all := entries(t, newFixture(t).pack(t, 0))
 	last := &all[len(all)-1]
 	last.content = []byte(strings.ReplaceAll(string(last.content), "dl.k8s.io/kubelet", "../../../kubelet"))
 	for _, f := range open(t, written(t, all)).List().Files {
@@ -151,7 +151,7 @@ func TestFilePathComesFromTheManifest(t *testing.T) {
 
 // Random bytes anywhere: an error, or what was packed.
 func TestRandomDamage(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	path := w.pack(t, 0)
 	whole, err := os.ReadFile(path)
 	if err != nil {

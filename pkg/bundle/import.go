@@ -30,7 +30,7 @@ func Import(ctx context.Context, b *Bundle, to *client.Depot, log io.Writer) (tr
 
 // Diff is what a depot lacks of the bundle.
 func Diff(ctx context.Context, b *Bundle, to *client.Depot) (artifacts.Missing, error) {
-	have, err := to.Look(ctx, b.List())
+	have, err := to.Stat(ctx, b.List())
 	if err != nil {
 		return artifacts.Missing{}, err
 	}

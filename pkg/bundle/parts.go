@@ -35,7 +35,7 @@ type Output struct {
 	path  string
 	limit int64 // of a part; 0: one file
 	file  *os.File
-	room  int64
+	left  int64
 	sum   hash.Hash
 	done  parts
 }
@@ -52,15 +52,15 @@ func (o *Output) Write(p []byte) (n int, err error) {
 			}
 		}
 		some := p
-		if o.limit > 0 && int64(len(some)) > o.room {
-			some = p[:o.room]
+		if o.limit > 0 && int64(len(some)) > o.left {
+			some = p[:o.left]
 		}
 		m, err := io.MultiWriter(o.file, o.sum).Write(some)
-		n, o.room, p = n+m, o.room-int64(m), p[m:]
+		n, o.left, p = n+m, o.left-int64(m), p[m:]
 		if err != nil {
 			return n, err
 		}
-		if o.limit > 0 && o.room == 0 {
+		if o.limit > 0 && o.left == 0 {
 			if err := o.end(); err != nil {
 				return n, err
 			}
@@ -81,7 +81,7 @@ func (o *Output) next() error {
 	if err != nil {
 		return err
 	}
-	o.file, o.room, o.sum = file, o.limit, sha256.New()
+	o.file, o.left, o.sum = file, o.limit, sha256.New()
 	o.done.Parts = append(o.done.Parts, part{Name: filepath.Base(name)})
 	return nil
 }

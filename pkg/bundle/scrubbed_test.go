@@ -20,7 +20,7 @@ import (
 
 // An import asks the depot what it has. Once scrub has set damaged content aside, the same bundle brings it back.
 func TestImportBringsBackWhatScrubSetAside(t *testing.T) {
-	b := open(t, newWorld(t).pack(t, 0))
+	b := open(t, newFixture(t).pack(t, 0))
 	site := depottest.Start(t)
 	to := connect(t, site)
 	if _, err := Import(t.Context(), b, to, io.Discard); err != nil {

@@ -18,8 +18,8 @@ const (
 	failed                  // it will not be there unless a person acts
 )
 
-// judge trusts only what the controller said about the present spec.
-func judge(p *v1alpha1.Provisioning) verdict {
+// verdictOf trusts only what the controller said about the present spec.
+func verdictOf(p *v1alpha1.Provisioning) verdict {
 	f := p.Status.Failure
 	switch {
 	case p.Status.ObservedGeneration < p.Generation, p.DeletionTimestamp != nil:
@@ -50,7 +50,7 @@ func retryAsked(p *v1alpha1.Provisioning) bool {
 
 // advice says what to do next, with the commands to type.
 func (s *site) advice(p *v1alpha1.Provisioning) []string {
-	v := judge(p)
+	v := verdictOf(p)
 	switch {
 	case p.DeletionTimestamp != nil:
 		return []string{"It is being deleted; its hosts are released first."}

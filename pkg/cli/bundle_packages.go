@@ -133,7 +133,7 @@ func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, w
 			return list, nil, err
 		}
 		for _, architecture := range nodes {
-			w := debian.Wish{System: system, Architecture: architecture, Sources: o.sources, Keyring: o.keyring, WithBase: o.withBase, Log: s.ErrOut}
+			w := debian.Request{System: system, Architecture: architecture, Sources: o.sources, Keyring: o.keyring, WithBase: o.withBase, Log: s.ErrOut}
 			w.Packages = slices.DeleteFunc(slices.Clone(ofSystem), func(p artifacts.Package) bool {
 				return p.Architecture != "" && p.Architecture != "all" && p.Architecture != architecture
 			})

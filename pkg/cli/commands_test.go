@@ -30,8 +30,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// patience bounds every wait; nothing here takes nearly as long.
-const patience = 20 * time.Second
+// waitLimit bounds every wait; nothing here takes nearly as long.
+const waitLimit = 20 * time.Second
 
 // terminal is a person in front of the commands and a fake cluster behind them.
 type terminal struct {
@@ -89,7 +89,7 @@ func (w *terminal) text() string {
 // await waits until the text is on the screen.
 func (w *terminal) await(text string) {
 	w.t.Helper()
-	limit := time.After(patience)
+	limit := time.After(waitLimit)
 	for !strings.Contains(w.text(), text) {
 		select {
 		case <-w.grown:
@@ -105,7 +105,7 @@ func (w *terminal) awaitWatch() {
 	w.t.Helper()
 	select {
 	case <-w.watching:
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		w.t.Fatalf("no watch was opened; printed:\n%s", w.text())
 	}
 }
@@ -127,7 +127,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 
 // start types a command that takes its time; the channel gets its exit code.
 func (w *terminal) start(args ...string) <-chan int {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitLimit)
 	w.t.Cleanup(cancel)
 	code := make(chan int, 1)
 	go func() { code <- w.run(ctx, args...) }()
@@ -243,7 +243,7 @@ func TestStalledWithARunIsUnderway(t *testing.T) {
 	p := provisioning("edge-1")
 	installs("download")(p)
 	p.Status.MarkStalled("InvalidSpec", "spec.ssh is wrong")
-	if got := judge(p); got != underway {
+	if got := verdictOf(p); got != underway {
 		t.Errorf("verdict %d, want underway", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // display shows chapters as they come.
 type display interface {
-	show(c chapter)
+	show(c update)
 	// close leaves the cursor on a fresh line.
 	close()
 }
@@ -36,7 +36,7 @@ type lines struct {
 	at      time.Duration
 }
 
-func (l *lines) show(c chapter) {
+func (l *lines) show(c update) {
 	for _, note := range c.Notes {
 		l.print(c.Elapsed, -1, note)
 	}
@@ -78,7 +78,7 @@ func newBar(file *os.File) *bar {
 // writerOnly hides the file from the library, which would sync it at each step.
 type writerOnly struct{ io.Writer }
 
-func (b *bar) show(c chapter) {
+func (b *bar) show(c update) {
 	for _, note := range c.Notes {
 		_ = b.bar.Clear()
 		_, _ = fmt.Fprintf(b.file, "%s       %s\n", clock(c.Elapsed), note)

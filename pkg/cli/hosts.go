@@ -76,7 +76,7 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 		if err != nil {
 			return err
 		}
-		if view.Trial, err = try(asked, depot, view.facts); err != nil {
+		if view.DryRun, err = tryAssign(asked, depot, view.facts); err != nil {
 			return err
 		}
 	}
@@ -87,8 +87,8 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 	} else {
 		_, err = fmt.Fprint(s.Out, site.hostPage(view))
 	}
-	if err == nil && view.Trial != nil && view.Trial.NoFit != "" {
-		return exitf(codeNotYet, "no assignment exists for %s: %s", asked.Name, clean(view.Trial.NoFit))
+	if err == nil && view.DryRun != nil && view.DryRun.NoFit != "" {
+		return exitf(codeNotYet, "no assignment exists for %s: %s", asked.Name, clean(view.DryRun.NoFit))
 	}
 	return err
 }

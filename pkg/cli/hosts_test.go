@@ -194,8 +194,8 @@ func TestUndoing(t *testing.T) {
 	}
 }
 
-// TestStatusTellsOfHosts: what is wrong with a host is on the page, and standby and lost hosts are no nodes to wait for.
-func TestStatusTellsOfHosts(t *testing.T) {
+// TestStatusShowsHosts: what is wrong with a host is on the page, and standby and lost hosts are no nodes to wait for.
+func TestStatusShowsHosts(t *testing.T) {
 	p := provisioning("edge-1")
 	isReady(p)
 	p.Status.MarkHostsHealthy(corev1.ConditionFalse, "HostProblems", "w-2: host-3 is in quarantine (disk)")

@@ -18,8 +18,8 @@ import (
 
 // hostView is what the command tells, as JSON and as a page.
 type hostView struct {
-	Hosts []hostRow `json:"hosts"`
-	Trial *trial    `json:"trial,omitempty"`
+	Hosts  []hostRow `json:"hosts"`
+	DryRun *dryRun   `json:"trial,omitempty"`
 
 	facts []hosts.Host
 	// orphans are hosts by their holder, a Provisioning that does not exist.
@@ -88,8 +88,8 @@ func (s *site) hostPage(v *hostView) string {
 		})
 	}
 	parts := []string{columns(rows)}
-	if v.Trial != nil {
-		parts = append(parts, v.Trial.page())
+	if v.DryRun != nil {
+		parts = append(parts, v.DryRun.page())
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.orphans)) {
 		parts = append(parts, s.releaseOrphans(name, v.orphans[name]))

@@ -110,7 +110,7 @@ func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
 
 // notYet says why there is no kubeconfig, and what to do.
 func (s *site) notYet(p *v1alpha1.Provisioning, secretName string) error {
-	if judge(p) == ready {
+	if verdictOf(p) == ready {
 		return exitf(codeNotYet, "%s is ready, but its kubeconfig (Secret %s) is gone: the controller makes it anew, so try again; if that does not help, see whether it runs:\n  kubectl get pods -n bpa-system%s",
 			p.Name, secretName, s.flags)
 	}

@@ -73,7 +73,7 @@ func (s *session) watch(ctx context.Context, name string, timeout time.Duration)
 func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioning) (*v1alpha1.Provisioning, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out, tale := newDisplay(s.Out), newStory()
+	out, tale := newDisplay(s.Out), newReporter()
 	defer out.close()
 	states, err := site.observe(ctx, p.Name)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioni
 	defer tick.Stop()
 	uid := p.UID
 	for {
-		out.show(tale.tell(p, s.now()))
-		if judge(p) != underway {
+		out.show(tale.next(p, s.now()))
+		if verdictOf(p) != underway {
 			return p, nil
 		}
 		select {
@@ -124,9 +124,9 @@ func stopped(ctx context.Context, err error, p *v1alpha1.Provisioning, timeout t
 func (s *session) conclude(site *site, p *v1alpha1.Provisioning) error {
 	advice := strings.Join(site.advice(p), "\n")
 	switch {
-	case judge(p) == failed && stalled(p) != nil:
+	case verdictOf(p) == failed && stalled(p) != nil:
 		return fmt.Errorf("%s stands still\n%s", p.Name, advice)
-	case judge(p) == failed:
+	case verdictOf(p) == failed:
 		return fmt.Errorf("%s failed for good\n%s\n%s", p.Name, failureTable(p.Status.Failure), advice)
 	}
 	_, _ = fmt.Fprintf(s.Out, "%s is ready: %s\n%s\n", p.Name, s.summary(p), advice)

@@ -28,15 +28,15 @@ const RegistryDir = "registry"
 
 // Depot serves one root directory. Make it with New, end it with Close.
 type Depot struct {
-	root     *os.Root
-	files    *os.Root
-	store    *store.Store
-	registry *registry.Registry
-	uploads  *uploads.Service
-	counter  *limits.Counter
-	gate     *limits.Gate
-	disk     *limits.Gate
-	handler  http.Handler
+	root      *os.Root
+	files     *os.Root
+	store     *store.Store
+	registry  *registry.Registry
+	uploads   *uploads.Service
+	usage     *limits.Usage
+	quota     *limits.Quota
+	diskQuota *limits.Quota
+	handler   http.Handler
 
 	// held says whether a bucket is still ours, and release ends that.
 	held    func() error
@@ -90,7 +90,7 @@ func (d *Depot) open(dir string, o options) error {
 	if err := d.openStore(dir, o); err != nil {
 		return err
 	}
-	v1, err := rest.New(d.uploads, status.New(d.store), d.gate, o.log)
+	v1, err := rest.New(d.uploads, status.New(d.store), d.quota, o.log)
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func (d *Depot) openFolders(dir string) error {
 
 func (d *Depot) openStore(dir string, o options) (err error) {
 	ctx := context.Background()
-	d.counter = &limits.Counter{Files: d.files, All: o.limits.Quota > 0}
+	d.usage = &limits.Usage{Files: d.files, All: o.limits.Quota > 0}
 	if o.s3 != nil {
-		d.store, err = bucket.Open(ctx, *o.s3, d.counter.Over)
+		d.store, err = bucket.Open(ctx, *o.s3, d.usage.Over)
 	} else {
-		d.counter.Dir = filepath.Join(dir, RegistryDir)
-		d.store, err = store.OnDisk(ctx, d.counter.Dir, d.counter.Over)
+		d.usage.Dir = filepath.Join(dir, RegistryDir)
+		d.store, err = store.OnDisk(ctx, d.usage.Dir, d.usage.Over)
 	}
 	if err != nil {
 		return err
@@ -139,14 +139,14 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	if d.registry, err = registry.New(d.root, d.store, o.limits.Expiry); err != nil {
 		return err
 	}
-	d.gate = limits.NewGate(o.limits, d.counter)
+	d.quota = limits.NewQuota(o.limits, d.usage)
 	if o.s3 != nil { // uploads take no room on this machine's disk, plain files do
-		d.disk = limits.NewGate(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, files.Dir)))
+		d.diskQuota = limits.NewQuota(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, files.Dir)))
 	}
 	if o.importer == nil {
-		o.importer = &archive.Importer{Store: d.store, Gate: d.gate}
+		o.importer = &archive.Importer{Store: d.store, Quota: d.quota}
 	}
-	d.uploads = uploads.New(d.store, d.gate, o.importer, o.log)
+	d.uploads = uploads.New(d.store, d.quota, o.importer, o.log)
 	return d.uploads.Inherit(ctx)
 }
 
@@ -157,7 +157,7 @@ const tidyPause = 10 * time.Minute
 func (d *Depot) work(o options) {
 	ctx := d.background
 	d.done.Go(func() { d.uploads.Recover(ctx) })
-	d.done.Go(func() { d.counter.Run(ctx, o.log) })
+	d.done.Go(func() { d.usage.Run(ctx, o.log) })
 	if o.limits.Expiry > 0 {
 		d.done.Go(func() { d.keepTidy(ctx, o) })
 	}
@@ -180,10 +180,10 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 
 func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", d.registry.Handler(d.gate, d.counter.MakeWay, log))
+	mux.Handle("/v2/", d.registry.Handler(d.quota, d.usage.MakeWay, log))
 	mux.Handle("/v1/", v1)
 	// A GET pattern also matches HEAD; the mux answers 405 to anything else.
-	get, put := files.Handlers(d.root, d.files, d.uploads, d.gate, d.disk, log)
+	get, put := files.Handlers(d.root, d.files, d.uploads, d.quota, d.diskQuota, log)
 	mux.Handle("GET /files/", http.StripPrefix("/files/", get))
 	mux.Handle("PUT /files/", http.StripPrefix("/files/", put))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })

@@ -51,8 +51,8 @@ func Ensure(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return Wait(ctx, logger, World{Discovery: disco, Changes: changes, Tell: func(ctx context.Context, message string) error {
-		return tell(ctx, lister, client, message)
+	return Wait(ctx, logger, Cluster{Discovery: disco, Changes: changes, Report: func(ctx context.Context, message string) error {
+		return report(ctx, lister, client, message)
 	}})
 }
 
@@ -87,8 +87,8 @@ func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, li
 	return changes, provisionings.Lister(), client, nil
 }
 
-// tell writes the message into the status of every Provisioning that does not show it yet.
-func tell(ctx context.Context, lister listers.ProvisioningLister, client versioned.Interface, message string) error {
+// report writes the message into the status of every Provisioning that does not show it yet.
+func report(ctx context.Context, lister listers.ProvisioningLister, client versioned.Interface, message string) error {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
 		return err

@@ -78,25 +78,25 @@ func TestMessage(t *testing.T) {
 // TestWait: it tells what is missing, survives an API server that does not answer, and goes on by itself.
 func TestWait(t *testing.T) {
 	api := &server{err: errors.New("connection refused")}
-	changes, told := make(chan struct{}), make(chan string, 1)
+	changes, reported := make(chan struct{}), make(chan string, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- Wait(t.Context(), logtesting.TestLogger(t), World{Discovery: api, Changes: changes, Tell: func(_ context.Context, m string) error {
-			told <- m
+		done <- Wait(t.Context(), logtesting.TestLogger(t), Cluster{Discovery: api, Changes: changes, Report: func(_ context.Context, m string) error {
+			reported <- m
 			return errors.New("a status that cannot be written is no reason to stop")
 		}})
 	}()
 	changes <- struct{}{} // received after the first look: the API server did not answer
 	api.set(map[string][]string{}, nil)
 	changes <- struct{}{}
-	if m := <-told; !strings.Contains(m, "Tekton") {
+	if m := <-reported; !strings.Contains(m, "Tekton") {
 		t.Errorf("told %q", m)
 	}
 	api.set(complete(), nil)
 	changes <- struct{}{}
 	for {
 		select {
-		case m := <-told: // of the look between the changes
+		case m := <-reported: // of the look between the changes
 			_ = m
 			continue
 		case err := <-done:
@@ -111,14 +111,14 @@ func TestWait(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	err := Wait(ctx, logtesting.TestLogger(t), World{Discovery: &server{}, Tell: func(context.Context, string) error { return nil }})
+	err := Wait(ctx, logtesting.TestLogger(t), Cluster{Discovery: &server{}, Report: func(context.Context, string) error { return nil }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }
 
-// TestTell: every Provisioning says what is missing, and one that does already is not written again.
-func TestTell(t *testing.T) {
+// TestReport: every Provisioning says what is missing, and one that does already is not written again.
+func TestReport(t *testing.T) {
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}
 	client := fake.NewSimpleClientset(p)
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -126,7 +126,7 @@ func TestTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	lister := listers.NewProvisioningLister(indexer)
-	if err := tell(t.Context(), lister, client, "install Tekton"); err != nil {
+	if err := report(t.Context(), lister, client, "install Tekton"); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := client.BpaV1alpha1().Provisionings("site").Get(t.Context(), "edge-1", metav1.GetOptions{})
@@ -141,7 +141,7 @@ func TestTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.ClearActions()
-	if err := tell(t.Context(), lister, client, "install Tekton"); err != nil {
+	if err := report(t.Context(), lister, client, "install Tekton"); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(client.Actions()); n != 0 {

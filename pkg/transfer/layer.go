@@ -14,7 +14,7 @@ type layer struct {
 	v1.Descriptor
 	meter *meter
 	open  func() (io.ReadCloser, error)
-	read  *counter
+	read  *countingReader
 }
 
 func (l *layer) Digest() (v1.Hash, error)             { return l.Descriptor.Digest, nil }
@@ -31,15 +31,15 @@ func (l *layer) Compressed() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.read = &counter{in: in, meter: l.meter, key: l.Descriptor.Digest.String()}
+	l.read = &countingReader{in: in, meter: l.meter, key: l.Descriptor.Digest.String()}
 	return struct {
 		io.Reader
 		io.Closer
 	}{l.read, in}, nil
 }
 
-// settle counts the blob as done and tells how many bytes of it were sent.
-func (l *layer) settle() int64 {
+// finish counts the blob as done and tells how many bytes of it were sent.
+func (l *layer) finish() int64 {
 	l.meter.set(l.Descriptor.Digest.String(), l.Descriptor.Size)
 	if l.read == nil {
 		return 0
@@ -47,15 +47,15 @@ func (l *layer) settle() int64 {
 	return l.read.n.Load()
 }
 
-// counter tells the meter how much was read of something.
-type counter struct {
+// countingReader tells the meter how much was read of something.
+type countingReader struct {
 	in    io.Reader
 	meter *meter
 	key   string
 	n     atomic.Int64 // a client may still read when its request has been answered
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	c.meter.set(c.key, c.n.Add(int64(n)))
 	return n, err

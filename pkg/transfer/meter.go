@@ -18,18 +18,18 @@ type meter struct {
 	stop  chan struct{}
 	quiet sync.WaitGroup
 
-	mu    sync.Mutex
-	total int64
-	sent  int64
-	parts map[string]int64
-	told  time.Time
+	mu       sync.Mutex
+	total    int64
+	sent     int64
+	parts    map[string]int64
+	reported time.Time
 }
 
 func newMeter(log io.Writer, now func() time.Time) *meter {
 	if log == nil {
 		log = io.Discard
 	}
-	return &meter{log: log, now: now, start: now(), told: now(), stop: make(chan struct{}), parts: map[string]int64{}}
+	return &meter{log: log, now: now, start: now(), reported: now(), stop: make(chan struct{}), parts: map[string]int64{}}
 }
 
 // expect adds to what is to be done.
@@ -47,16 +47,16 @@ func (m *meter) set(part string, bytes int64) {
 	m.parts[part] = bytes
 }
 
-// tell writes a line with how far everything is.
-func (m *meter) tell(format string, args ...any) {
+// report writes a line with how far everything is.
+func (m *meter) report(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.line(fmt.Sprintf(format, args...))
 }
 
 func (m *meter) line(text string) {
-	m.told = m.now()
-	elapsed := m.told.Sub(m.start)
+	m.reported = m.now()
+	elapsed := m.reported.Sub(m.start)
 	fmt.Fprintf(m.log, "[%3d%%] %02d:%02d  %s\n", m.percent(), int(elapsed.Minutes()), int(elapsed.Seconds())%60, text)
 }
 
@@ -86,7 +86,7 @@ func (m *meter) begin() {
 func (m *meter) still() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.now().Sub(m.told) >= often {
+	if m.now().Sub(m.reported) >= often {
 		m.line(fmt.Sprintf("%s of %s", Bytes(m.sent), Bytes(m.total)))
 	}
 }

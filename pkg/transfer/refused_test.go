@@ -34,7 +34,7 @@ func closed(w http.ResponseWriter, r *http.Request) {
 }
 
 // What an account may not do is told first and once, however much there is to send, with the command that would allow it.
-func TestRefusalIsToldOnce(t *testing.T) {
+func TestRefusalIsReportedOnce(t *testing.T) {
 	net := newInternet(t)
 	server := httptest.NewServer(http.HandlerFunc(closed))
 	t.Cleanup(server.Close)

@@ -58,7 +58,7 @@ func (v *verifier) Read(p []byte) (int, error) {
 		err = v.damaged("it goes on after %d bytes", v.want.Size)
 	}
 	if errors.Is(err, io.EOF) {
-		err = v.judge()
+		err = v.check()
 	}
 	v.err = err
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -76,8 +76,8 @@ func (v *verifier) add(p []byte) {
 	}
 }
 
-// judge is io.EOF if all is well.
-func (v *verifier) judge() error {
+// check is io.EOF if all is well.
+func (v *verifier) check() error {
 	if v.want.Size >= 0 && v.size != v.want.Size {
 		return v.damaged("it ends after %d of %d bytes", v.size, v.want.Size)
 	}

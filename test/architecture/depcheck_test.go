@@ -10,8 +10,8 @@ import (
 
 const module = "github.com/akraino-icn/bpa/"
 
-// room is a folder of the module and what the packages in it may import. Paths end with a slash so that one name is no prefix of another.
-type room struct {
+// layer is a folder of the module and what the packages in it may import. Paths end with a slash so that one name is no prefix of another.
+type layer struct {
 	folder string
 	// ours are the folders of this module that it may import, besides itself.
 	ours []string
@@ -19,8 +19,8 @@ type room struct {
 	foreign []string
 }
 
-// rooms are listed from the bottom of the stairs to the top; the longest folder that matches a package rules it.
-var rooms = []room{
+// layers are listed from the bottom of the stairs to the top; the longest folder that matches a package rules it.
+var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
@@ -59,7 +59,7 @@ var rooms = []room{
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
 }
 
-func TestStairs(t *testing.T) {
+func TestImportsGoOneWay(t *testing.T) {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports, Dir: "../.."}, "./pkg/...", "./cmd/...")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestStairs(t *testing.T) {
 	}
 	for _, p := range loaded {
 		path := strings.TrimPrefix(p.PkgPath, module) + "/"
-		r, ok := roomOf(path)
+		r, ok := layerOf(path)
 		if !ok {
 			t.Errorf("%s has no rule: give it one in rooms", p.PkgPath)
 			continue
@@ -82,8 +82,8 @@ func TestStairs(t *testing.T) {
 	}
 }
 
-func roomOf(path string) (best room, found bool) {
-	for _, r := range rooms {
+func layerOf(path string) (best layer, found bool) {
+	for _, r := range layers {
 		if strings.HasPrefix(path, r.folder) && len(r.folder) >= len(best.folder) {
 			best, found = r, true
 		}
@@ -91,7 +91,7 @@ func roomOf(path string) (best room, found bool) {
 	return best, found
 }
 
-func (r room) mayImport(path string) bool {
+func (r layer) mayImport(path string) bool {
 	if ours, ok := strings.CutPrefix(path, module); ok {
 		return hasPrefix(ours, append(r.ours, r.folder))
 	}

@@ -17,12 +17,12 @@ import (
 // apt runs apt-get with a state of its own, in one folder.
 type apt struct {
 	dir  string
-	wish Wish
+	wish Request
 	env  []string
 }
 
 // newApt makes the folder ready. What the machine's apt is configured to (proxies, certificates, passwords) holds, but for its state and its hooks.
-func newApt(dir string, w Wish) (*apt, error) {
+func newApt(dir string, w Request) (*apt, error) {
 	if strings.ContainsAny(dir, " ,\"[]") {
 		return nil, fmt.Errorf("the folder %q has a name that apt would misread: set TMPDIR to another", dir)
 	}
@@ -52,7 +52,7 @@ func (a *apt) write(name, text string) error {
 }
 
 // configuration is read after the machine's own, and wins.
-func configuration(dir string, w Wish) string {
+func configuration(dir string, w Request) string {
 	text := fmt.Sprintf(`#clear APT::Architectures;
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;

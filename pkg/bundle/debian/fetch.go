@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Wish says which packages are wanted, for which nodes, from where.
-type Wish struct {
+// Request says which packages are wanted, for which nodes, from where.
+type Request struct {
 	System       string // ID-VERSION_ID of the nodes' os-release
 	Architecture string // Debian's name, such as arm64
 	Packages     []artifacts.Package
@@ -44,7 +44,7 @@ var ErrNoSources = errors.New("--apt-source is missing")
 
 // Fetch finds the packages and what they depend on, and fetches them into a folder of which nothing else uses anything. Their files are the
 // caller's to remove. Only what a minimal installation of the system has is left out, unless somebody needs a newer version of it.
-func Fetch(ctx context.Context, dir string, w Wish) ([]Deb, error) {
+func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func Fetch(ctx context.Context, dir string, w Wish) ([]Deb, error) {
 	return a.fetch(ctx)
 }
 
-func (w *Wish) check() error {
+func (w *Request) check() error {
 	if err := CheckSystem(w.System); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (w *Wish) check() error {
 }
 
 // arguments names the packages as apt-get wants them.
-func (w Wish) arguments() (names []string) {
+func (w Request) arguments() (names []string) {
 	for _, p := range w.Packages {
 		name := p.Name
 		if p.Version != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// smallWorld has a base of which one package is required, with a library that it depends on, and a tool that needs some of that and more.
-var smallWorld = []string{
+// smallArchive has a base of which one package is required, with a library that it depends on, and a tool that needs some of that and more.
+var smallArchive = []string{
 	"Package: shell\nVersion: 5.2-1\nPriority: required\nDepends: libc (>= 2.36)",
 	"Package: libc\nVersion: 2.36-9\nPriority: optional",
 	"Package: libssl\nVersion: 3.0.22-1\nPriority: required\nDepends: libc",
@@ -37,13 +37,13 @@ var smallWorld = []string{
 	"Package: clock\nVersion: 2\nPriority: optional\nProvides: time-daemon",
 }
 
-func wish(a *archive, packages ...artifacts.Package) Wish {
-	return Wish{System: "debian-99", Architecture: "amd64", Packages: packages, Sources: []string{a.line()}, Keyring: a.keyring}
+func wish(a *archive, packages ...artifacts.Package) Request {
+	return Request{System: "debian-99", Architecture: "amd64", Packages: packages, Sources: []string{a.line()}, Keyring: a.keyring}
 }
 
 // The real apt-get, against an archive of this test's own.
 func TestAptFetch(t *testing.T) {
-	a := newArchive(t, smallWorld...)
+	a := newArchive(t, smallArchive...)
 	for _, tc := range []struct {
 		name     string
 		packages []artifacts.Package
@@ -90,20 +90,20 @@ func TestAptFetch(t *testing.T) {
 }
 
 func TestAptFetchFails(t *testing.T) {
-	a := newArchive(t, smallWorld...)
+	a := newArchive(t, smallArchive...)
 	other := newArchive(t, "Package: other\nVersion: 1")
 	for _, tc := range []struct {
 		name   string
-		change func(*Wish)
+		change func(*Request)
 		says   []string
 	}{
-		{"a name that is none", func(w *Wish) { w.Packages[0].Name = "contrack" }, []string{"debian-99 amd64 have no package contrack", "--apt-source"}},
-		{"a pattern", func(w *Wish) { w.Packages[0].Name = "connt.ack" }, []string{"have no package connt.ack"}},
-		{"another version", func(w *Wish) { w.Packages[0].Version = "7" }, []string{"Version '7' for 'conntrack' was not found", "name a version that the sources have"}},
-		{"a name that several provide", func(w *Wish) { w.Packages[0].Name = "mta" }, []string{"no installation candidate", "several packages could stand for it"}},
-		{"a dependency that nobody has", func(w *Wish) { w.Packages[0].Name = "broken" }, []string{"broken : Depends: what-nobody-has", "--apt-source"}},
-		{"somebody else's signature", func(w *Wish) { w.Keyring = other.keyring }, []string{"--keyring"}},
-		{"no archive", func(w *Wish) { w.Sources = []string{"deb " + a.url + "/none/ ./"} }, []string{"does not have a Release file", "compare --apt-source"}},
+		{"a name that is none", func(w *Request) { w.Packages[0].Name = "contrack" }, []string{"debian-99 amd64 have no package contrack", "--apt-source"}},
+		{"a pattern", func(w *Request) { w.Packages[0].Name = "connt.ack" }, []string{"have no package connt.ack"}},
+		{"another version", func(w *Request) { w.Packages[0].Version = "7" }, []string{"Version '7' for 'conntrack' was not found", "name a version that the sources have"}},
+		{"a name that several provide", func(w *Request) { w.Packages[0].Name = "mta" }, []string{"no installation candidate", "several packages could stand for it"}},
+		{"a dependency that nobody has", func(w *Request) { w.Packages[0].Name = "broken" }, []string{"broken : Depends: what-nobody-has", "--apt-source"}},
+		{"somebody else's signature", func(w *Request) { w.Keyring = other.keyring }, []string{"--keyring"}},
+		{"no archive", func(w *Request) { w.Sources = []string{"deb " + a.url + "/none/ ./"} }, []string{"does not have a Release file", "compare --apt-source"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := wish(a, artifacts.Package{Name: "conntrack"})
@@ -123,7 +123,7 @@ func TestAptFetchFails(t *testing.T) {
 
 // Somebody on the way changes a package: apt-get finds out, whatever the machine's own configuration allows.
 func TestAptFetchTampered(t *testing.T) {
-	a := newArchive(t, smallWorld...)
+	a := newArchive(t, smallArchive...)
 	debs, err := filepath.Glob(filepath.Join(a.dir, "clock-*.deb"))
 	if err != nil || len(debs) != 2 {
 		t.Fatal(debs, err)
@@ -148,7 +148,7 @@ func TestAptFetchTampered(t *testing.T) {
 }
 
 func TestAptFetchInterrupted(t *testing.T) {
-	a := newArchive(t, smallWorld...)
+	a := newArchive(t, smallArchive...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Fetch(ctx, scratch(t), wish(a, artifacts.Package{Name: "clock"})); !errors.Is(err, context.Canceled) {
@@ -160,13 +160,13 @@ func TestCheckWish(t *testing.T) {
 	here := ThisSystem()
 	for _, tc := range []struct {
 		name string
-		wish Wish
+		wish Request
 		says string
 	}{
-		{"no system", Wish{System: "debian"}, "with a dash between"},
-		{"a path", Wish{System: "../debian-12"}, "with a dash between"},
-		{"another system's sources", Wish{System: "neverland-1"}, "--apt-source is missing: this machine runs " + here},
-		{"two versions", Wish{System: "debian-12", Sources: []string{"deb http://a b c"}, Packages: []artifacts.Package{{Name: "a", Version: "1"}, {Name: "a", Version: "2"}}},
+		{"no system", Request{System: "debian"}, "with a dash between"},
+		{"a path", Request{System: "../debian-12"}, "with a dash between"},
+		{"another system's sources", Request{System: "neverland-1"}, "--apt-source is missing: this machine runs " + here},
+		{"two versions", Request{System: "debian-12", Sources: []string{"deb http://a b c"}, Packages: []artifacts.Package{{Name: "a", Version: "1"}, {Name: "a", Version: "2"}}},
 			"package a is wanted as 1 and as 2"},
 	} {
 		if err := tc.wish.check(); err == nil || !strings.Contains(err.Error(), tc.says) {
@@ -192,7 +192,7 @@ func scratch(t *testing.T) string {
 
 func TestFolderThatAptMisreads(t *testing.T) {
 	Needs(t, "apt-get")
-	w := Wish{System: "debian-99", Sources: []string{"deb [trusted=yes] http://127.0.0.1:1/ ./"}}
+	w := Request{System: "debian-99", Sources: []string{"deb [trusted=yes] http://127.0.0.1:1/ ./"}}
 	if _, err := Fetch(t.Context(), filepath.Join(t.TempDir(), "a,b"), w); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("Fetch = %v", err)
 	}

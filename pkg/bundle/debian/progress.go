@@ -16,16 +16,16 @@ const often = 5 * time.Second
 
 // progress tells how far a download is. Nil tells nothing.
 type progress struct {
-	log   io.Writer
-	now   func() time.Time
-	begin time.Time
-	told  time.Time
-	total int64 // bytes; 0: not known
+	log      io.Writer
+	now      func() time.Time
+	begin    time.Time
+	reported time.Time
+	total    int64 // bytes; 0: not known
 }
 
 func newProgress(log io.Writer, total int64) *progress {
 	now := time.Now()
-	return &progress{log: log, now: time.Now, begin: now, told: now, total: total}
+	return &progress{log: log, now: time.Now, begin: now, reported: now, total: total}
 }
 
 // follow reads what apt-get writes to its APT::Status-Fd, until its end.
@@ -33,18 +33,18 @@ func (p *progress) follow(told io.Reader) {
 	lines := bufio.NewScanner(told)
 	for lines.Scan() {
 		if percent, ok := downloaded(lines.Text()); ok && p != nil {
-			p.tell(percent)
+			p.report(percent)
 		}
 	}
 	_, _ = io.Copy(io.Discard, told) // after a line that is too long; or apt-get would wait for its reader
 }
 
-func (p *progress) tell(percent float64) {
-	if p.now().Sub(p.told) < often {
+func (p *progress) report(percent float64) {
+	if p.now().Sub(p.reported) < often {
 		return
 	}
-	p.told = p.now()
-	elapsed := p.told.Sub(p.begin)
+	p.reported = p.now()
+	elapsed := p.reported.Sub(p.begin)
 	share := ""
 	if p.total > 0 {
 		share = fmt.Sprintf("  %s of %s", transfer.Bytes(int64(percent/100*float64(p.total))), transfer.Bytes(p.total))

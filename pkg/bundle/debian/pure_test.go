@@ -77,7 +77,7 @@ func TestSourcesList(t *testing.T) {
 		{"deb [signed-by=/k] http://a/debian bookworm main", "/none", "deb [signed-by=/k] http://a/debian bookworm main\n"},
 		{"deb [trusted=yes] http://a/files/apt/debian-12 ./", "", "deb [trusted=yes] http://a/files/apt/debian-12 ./\n"},
 	} {
-		got, err := sourcesList(Wish{System: "neverland-1", Sources: []string{tc.line}, Keyring: tc.keyring}, dir)
+		got, err := sourcesList(Request{System: "neverland-1", Sources: []string{tc.line}, Keyring: tc.keyring}, dir)
 		if want := strings.ReplaceAll(tc.want, "DIR", dir); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", tc.line, got, err, want)
 		}
@@ -91,7 +91,7 @@ func TestSourcesList(t *testing.T) {
 		"deb http://a/ ./\ndeb [trusted=yes] http://b/ ./": "is not like",
 		"deb http://a/debian bookworm main":                "--keyring is missing: the file with the keys that sign the packages of neverland-1",
 	} {
-		if _, err := sourcesList(Wish{System: "neverland-1", Sources: []string{line}}, dir); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := sourcesList(Request{System: "neverland-1", Sources: []string{line}}, dir); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", line, err, says)
 		}
 	}
@@ -167,7 +167,7 @@ func TestReadPlans(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	a := &apt{wish: Wish{System: "debian-12", Architecture: "amd64"}}
+	a := &apt{wish: Request{System: "debian-12", Architecture: "amd64"}}
 	failed := errors.New("exit status 100")
 	for _, tc := range []struct{ out, errOut, want string }{
 		{"", "", "apt-get update for debian-12 amd64: exit status 100"},
@@ -188,7 +188,7 @@ func TestProgress(t *testing.T) {
 	var log bytes.Buffer
 	begin := time.Unix(0, 0)
 	now := begin
-	p := &progress{log: &log, now: func() time.Time { return now }, begin: begin, told: begin, total: 10 << 20}
+	p := &progress{log: &log, now: func() time.Time { return now }, begin: begin, reported: begin, total: 10 << 20}
 	for _, at := range []struct {
 		second int
 		line   string

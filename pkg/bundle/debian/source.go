@@ -95,7 +95,7 @@ func copyKeyring(from, dir string) (string, error) {
 }
 
 // sourcesList is the file with the lines, each of which says who signs it.
-func sourcesList(w Wish, dir string) (string, error) {
+func sourcesList(w Request, dir string) (string, error) {
 	var text strings.Builder
 	keyring := ""
 	for _, line := range w.Sources {

@@ -18,8 +18,8 @@ type content struct {
 	changed int64
 }
 
-// look lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
-func look(files *os.Root, folder string) (content, error) {
+// listPackages lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
+func listPackages(files *os.Root, folder string) (content, error) {
 	w := walker{files, folder, content{packages: map[string]disk.Stamp{}}}
 	info, err := files.Stat(folder)
 	if err == nil && info.IsDir() {

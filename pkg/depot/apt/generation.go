@@ -41,7 +41,7 @@ const (
 // generate writes the indexes of the records, and remembers them.
 func (r *repository) generate(changed int64) error {
 	kept, problems := r.entries()
-	r.tell(problems)
+	r.logProblems(problems)
 	next := generation{Changed: changed}
 	var err error
 	if next.Index, next.Packed, err = r.writeIndexes(kept); err != nil {

@@ -3,13 +3,14 @@ package apt
 import (
 	"bytes"
 	"fmt"
-	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 // Handler serves what is generated. Any other path is for next. Paths are those below /files/.

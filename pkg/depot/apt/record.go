@@ -25,9 +25,9 @@ func (r record) same(other record) bool {
 	return r.Stamp == other.Stamp && r.SHA256 == other.SHA256 && r.Problem == other.Problem
 }
 
-// unsettled is how old a file's last change must be before what was read of it is kept: two changes within one tick of the file system's
+// mayStillChange is how old a file's last change must be before what was read of it is kept: two changes within one tick of the file system's
 // clock look alike.
-const unsettled = 2 * time.Second
+const mayStillChange = 2 * time.Second
 
 // read finds out about the package at a path below the repository's folder. A problem that may pass is one too.
 func (r *repository) read(rest string, seen disk.Stamp) record {
@@ -59,7 +59,7 @@ func (r *repository) tryRead(rest string) (record, error) {
 	}
 	defer f.Close()
 	s := disk.StampOf(before)
-	young := started.Sub(time.Unix(0, s.Changed)) <= r.unsettled
+	young := started.Sub(time.Unix(0, s.Changed)) <= r.mayStillChange
 	control, err := r.control(f, before.Size())
 	if err != nil {
 		return record{Stamp: s, Problem: problemText(err), again: young || !errors.Is(err, ErrFormat)}, nil

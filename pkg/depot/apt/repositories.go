@@ -15,10 +15,10 @@ const cacheDir = "apt-indexes"
 
 // Repositories are the folders apt/SYSTEM of a depot. Make them with New.
 type Repositories struct {
-	root, files *os.Root
-	sum         func(name string) (string, error)
-	unsettled   time.Duration
-	log         *slog.Logger
+	root, files    *os.Root
+	sum            func(name string) (string, error)
+	mayStillChange time.Duration
+	log            *slog.Logger
 
 	// reading is held while a package is read: one alone takes up to maxUnpacked bytes of memory, however many are uploaded at once.
 	reading sync.Mutex
@@ -30,7 +30,7 @@ type Repositories struct {
 // New makes the repositories of a depot whose plain files are below files. Indexes are kept below root. sum gives the SHA-256 in hexadecimal
 // of a plain file.
 func New(root, files *os.Root, sum func(name string) (string, error), log *slog.Logger) *Repositories {
-	return &Repositories{root: root, files: files, sum: sum, unsettled: unsettled, log: log, open: map[string]*repository{}}
+	return &Repositories{root: root, files: files, sum: sum, mayStillChange: mayStillChange, log: log, open: map[string]*repository{}}
 }
 
 // of returns the repository of a system that has a folder with no index of its own, and nil for any other: that folder is served as it is.
@@ -54,8 +54,8 @@ func (s *Repositories) opened(system string) *repository {
 		return r
 	}
 	r := &repository{
-		system: system, files: s.files, root: s.root, sum: s.sum, control: s.control, unsettled: s.unsettled, log: s.log,
-		records: map[string]record{}, told: map[string]string{},
+		system: system, files: s.files, root: s.root, sum: s.sum, control: s.control, mayStillChange: s.mayStillChange, log: s.log,
+		records: map[string]record{}, logged: map[string]string{},
 	}
 	r.load()
 	s.open[system] = r

@@ -19,15 +19,15 @@ type repository struct {
 	files  *os.Root
 	root   *os.Root // indexes are below it, see cached
 	// sum gives the SHA-256 of a file below files.
-	sum       func(name string) (string, error)
-	control   func(file io.ReaderAt, size int64) (Control, error)
-	unsettled time.Duration
-	log       *slog.Logger
+	sum            func(name string) (string, error)
+	control        func(file io.ReaderAt, size int64) (Control, error)
+	mayStillChange time.Duration
+	log            *slog.Logger
 
-	mu      sync.Mutex
-	looked  time.Time // when the last look at the folder began
-	records map[string]record
-	told    map[string]string // problems that are in the log already
+	mu       sync.Mutex
+	listedAt time.Time // when the last look at the folder began
+	records  map[string]record
+	logged   map[string]string // problems that are in the log already
 	// history has what was served, the newest first: the first is served now.
 	history []generation
 	stale   bool // the records have changed since then
@@ -43,7 +43,7 @@ func (r *repository) current() (generation, error) {
 	asked := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.history) > 0 && !r.stale && r.looked.After(asked) { // another request's look will do
+	if len(r.history) > 0 && !r.stale && r.listedAt.After(asked) { // another request's look will do
 		return r.history[0], nil
 	}
 	looked := time.Now()
@@ -56,13 +56,13 @@ func (r *repository) current() (generation, error) {
 			return generation{}, err
 		}
 	}
-	r.looked = looked
+	r.listedAt = looked
 	return r.history[0], nil
 }
 
 // update reads what is new in the folder, forgets what is gone, and returns when anything last changed.
 func (r *repository) update() (changed int64, err error) {
-	found, err := look(r.files, r.folder())
+	found, err := listPackages(r.files, r.folder())
 	if err != nil {
 		return 0, err
 	}
@@ -115,12 +115,12 @@ func (r *repository) entries() (kept []entry, problems map[string]string) {
 	return kept, problems
 }
 
-// tell logs each problem once.
-func (r *repository) tell(problems map[string]string) {
+// logProblems logs each problem once.
+func (r *repository) logProblems(problems map[string]string) {
 	for _, at := range slices.Sorted(maps.Keys(problems)) {
-		if r.told[at] != problems[at] {
+		if r.logged[at] != problems[at] {
 			r.log.Warn("a package is left out of its index", "system", r.system, "path", at, "why", problems[at])
 		}
 	}
-	r.told = problems
+	r.logged = problems
 }

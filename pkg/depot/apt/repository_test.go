@@ -24,16 +24,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// world is a depot's directory, as far as packages need one.
-type world struct {
+// fixture is a depot's directory, as far as packages need one.
+type fixture struct {
 	dir   string
 	repos *Repositories
 	sums  *atomic.Int32 // files that were read for their checksum
 	log   *bytes.Buffer
 }
 
-// newWorld opens a directory; settled files are as old as any has to be.
-func newWorld(t testing.TB, dir string) *world {
+// newFixture opens a directory; settled files are as old as any has to be.
+func newFixture(t testing.TB, dir string) *fixture {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
 		t.Fatal(err)
@@ -47,20 +47,20 @@ func newWorld(t testing.TB, dir string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = files.Close(), root.Close() })
-	w := &world{dir: dir, sums: &atomic.Int32{}, log: &bytes.Buffer{}}
+	w := &fixture{dir: dir, sums: &atomic.Int32{}, log: &bytes.Buffer{}}
 	w.repos = New(root, files, func(name string) (string, error) {
 		w.sums.Add(1)
 		content, err := files.ReadFile(name)
 		return sumOf(content), err
 	}, slog.New(slog.NewTextHandler(w.log, nil)))
-	w.repos.unsettled = -time.Hour
+	w.repos.mayStillChange = -time.Hour
 	return w
 }
 
-func (w *world) path(rest string) string { return filepath.Join(w.dir, "files/apt/debian-12", rest) }
+func (w *fixture) path(rest string) string { return filepath.Join(w.dir, "files/apt/debian-12", rest) }
 
 // copyIn stores a file as people do by cp.
-func (w *world) copyIn(t testing.TB, rest string, content []byte) {
+func (w *fixture) copyIn(t testing.TB, rest string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(rest)), 0o755); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func (w *world) copyIn(t testing.TB, rest string, content []byte) {
 	}
 }
 
-func (w *world) repository(t testing.TB) *repository {
+func (w *fixture) repository(t testing.TB) *repository {
 	t.Helper()
 	r, err := w.repos.of("debian-12")
 	if err != nil || r == nil {
@@ -79,7 +79,7 @@ func (w *world) repository(t testing.TB) *repository {
 	return r
 }
 
-func (w *world) current(t testing.TB) generation {
+func (w *fixture) current(t testing.TB) generation {
 	t.Helper()
 	g, err := w.repository(t).current()
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *world) current(t testing.TB) generation {
 	return g
 }
 
-func (w *world) index(t testing.TB, g generation) string {
+func (w *fixture) index(t testing.TB, g generation) string {
 	t.Helper()
 	plain, err := os.ReadFile(filepath.Join(w.dir, cacheDir, "debian-12", g.Index.SHA256))
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *world) index(t testing.TB, g generation) string {
 }
 
 // filenames are the packages in the index as it is now.
-func (w *world) filenames(t testing.TB) (all []string) {
+func (w *fixture) filenames(t testing.TB) (all []string) {
 	t.Helper()
 	for line := range strings.SplitSeq(w.index(t, w.current(t)), "\n") {
 		if name, ok := strings.CutPrefix(line, "Filename: "); ok {
@@ -109,7 +109,7 @@ func (w *world) filenames(t testing.TB) (all []string) {
 }
 
 func TestIndexHasWhatIsInTheFolder(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	app, library := apttest.Package(t, "app", "2", "amd64", "Depends: library\n"), apttest.Package(t, "library", "1:1", "all", "")
 	w.copyIn(t, "pool/main/app.deb", app)
 	w.copyIn(t, "library.deb", library)
@@ -163,12 +163,12 @@ SHA256: %s
 }
 
 func TestSameFolderGivesTheSameBytes(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	for i := range 20 {
 		w.copyIn(t, fmt.Sprintf("%d.deb", i), apttest.Package(t, fmt.Sprintf("app%d", i%7), fmt.Sprint(i), "amd64", ""))
 	}
 	first := w.current(t)
-	for name, other := range map[string]*world{"again": w, "after a restart": newWorld(t, w.dir)} {
+	for name, other := range map[string]*fixture{"again": w, "after a restart": newFixture(t, w.dir)} {
 		if diff := cmp.Diff(first, other.current(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -176,7 +176,7 @@ func TestSameFolderGivesTheSameBytes(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.dir, cacheDir)); err != nil {
 		t.Fatal(err)
 	}
-	for name, other := range map[string]*world{"removed while it runs": w, "made from nothing": newWorld(t, w.dir)} {
+	for name, other := range map[string]*fixture{"removed while it runs": w, "made from nothing": newFixture(t, w.dir)} {
 		got := other.current(t)
 		if string(got.Release) != string(first.Release) || other.index(t, got) == "" {
 			t.Errorf("%s: Release = %s, want %s", name, got.Release, first.Release)
@@ -185,7 +185,7 @@ func TestSameFolderGivesTheSameBytes(t *testing.T) {
 }
 
 func TestPackageIsReadOnce(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	for i := range 5 {
 		w.copyIn(t, fmt.Sprintf("%d.deb", i), apttest.Package(t, "app", fmt.Sprint(i), "amd64", ""))
 	}
@@ -195,15 +195,15 @@ func TestPackageIsReadOnce(t *testing.T) {
 	if got := w.sums.Load(); got != 6 {
 		t.Errorf("read %d packages, want 6", got)
 	}
-	restarted := newWorld(t, w.dir)
+	restarted := newFixture(t, w.dir)
 	if got := len(restarted.filenames(t)); got != 6 || restarted.sums.Load() != 0 {
 		t.Errorf("after a restart: %d in the index, want 6; %d were read again, want none", got, restarted.sums.Load())
 	}
 }
 
 func TestPackageThatMayStillChangeIsReadAgain(t *testing.T) {
-	w := newWorld(t, t.TempDir())
-	w.repos.unsettled = time.Hour
+	w := newFixture(t, t.TempDir())
+	w.repos.mayStillChange = time.Hour
 	w.copyIn(t, "app.deb", apttest.Package(t, "app", "1", "amd64", ""))
 	first, second := w.current(t), w.current(t)
 	if got := w.sums.Load(); got != 2 {
@@ -215,7 +215,7 @@ func TestPackageThatMayStillChangeIsReadAgain(t *testing.T) {
 }
 
 func TestTakingAPackageAwayDoesNotTurnTheClockBack(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	w.copyIn(t, "pool/a.deb", apttest.Package(t, "a", "1", "amd64", ""))
 	w.copyIn(t, "pool/b.deb", apttest.Package(t, "b", "1", "amd64", ""))
 	before := w.current(t)
@@ -230,8 +230,8 @@ func TestTakingAPackageAwayDoesNotTurnTheClockBack(t *testing.T) {
 	}
 }
 
-func TestDamagedPackagesAreLeftOutAndTold(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+func TestDamagedPackagesAreLeftOutAndLogged(t *testing.T) {
+	w := newFixture(t, t.TempDir())
 	good := apttest.Package(t, "app", "1", "amd64", "")
 	w.copyIn(t, "good.deb", good)
 	w.copyIn(t, "same.deb", good)
@@ -276,8 +276,8 @@ func TestDamagedPackagesAreLeftOutAndTold(t *testing.T) {
 }
 
 // A file system of its own has a folder that only root may read: lost+found.
-func TestFolderThatMayNotBeReadIsLeftOutAndTold(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+func TestFolderThatMayNotBeReadIsLeftOutAndLogged(t *testing.T) {
+	w := newFixture(t, t.TempDir())
 	w.copyIn(t, "good.deb", apttest.Package(t, "app", "1", "amd64", ""))
 	if err := os.Mkdir(w.path("lost+found"), 0o000); err != nil {
 		t.Fatal(err)
@@ -312,13 +312,13 @@ func asNobody(t *testing.T, look func()) {
 }
 
 func TestIndexesOfBeforeAreKeptForAWhile(t *testing.T) {
-	w := newWorld(t, t.TempDir())
+	w := newFixture(t, t.TempDir())
 	var all []generation
 	for i := range 10 {
 		w.copyIn(t, fmt.Sprintf("%d.deb", i), apttest.Package(t, "app", fmt.Sprint(i), "amd64", ""))
 		all = append(all, w.current(t))
 	}
-	restarted := newWorld(t, w.dir)
+	restarted := newFixture(t, w.dir)
 	restarted.current(t)
 	for i, g := range all {
 		for _, sum := range []string{g.Index.SHA256, g.Packed.SHA256} {
@@ -362,7 +362,7 @@ func TestIndexesOfBeforeTakeNoMoreThanTheirRoom(t *testing.T) {
 
 func TestFolderWithAnIndexOfItsOwnIsNotOurs(t *testing.T) {
 	for _, own := range []string{"dists/bookworm/InRelease", "InRelease", "Release", "Packages"} {
-		w := newWorld(t, t.TempDir())
+		w := newFixture(t, t.TempDir())
 		w.copyIn(t, own, nil)
 		w.copyIn(t, "app.deb", apttest.Package(t, "app", "1", "amd64", ""))
 		if r, err := w.repos.of("debian-12"); r != nil || err != nil {
@@ -393,7 +393,7 @@ func TestPlaces(t *testing.T) {
 		"apt/debian-12/by-hash/SHA256/a": "makes the index",
 		"apt/debian-12/by-hash":          "makes the index",
 	} {
-		err := newWorld(t, t.TempDir()).repos.Check(name)
+		err := newFixture(t, t.TempDir()).repos.Check(name)
 		if err == nil != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -402,7 +402,7 @@ func TestPlaces(t *testing.T) {
 
 // Of 2000 packages, an index of 2 MB.
 func BenchmarkIndexAfterAnUpload(b *testing.B) {
-	w := newWorld(b, b.TempDir())
+	w := newFixture(b, b.TempDir())
 	fields := "Depends: " + strings.Repeat("some-library (>= 1.2.3), ", 20) + "end\n"
 	for i := range 2000 {
 		w.copyIn(b, fmt.Sprintf("pool/%d/app%d.deb", i%50, i), apttest.Package(b, fmt.Sprintf("app%d", i), "1", "amd64", fields))
@@ -418,7 +418,7 @@ func BenchmarkIndexAfterAnUpload(b *testing.B) {
 }
 
 // upload stores a package as the door does.
-func (w *world) upload(b *testing.B, rest string, content []byte) {
+func (w *fixture) upload(b *testing.B, rest string, content []byte) {
 	b.Helper()
 	temp := filepath.Join(b.TempDir(), "temp")
 	if err := os.WriteFile(temp, content, 0o644); err != nil {

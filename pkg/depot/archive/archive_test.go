@@ -89,7 +89,7 @@ func newImporter(t testing.TB) *Importer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Importer{s, limits.NewGate(limits.Limits{MaxUpload: 1 << 30}, &limits.Counter{Dir: s.Dir()})}
+	return &Importer{s, limits.NewQuota(limits.Limits{MaxUpload: 1 << 30}, &limits.Usage{Dir: s.Dir()})}
 }
 
 func (i *Importer) take(t testing.TB, archive string, data []byte) ([]string, error) {

@@ -20,7 +20,7 @@ import (
 // Importer brings archives into a store, within the limits of a gate.
 type Importer struct {
 	Store *store.Store
-	Gate  *limits.Gate
+	Quota *limits.Quota
 }
 
 // Import reads an archive of size bytes that is called name, and returns the
@@ -37,7 +37,7 @@ func (i *Importer) Restore(ctx context.Context, name string, size int64, open fu
 }
 
 func (i *Importer) load(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error), tag tagger) ([]string, error) {
-	r := &reader{open: open, packed: size, most: i.Gate.Limits().MaxUpload}
+	r := &reader{open: open, packed: size, most: i.Quota.Limits().MaxUpload}
 	p, err := r.plan(name)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (i *Importer) load(ctx context.Context, name string, size int64, open func(
 	if err := i.makeRoom(key, p.blobs); err != nil {
 		return nil, err
 	}
-	defer i.Gate.Release(key)
+	defer i.Quota.Release(key)
 	if err := i.addBlobs(ctx, r, key, p.blobs); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (i *Importer) makeRoom(key string, blobs map[string]blob) error {
 	for _, b := range blobs {
 		total += b.size
 	}
-	if err := i.Gate.Hold(key, total); err != nil {
+	if err := i.Quota.Hold(key, total); err != nil {
 		return fmt.Errorf("its images need room of their own: %w", err)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 		delete(blobs, name)
 		buffered := bufio.NewReader(body)
 		_, err := i.Store.AddKnown(ctx, protocol.Staging, buffered, b.digest, b.size)
-		i.Gate.Less(key, b.size) // it is held, or not coming
+		i.Quota.Less(key, b.size) // it is held, or not coming
 		var other *store.OtherContentError
 		if errors.As(err, &other) {
 			return refuse("%s has sha256 %s, not %s as its manifest says", name, other.Computed.Encoded(), b.digest.Encoded())

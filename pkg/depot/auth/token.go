@@ -38,7 +38,7 @@ func plausible(token string) bool {
 
 // challenge asks for a token in the way that the client understands: registry clients by the token protocol of the distribution project,
 // others by Basic.
-func (g *Guard) challenge(w http.ResponseWriter, r *http.Request, why string) {
+func (g *Handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
 	how := `Basic realm="depot", charset="UTF-8"`
 	if strings.HasPrefix(r.URL.Path, pingPath) {
 		how = fmt.Sprintf(`Bearer realm="%s://%s%s",service="depot"`, g.scheme, r.Host, tokenPath)
@@ -49,8 +49,8 @@ func (g *Guard) challenge(w http.ResponseWriter, r *http.Request, why string) {
 
 // greet answers a registry client's first question. It must ask even who only wants to read for a token: a client that is not asked here
 // will not show its token later, when it writes. No right is needed yet.
-func (g *Guard) greet(w http.ResponseWriter, r *http.Request, token string) bool {
-	if g.anonymousRead && (g.reviewer == nil || token == anonymousToken) {
+func (g *Handler) greet(w http.ResponseWriter, r *http.Request, token string) bool {
+	if g.anonymousRead && (g.authorizer == nil || token == anonymousToken) {
 		return true
 	}
 	_, err := g.user(r, token)
@@ -68,7 +68,7 @@ func isAboutToken(err error) bool {
 
 // serveToken gives a registry client its token back, so that no state is kept here. It tells at once if the token is refused, which is
 // what makes a login fail; what the token may do is judged at each request.
-func (g *Guard) serveToken(w http.ResponseWriter, r *http.Request, token string) {
+func (g *Handler) serveToken(w http.ResponseWriter, r *http.Request, token string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

@@ -11,9 +11,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// FuzzPathIsServedAsItWasJudged compares our reading of a path with those of the routers behind us: a right to one repository, or to one
+// FuzzPathIsServedAsAuthorized compares our reading of a path with those of the routers behind us: a right to one repository, or to one
 // owner's artifacts, must not open another.
-func FuzzPathIsServedAsItWasJudged(f *testing.F) {
+func FuzzPathIsServedAsAuthorized(f *testing.F) {
 	for _, path := range []string{
 		"/v2/app/manifests/v1", "/v2/a/b/blobs/uploads/", "/v2/a/blobs/uploads/7", "/v2/a/manifests/b/manifests/c", "/v2/blobs/uploads/manifests/x",
 		"/v2/a%2fb/manifests/v1", "/v2/a/../b/manifests/v1", "/v2/a/blobs/uploads/manifests/sha256:aa", "/v2/a/blobs/sha256:" + strings.Repeat("a", 64),

@@ -14,7 +14,7 @@ import (
 )
 
 // What a depot cannot read is told beside what it has. The answers are those of its doors for a depot with one upload and one damaged record.
-func TestEverythingTellsWhatIsDamaged(t *testing.T) {
+func TestEverythingListsDamagedArtifacts(t *testing.T) {
 	d := answering(t, map[string]string{
 		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, "/files/": "",
 		protocol.Base: `{"images": [{"owner": "a", "cluster_name": "b", "kind": "os_images", "image_name": "good", "upload_complete": true}],

@@ -9,7 +9,7 @@ import (
 )
 
 // Upstream has checksums beside its files, and a mirror that was copied in has them too: they say what was wanted then, not what is there.
-func TestLookBelievesNoStoredChecksum(t *testing.T) {
+func TestStatIgnoresStoredChecksums(t *testing.T) {
 	site := depottest.Start(t)
 	to, err := client.Connect(t.Context(), site.URL, client.Options{})
 	if err != nil {
@@ -18,7 +18,7 @@ func TestLookBelievesNoStoredChecksum(t *testing.T) {
 	sum := site.Put(t, "dl.k8s.io/kubelet", []byte("kubelet"))
 	for _, beside := range []string{"0000000000000000000000000000000000000000000000000000000000000000", depottest.Sum([]byte("another")) + "  kubelet\n"} {
 		site.Put(t, "dl.k8s.io/kubelet.sha256", []byte(beside))
-		have, err := to.Look(t.Context(), artifacts.List{Files: []artifacts.File{{Path: "dl.k8s.io/kubelet", SHA256: sum}}})
+		have, err := to.Stat(t.Context(), artifacts.List{Files: []artifacts.File{{Path: "dl.k8s.io/kubelet", SHA256: sum}}})
 		if err != nil {
 			t.Fatal(err)
 		}

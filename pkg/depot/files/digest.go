@@ -69,9 +69,9 @@ func (d *digests) of(name string) (string, error) {
 	return sum, nil
 }
 
-// recorded says, without reading it, whether a file was stored with this SHA-256
+// keepSum says, without reading it, whether a file was stored with this SHA-256
 // and was not written to since.
-func (d *digests) recorded(name, sum string) bool {
+func (d *digests) keepSum(name, sum string) bool {
 	info, err := d.files.Stat(name)
 	if err != nil {
 		return false

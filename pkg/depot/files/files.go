@@ -45,11 +45,11 @@ func Open(root *os.Root) (*os.Root, error) {
 
 // Handlers serve /files/, without that prefix in the request's path: one sends files, uploads and the apt source, the other receives files.
 // files is the folder that Open has opened. disk bounds the room on the files' disk; nil: gate does.
-func Handlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limits.Gate, log *slog.Logger) (get, put http.Handler) {
+func Handlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limits.Quota, log *slog.Logger) (get, put http.Handler) {
 	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
 	packages := apt.New(root, files, sums.Of, log)
 	get = packages.Handler(&artifactFiles{uploaded, log, &fileServer{root: files, digests: sums, log: log}})
-	return get, &filePutter{root: root, digests: sums, packages: packages, gate: gate, disk: disk, log: log}
+	return get, &filePutter{root: root, digests: sums, packages: packages, quota: gate, diskQuota: disk, log: log}
 }
 
 // sumSuffix asks for the checksum of the file before it.

@@ -27,10 +27,10 @@ type filePutter struct {
 	root     *os.Root
 	digests  *digests
 	packages *apt.Repositories
-	gate     *limits.Gate
-	// disk is for the room on the files' disk; nil if gate knows that.
-	disk *limits.Gate
-	log  *slog.Logger
+	quota    *limits.Quota
+	// diskQuota is for the room on the files' disk; nil if gate knows that.
+	diskQuota *limits.Quota
+	log       *slog.Logger
 }
 
 // putRefusal is a request that cannot be done, with the status that says so.
@@ -104,20 +104,20 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 
 // reserve promises room for a file until release is called.
 func (s *filePutter) reserve(temp string, size int64) (release func(), err error) {
-	if err := s.gate.Reserve(temp, size); err != nil || s.disk == nil {
-		return func() { s.gate.Release(temp) }, err
+	if err := s.quota.Reserve(temp, size); err != nil || s.diskQuota == nil {
+		return func() { s.quota.Release(temp) }, err
 	}
-	if err := s.disk.Hold(temp, size); err != nil {
-		s.gate.Release(temp)
+	if err := s.diskQuota.Hold(temp, size); err != nil {
+		s.quota.Release(temp)
 		return nil, err
 	}
-	return func() { s.disk.Release(temp); s.gate.Release(temp) }, nil
+	return func() { s.diskQuota.Release(temp); s.quota.Release(temp) }, nil
 }
 
 func (s *filePutter) written(temp string, n int64) {
-	s.gate.Written(temp, n)
-	if s.disk != nil {
-		s.disk.Written(temp, n)
+	s.quota.Written(temp, n)
+	if s.diskQuota != nil {
+		s.diskQuota.Written(temp, n)
 	}
 }
 
@@ -194,12 +194,12 @@ func (s *filePutter) place(temp, name, sum string, isNew bool) error {
 	}
 	move := func() error { // one at a time
 		// The same bytes replace nothing, except those that a disk has damaged.
-		if _, err := s.root.Lstat(place); err == nil && isNew && !s.digests.recorded(name, sum) {
+		if _, err := s.root.Lstat(place); err == nil && isNew && !s.digests.keepSum(name, sum) {
 			return errNowThere
 		}
 		return s.root.Rename(temp, place)
 	}
-	if err := s.gate.Place(temp, name, move); err != nil {
+	if err := s.quota.Place(temp, name, move); err != nil {
 		return blocked(name, err)
 	}
 	for dir := path.Dir(place); ; dir = path.Dir(dir) {

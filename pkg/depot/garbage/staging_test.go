@@ -101,7 +101,7 @@ func finish(t *testing.T, u *uploads.Service) {
 }
 
 func service(s *store.Store, i uploads.Importer) *uploads.Service {
-	return uploads.New(s, limits.NewGate(limits.Limits{}, endless{}), i, slog.New(slog.DiscardHandler))
+	return uploads.New(s, limits.NewQuota(limits.Limits{}, endless{}), i, slog.New(slog.DiscardHandler))
 }
 
 // endless is storage that nobody fills.

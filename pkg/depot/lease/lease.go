@@ -24,9 +24,9 @@ const (
 	// margin is how long before its end the holder stops to rely on it: a write
 	// under way may take so long.
 	margin = timeToLive / 4
-	// settle is how long one who has written the object waits before looking
+	// contestDelay is how long one who has written the object waits before looking
 	// whether another has done the same.
-	settle = 2 * time.Second
+	contestDelay = 2 * time.Second
 )
 
 // note is what is in the object.
@@ -56,8 +56,8 @@ type Lease struct {
 	owner, host string
 	process     string
 	clock       clock
-	// patience is how long the storage may take for one renewal.
-	patience time.Duration
+	// renewLimit is how long the storage may take for one renewal.
+	renewLimit time.Duration
 
 	mu      sync.Mutex
 	renewed time.Time
@@ -92,7 +92,7 @@ func Take(ctx context.Context, driver storagedriver.StorageDriver, owner, host s
 }
 
 func take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string, c clock) (*Lease, error) {
-	l := &Lease{driver: driver, owner: owner, host: host, process: rand.Text(), clock: c, patience: renewal}
+	l := &Lease{driver: driver, owner: owner, host: host, process: rand.Text(), clock: c, renewLimit: renewal}
 	held, there, err := l.read(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func take(ctx context.Context, driver storagedriver.StorageDriver, owner, host s
 	if mine {
 		return l, nil
 	}
-	if err := c.Wait(ctx, settle); err != nil {
+	if err := c.Wait(ctx, contestDelay); err != nil {
 		return nil, err
 	}
 	return l, l.renew(ctx)
@@ -202,7 +202,7 @@ func (l *Lease) Keep(ctx context.Context, report func(error)) error {
 		if err := l.clock.Wait(ctx, renewal); err != nil {
 			return nil //nolint:nilerr // it was told to end
 		}
-		soon, cancel := context.WithTimeout(ctx, l.patience)
+		soon, cancel := context.WithTimeout(ctx, l.renewLimit)
 		err := l.renew(soon)
 		cancel()
 		l.mu.Lock()

@@ -61,7 +61,7 @@ func TestOnlyOneDepotHoldsABucket(t *testing.T) {
 	}
 	began = other.now
 	other.each = nil
-	if _, err := take(t.Context(), bucket, "second", "host-2", other); err != nil || other.now.Sub(began) > settle {
+	if _, err := take(t.Context(), bucket, "second", "host-2", other); err != nil || other.now.Sub(began) > contestDelay {
 		t.Errorf("after the first was stopped = %v after %s", err, other.now.Sub(began))
 	}
 }
@@ -145,7 +145,7 @@ func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := l.driver
-	l.driver, l.patience = silent{answers}, time.Millisecond
+	l.driver, l.renewLimit = silent{answers}, time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	reported := 0
 	clock.each = func() {

@@ -23,7 +23,7 @@ const (
 
 // Run counts what is there, and then again once in a while what can change
 // without passing the depot, until ctx ends.
-func (c *Counter) Run(ctx context.Context, log *slog.Logger) {
+func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	started := time.Now()
 	for !c.Counted() {
 		if err := c.Count(ctx); err == nil {
@@ -42,7 +42,7 @@ func (c *Counter) Run(ctx context.Context, log *slog.Logger) {
 }
 
 // again waits, and says whether to go on.
-func (c *Counter) again(ctx context.Context, log *slog.Logger, pause time.Duration, err error) bool {
+func (c *Usage) again(ctx context.Context, log *slog.Logger, pause time.Duration, err error) bool {
 	if err != nil && ctx.Err() == nil {
 		log.Error("the depot cannot count what it holds: until it can, its quota leaves out what is not counted", "error", err)
 	}
@@ -57,7 +57,7 @@ func (c *Counter) again(ctx context.Context, log *slog.Logger, pause time.Durati
 // Count counts what was there before the process. It may run beside everything
 // else, and be repeated after an error. Until it has ended, what it has not come
 // to is taken for nothing.
-func (c *Counter) Count(ctx context.Context) error {
+func (c *Usage) Count(ctx context.Context) error {
 	if err := c.findUploads(ctx); err != nil {
 		return fmt.Errorf("look for uploads: %w", err)
 	}
@@ -77,7 +77,7 @@ func (c *Counter) Count(ctx context.Context) error {
 	return nil
 }
 
-func (c *Counter) countStripe(ctx context.Context, i int) error {
+func (c *Usage) countStripe(ctx context.Context, i int) error {
 	s := &c.stripes[i]
 	s.Lock()
 	defer s.Unlock()
@@ -104,9 +104,9 @@ func (c *Counter) countStripe(ctx context.Context, i int) error {
 }
 
 // findUploads looks for the folders of uploads of earlier processes.
-func (c *Counter) findUploads(ctx context.Context) error {
-	c.look(true)
-	defer c.look(false)
+func (c *Usage) findUploads(ctx context.Context) error {
+	c.setListing(true)
+	defer c.setListing(false)
 	err := c.driver.Walk(ctx, store.RepositoriesPath, func(f storagedriver.FileInfo) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -127,13 +127,13 @@ func (c *Counter) findUploads(ctx context.Context) error {
 	return err
 }
 
-func (c *Counter) look(on bool) {
+func (c *Usage) setListing(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.looking, c.gone = on, nil
+	c.listing, c.gone = on, nil
 }
 
-func (c *Counter) found(folder, name string, f storagedriver.FileInfo) {
+func (c *Usage) found(folder, name string, f storagedriver.FileInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, at := range c.gone {
@@ -156,7 +156,7 @@ const rested = time.Hour
 
 // MakeWay drops the push that has rested longest, if for long enough: clients
 // that die leave theirs behind, and begin another. It says whether it did.
-func (c *Counter) MakeWay(ctx context.Context) bool {
+func (c *Usage) MakeWay(ctx context.Context) bool {
 	folder, ok := c.oldest()
 	if !ok {
 		return false
@@ -165,7 +165,7 @@ func (c *Counter) MakeWay(ctx context.Context) bool {
 }
 
 // oldest is the upload that has rested longest, if that is long enough.
-func (c *Counter) oldest() (folder string, ok bool) {
+func (c *Usage) oldest() (folder string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limit := time.Now().Add(-rested)

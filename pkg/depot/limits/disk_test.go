@@ -7,13 +7,13 @@ import (
 )
 
 // What is promised on a disk and not written yet is not free for others.
-func TestPromisesOnADisk(t *testing.T) {
+func TestReservationsOnADisk(t *testing.T) {
 	disk := limits.Disk(t.TempDir())
 	free, ok, err := disk.Free()
 	if err != nil || !ok || free <= 0 {
 		t.Fatalf("Free = %d, %t, %v", free, ok, err)
 	}
-	gate := limits.NewGate(limits.Limits{MinFree: free / 4}, disk)
+	gate := limits.NewQuota(limits.Limits{MinFree: free / 4}, disk)
 	if err := gate.Hold("a", free/2); err != nil {
 		t.Fatal(err)
 	}

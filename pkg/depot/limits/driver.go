@@ -26,18 +26,18 @@ type stripe struct {
 }
 
 // Over makes a driver that counts what passes it.
-func (c *Counter) Over(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
+func (c *Usage) Over(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
 	c.driver = driver
 	return &counting{driver, c}
 }
 
 type counting struct {
 	storagedriver.StorageDriver
-	counter *Counter
+	counter *Usage
 }
 
 // blobStripe is where a blob's path belongs.
-func (c *Counter) blobStripe(at string) *stripe {
+func (c *Usage) blobStripe(at string) *stripe {
 	rest, ok := strings.CutPrefix(at, store.BlobsPath+"/")
 	parts := strings.Split(rest, "/") // sha256/ab/abcd.../data
 	if !c.All || !ok || len(parts) < 3 || len(parts[1]) != 2 {
@@ -90,7 +90,7 @@ func (d *counting) changeBlob(ctx context.Context, s *stripe, at string, change 
 }
 
 // size is that of a file, or of all files below a folder.
-func (c *Counter) size(ctx context.Context, at string) (int64, error) {
+func (c *Usage) size(ctx context.Context, at string) (int64, error) {
 	info, err := c.driver.Stat(ctx, at)
 	if store.IsAbsent(err) {
 		return 0, nil
@@ -176,8 +176,8 @@ func (d *counting) Delete(ctx context.Context, at string) error {
 }
 
 // forget drops the uploads at or below a path. The caller holds the lock.
-func (c *Counter) forget(at string) {
-	if c.looking {
+func (c *Usage) forget(at string) {
+	if c.listing {
 		c.gone = append(c.gone, at)
 	}
 	if folder, in := uploadFolder(at); in && folder != at {
@@ -192,7 +192,7 @@ func (c *Counter) forget(at string) {
 
 // touch notes that somebody works on an upload, and if it begins, that it is.
 // The library writes to the folders of uploads that have ended, too.
-func (c *Counter) touch(folder string, begins bool) {
+func (c *Usage) touch(folder string, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.uploads[folder] == nil && begins {
@@ -203,7 +203,7 @@ func (c *Counter) touch(folder string, begins bool) {
 	}
 }
 
-func (c *Counter) open(folder string, size int64) {
+func (c *Usage) open(folder string, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := c.uploads[folder]

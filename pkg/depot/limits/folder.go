@@ -30,7 +30,7 @@ func (f *folder) bytes() int64 {
 }
 
 // CountFiles counts the plain files again, with what was put there by hand.
-func (c *Counter) CountFiles(ctx context.Context) error {
+func (c *Usage) CountFiles(ctx context.Context) error {
 	if c.Files == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (f *folder) end(whole bool) {
 }
 
 // Place has a plain file moved to its name, and counts the difference.
-func (c *Counter) Place(name string, move func() error) error {
+func (c *Usage) Place(name string, move func() error) error {
 	f := &c.plain
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *Counter) Place(name string, move func() error) error {
 	return err
 }
 
-func (c *Counter) fileSize(name string) int64 {
+func (c *Usage) fileSize(name string) int64 {
 	if c.Files == nil {
 		return 0
 	}

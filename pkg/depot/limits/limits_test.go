@@ -27,7 +27,7 @@ func (f fixed) Held(uploads []string) (int64, []int64) {
 
 func (f fixed) Free() (int64, bool, error) { return f.free, true, nil }
 
-func TestGate(t *testing.T) {
+func TestQuota(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		limits Limits
@@ -45,7 +45,7 @@ func TestGate(t *testing.T) {
 		{"disk", Limits{MinFree: 2}, fixed{free: 10}, []int64{3}, 5, 0},
 		{"disk full", Limits{MinFree: 2}, fixed{free: 10}, []int64{3}, 6, http.StatusInsufficientStorage},
 	} {
-		g := NewGate(c.limits, c.meter)
+		g := NewQuota(c.limits, c.meter)
 		for i, size := range c.open {
 			if err := g.Reserve(string(rune('a'+i)), size); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
@@ -62,13 +62,13 @@ func TestGate(t *testing.T) {
 // A byte of an upload counts as promised until it is there, and then as held.
 func TestEachByteCountsOnce(t *testing.T) {
 	meter := fixed{free: 1000, uploads: map[string]int64{}}
-	g := NewGate(Limits{Quota: 100, MaxOpen: 1}, &meter)
+	g := NewQuota(Limits{Quota: 100, MaxOpen: 1}, &meter)
 	fits := func(when string, want int64) {
 		t.Helper()
-		if err := g.room(want); err != nil {
+		if err := g.checkFree(want); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
-		if err := g.room(want + 1); err == nil {
+		if err := g.checkFree(want + 1); err == nil {
 			t.Errorf("%s: %d bytes fit, want only %d", when, want+1, want)
 		}
 	}
@@ -121,7 +121,7 @@ func TestEachByteCountsOnce(t *testing.T) {
 
 // What a client says that it sends can be any number.
 func TestMoreThanNumbersHoldIsTooLarge(t *testing.T) {
-	g := NewGate(Limits{MaxUpload: 10}, fixed{free: math.MaxInt64, uploads: map[string]int64{"begun": 3}})
+	g := NewQuota(Limits{MaxUpload: 10}, fixed{free: math.MaxInt64, uploads: map[string]int64{"begun": 3}})
 	var refused *Refusal
 	if _, err := g.Grow("a", "begun", math.MaxInt64); !errors.As(err, &refused) || refused.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("%v, want to be told that it is too large", err)
@@ -131,20 +131,20 @@ func TestMoreThanNumbersHoldIsTooLarge(t *testing.T) {
 // A plain file takes room on the disk as it comes, and counts as held when it is whole.
 func TestAFileUnderWayTakesItsRoomOnTheDiskOnce(t *testing.T) {
 	meter := fixed{free: 100}
-	g := NewGate(Limits{Quota: 1000}, &meter)
+	g := NewQuota(Limits{Quota: 1000}, &meter)
 	if err := g.Reserve("file", 60); err != nil {
 		t.Fatal(err)
 	}
 	meter.free = 50
 	g.Written("file", 50)
-	if err := g.room(40); err != nil {
+	if err := g.checkFree(40); err != nil {
 		t.Error(err)
 	}
-	if g.room(41) == nil {
+	if g.checkFree(41) == nil {
 		t.Error("the rest of the file has no room any more")
 	}
 	g.limits.Quota = 70
-	if g.room(11) == nil {
+	if g.checkFree(11) == nil {
 		t.Error("what is there of the file is in no quota")
 	}
 }

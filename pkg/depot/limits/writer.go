@@ -21,7 +21,7 @@ func (d *counting) Writer(ctx context.Context, at string, appends bool) (storage
 // writer counts bytes as they are written.
 type writer struct {
 	storagedriver.FileWriter
-	counter *Counter
+	counter *Usage
 	folder  string
 	closed  bool
 }

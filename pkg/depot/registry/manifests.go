@@ -21,17 +21,17 @@ import (
 // maxManifest is the most bytes that the registry takes of a manifest.
 const maxManifest = 4 << 20
 
-// manifestTaker does what the registry's library leaves out when a manifest is
+// manifestValidator does what the registry's library leaves out when a manifest is
 // pushed: it refuses with a reason what the library would call an internal
 // error, takes a manifest by another digest than its sha256, and says that its
 // subject is understood.
-type manifestTaker struct {
+type manifestValidator struct {
 	store *store.Store
 	log   *slog.Logger
 	next  http.Handler
 }
 
-func (t *manifestTaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *manifestValidator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, ref, ok := cutPath(r.URL.Path, "/manifests/")
 	switch {
 	case ok && r.Method == http.MethodPut:
@@ -43,7 +43,7 @@ func (t *manifestTaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref string) {
+func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, ref string) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxManifest+1))
 	r.Body = struct {
 		io.Reader
@@ -70,14 +70,14 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 	} else {
 		r = at(r, "/v2/"+name+"/manifests/"+digest.FromBytes(body).String())
 	}
-	answer := record(t.next, r)
+	answer := serveBuffered(t.next, r)
 	if answer.status == http.StatusCreated && asked != "" {
 		if err := t.store.AliasManifest(r.Context(), name, asked, digest.FromBytes(body)); err != nil {
 			t.log.Error("a manifest cannot be kept by its digest", "repository", name, "digest", ref, "error", err)
 			registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot write to its store: see its log")
 			return
 		}
-		rename(answer.header, asked)
+		aliasHeaders(answer.header, asked)
 	}
 	if subject := store.SubjectOf(body); answer.status == http.StatusCreated && subject != "" {
 		answer.header.Set("OCI-Subject", subject.String())
@@ -86,7 +86,7 @@ func (t *manifestTaker) put(w http.ResponseWriter, r *http.Request, name, ref st
 }
 
 // hasOther says whether a tag leads to another manifest. What is not known for sure is another.
-func (t *manifestTaker) hasOther(r *http.Request, name, tag string, than digest.Digest) bool {
+func (t *manifestValidator) hasOther(r *http.Request, name, tag string, than digest.Digest) bool {
 	repo, err := t.store.Repository(r.Context(), name)
 	if err != nil || digest.Digest(tag).Validate() == nil {
 		return false // the library says what is wrong; by a digest, nothing is replaced
@@ -96,7 +96,7 @@ func (t *manifestTaker) hasOther(r *http.Request, name, tag string, than digest.
 }
 
 // delete removes a manifest under all its digests, with its tags, whichever is named.
-func (t *manifestTaker) delete(w http.ResponseWriter, r *http.Request, name, ref string) {
+func (t *manifestValidator) delete(w http.ResponseWriter, r *http.Request, name, ref string) {
 	if asked := digest.Digest(ref); isOther(asked) {
 		if kept, err := t.store.Kept(r.Context(), name, asked); err == nil {
 			r = at(r, "/v2/"+name+"/manifests/"+kept.String())

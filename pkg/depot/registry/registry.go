@@ -51,9 +51,9 @@ func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err 
 
 // Handler is the registry with what its library leaves out: reserved repositories, limits on pushes, referrers, checks of manifests, blobs under
 // other digests. makeWay ends the idle push with the longest rest, if there is one, and reports whether it did.
-func (r *Registry) Handler(gate *limits.Gate, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
-	blobs := &blobNamer{r.store, log, blobSender(r.store, r)}
-	return guarded(&pushes{gate, makeWay, lister(r.store, log, &manifestTaker{r.store, log, blobs})})
+func (r *Registry) Handler(gate *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
+	blobs := &digestAliases{r.store, log, blobSender(r.store, r)}
+	return protectReserved(&pushLimiter{gate, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
 }
 
 // Close ends the registry's background purge of abandoned uploads.

@@ -8,9 +8,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// guarded keeps clients of the registry out of the repositories in which the
+// protectReserved keeps clients of the registry out of the repositories in which the
 // depot keeps what /v1 is for.
-func guarded(next http.Handler) http.Handler {
+func protectReserved(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !reads && strings.HasPrefix(r.URL.Path, "/v2/"+protocol.ReservedPrefix) {

@@ -26,7 +26,7 @@ func newHandler(f *testing.F) http.Handler {
 		f.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	gate := limits.NewGate(limits.Limits{MaxUpload: 1 << 20}, &disk{})
+	gate := limits.NewQuota(limits.Limits{MaxUpload: 1 << 20}, &disk{})
 	h, err := rest.New(uploads.New(s, gate, nil, log), status.New(s), gate, log)
 	if err != nil {
 		f.Fatal(err)

@@ -70,7 +70,7 @@ func (a *api) readPart(part *multipart.Part, metadata *[]byte) (err error) {
 		return err
 	}
 	rest := io.Reader(part)
-	if most := a.gate.Limits().MaxUpload; most > 0 {
+	if most := a.quota.Limits().MaxUpload; most > 0 {
 		rest = io.LimitReader(part, most)
 	}
 	if _, err := io.Copy(io.Discard, rest); err != nil {

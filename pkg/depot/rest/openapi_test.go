@@ -69,7 +69,7 @@ func newContract(t *testing.T) *contract {
 	}
 	log := slog.New(slog.DiscardHandler)
 	c := &contract{t: t, dir: s.Dir(), disk: &disk{}, seen: map[string]bool{}, arrivals: newArrivals()}
-	gate := limits.NewGate(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
+	gate := limits.NewQuota(limits.Limits{MaxUpload: largest, MaxOpen: 2, Quota: 1 << 20}, c.disk)
 	c.uploads = uploads.New(s, gate, full{}, log)
 	handler, err := rest.New(c.uploads, status.New(s), gate, log)
 	if err != nil {

@@ -26,14 +26,14 @@ const lockWait = 20 * time.Second
 type api struct {
 	uploads *uploads.Service
 	status  *status.Book
-	gate    *limits.Gate
+	quota   *limits.Quota
 	tus     http.Handler
 	log     *slog.Logger
 }
 
 // New makes the handler of /v1.
-func New(u *uploads.Service, b *status.Book, g *limits.Gate, log *slog.Logger) (http.Handler, error) {
-	a := &api{uploads: u, status: b, gate: g, log: log}
+func New(u *uploads.Service, b *status.Book, g *limits.Quota, log *slog.Logger) (http.Handler, error) {
+	a := &api{uploads: u, status: b, quota: g, log: log}
 	var err error
 	if a.tus, err = newTus(u, g.Limits().MaxUpload, a.tusError); err != nil {
 		return nil, err

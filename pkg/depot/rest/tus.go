@@ -80,7 +80,7 @@ func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
-	if err := a.uploads.Settled(r.Context(), ref); err != nil {
+	if err := a.uploads.AwaitRecovery(r.Context(), ref); err != nil {
 		a.fail(w, r, err)
 		return
 	}

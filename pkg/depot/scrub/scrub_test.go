@@ -23,7 +23,7 @@ func filled(t *testing.T) (*store.Store, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := uploads.New(s, limits.NewGate(limits.Limits{}, &limits.Counter{}), nil, slog.New(slog.DiscardHandler))
+	u := uploads.New(s, limits.NewQuota(limits.Limits{}, &limits.Usage{}), nil, slog.New(slog.DiscardHandler))
 	for name, content := range map[string]string{"one.img": "content of one", "two.img": "content of two"} {
 		rec := protocol.Record{Owner: "o", ClusterName: "c", Kind: protocol.OSImages, ImageName: name, ImageLength: int64(len(content))}
 		p, err := u.Create(t.Context(), rec)

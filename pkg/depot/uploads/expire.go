@@ -9,7 +9,7 @@ import (
 
 // Expire drops uploads that have rested for longer than the limit.
 func (s *Service) Expire(ctx context.Context) error {
-	limit := s.gate.Limits().Expiry
+	limit := s.quota.Limits().Expiry
 	if limit <= 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
-	s.gate.Less(key(ref), p.Record.ImageLength) // it is a blob now, and held as such
+	s.quota.Less(key(ref), p.Record.ImageLength) // it is a blob now, and held as such
 	rec, err := s.publish(ctx, p)
 	if isRefused(ctx, err) {
 		err = errors.Join(err, s.discard(ctx, p))

@@ -15,7 +15,7 @@ import (
 type Claim struct {
 	// Resume says that the request goes on with a transfer at Offset. If that is
 	// the offset that a running transfer reports, and the transfer receives nothing
-	// for transferPatience, the request ends it: a client that lost its connection
+	// for transferLimit, the request ends it: a client that lost its connection
 	// must not wait until the server notices that. A transfer that moves goes on.
 	Resume bool
 	Offset int64
@@ -24,9 +24,9 @@ type Claim struct {
 	Interrupt func()
 }
 
-// transferPatience is how long a request waits for the end of a transfer. A
+// transferLimit is how long a request waits for the end of a transfer. A
 // client that hangs up and comes back at once is not refused.
-const transferPatience = time.Second
+const transferLimit = time.Second
 
 // locks are one to an artifact.
 type locks struct {
@@ -48,7 +48,7 @@ func newLocks() *locks { return &locks{held: map[string]*holder{}} }
 // request sends its bytes, or works on it for longer than ctx, the error is
 // ErrLocked.
 func (s *Service) Lock(ctx context.Context, ref protocol.Ref, claim Claim) (unlock func(), err error) {
-	if err := s.Settled(ctx, ref); err != nil {
+	if err := s.AwaitRecovery(ctx, ref); err != nil {
 		return nil, err
 	}
 	return s.locks.acquire(ctx, key(ref), claim)
@@ -93,7 +93,7 @@ func (h holder) wait(ctx context.Context, claim Claim) error {
 		return h.ended(ctx)
 	}
 	before := h.transfer.received.Load()
-	brief, cancel := context.WithTimeout(ctx, transferPatience)
+	brief, cancel := context.WithTimeout(ctx, transferLimit)
 	defer cancel()
 	err := h.ended(brief)
 	stopped := h.transfer.received.Load() == before

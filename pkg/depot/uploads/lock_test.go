@@ -86,7 +86,7 @@ func TestATransferThatMovesIsNotEnded(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
-		tick := time.NewTicker(transferPatience / 50)
+		tick := time.NewTicker(transferLimit / 50)
 		defer tick.Stop()
 		for {
 			select {

@@ -58,7 +58,7 @@ func TestAnUploadInOneRequestEndsWithItsProcess(t *testing.T) {
 	if _, err := s.Append(t.Context(), p, 0, strings.NewReader(content[:5])); err != nil {
 		t.Fatal(err)
 	}
-	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.Counter{Dir: s.store.Dir()}), nil, s.log)
+	again := New(s.store, limits.NewQuota(limits.Limits{MaxOpen: 1}, &limits.Usage{Dir: s.store.Dir()}), nil, s.log)
 	recovered(t, again)
 	if _, err := again.CreateWhole(t.Context(), rec); err != nil {
 		t.Errorf("the second try: %v", err)

@@ -104,7 +104,7 @@ func (s *Service) dropPending(ctx context.Context, p Pending) error {
 	if err != nil && !store.IsAbsent(err) {
 		return fmt.Errorf("forget upload of %s: %w", ref, err)
 	}
-	s.gate.Release(key(ref))
+	s.quota.Release(key(ref))
 	return nil
 }
 

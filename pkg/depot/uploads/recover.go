@@ -15,9 +15,9 @@ import (
 // recoverPause is how long a storage that failed is left alone.
 const recoverPause = 30 * time.Second
 
-// patience is how long somebody who wants to change an inherited upload waits
+// recoveryWait is how long somebody who wants to change an inherited upload waits
 // for its turn, which mostly comes at once.
-const patience = 500 * time.Millisecond
+const recoveryWait = 500 * time.Millisecond
 
 // inherited are the uploads that an earlier process has left, until somebody
 // has looked at them. Nobody else may work on them before.
@@ -29,8 +29,8 @@ type inherited struct {
 
 type left struct {
 	Pending
-	// settled is closed when it waits no more.
-	settled chan struct{}
+	// done is closed when it waits no more.
+	done chan struct{}
 }
 
 func (i *inherited) get(key string) (left, bool) {
@@ -52,7 +52,7 @@ func (i *inherited) add(key string, p Pending) {
 func (i *inherited) remove(key string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	close(i.waiting[key].settled)
+	close(i.waiting[key].done)
 	delete(i.waiting, key)
 }
 
@@ -73,18 +73,18 @@ func (s *Service) Recovering(ref protocol.Ref) bool {
 	return waiting
 }
 
-// Settled waits a moment for the end of a recovery; if it goes on, the error is
+// AwaitRecovery waits a moment for the end of a recovery; if it goes on, the error is
 // ErrRecovering.
-func (s *Service) Settled(ctx context.Context, ref protocol.Ref) error {
+func (s *Service) AwaitRecovery(ctx context.Context, ref protocol.Ref) error {
 	l, waiting := s.inherited.get(key(ref))
 	if !waiting {
 		return nil
 	}
 	select {
-	case <-l.settled:
+	case <-l.done:
 		return nil
 	case <-ctx.Done():
-	case <-time.After(patience):
+	case <-time.After(recoveryWait):
 	}
 	return ErrRecovering
 }
@@ -94,7 +94,7 @@ func (s *Service) Settled(ctx context.Context, ref protocol.Ref) error {
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
-		s.gate.Inherit(k, p.Record.ImageLength, store.UploadFolder(protocol.Staging, p.Writer))
+		s.quota.Inherit(k, p.Record.ImageLength, store.UploadFolder(protocol.Staging, p.Writer))
 		s.inherited.add(k, p)
 		return nil
 	})
@@ -141,14 +141,14 @@ func (s *Service) recover(ctx context.Context, p Pending, finish bool) error {
 		return err
 	}
 	defer unlock()
-	if err := s.settle(ctx, p, finish); err != nil {
+	if err := s.recoverOne(ctx, p, finish); err != nil {
 		return err
 	}
 	s.inherited.remove(key(ref))
 	return nil
 }
 
-func (s *Service) settle(ctx context.Context, p Pending, finish bool) error {
+func (s *Service) recoverOne(ctx context.Context, p Pending, finish bool) error {
 	ref := p.Record.Ref()
 	offset, err := s.offset(ctx, p)
 	if err != nil && !store.IsAbsent(err) {

@@ -29,12 +29,12 @@ func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reade
 	ctx = context.WithoutCancel(ctx)
 	ref := rec.Ref()
 	s.log.Warn("the stored content is damaged: it is replaced by what is uploaded; check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
-	if err := s.gate.Reserve(key(ref), rec.ImageLength); err != nil {
+	if err := s.quota.Reserve(key(ref), rec.ImageLength); err != nil {
 		return rec, err
 	}
 	p, err := s.begin(ctx, rec, true)
 	if err != nil {
-		s.gate.Release(key(ref))
+		s.quota.Release(key(ref))
 		return rec, err
 	}
 	p.Record.Created = rec.Created

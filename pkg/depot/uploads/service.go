@@ -26,7 +26,7 @@ type Importer interface {
 // Recover some time.
 type Service struct {
 	store    *store.Store
-	gate     *limits.Gate
+	quota    *limits.Quota
 	importer Importer
 	log      *slog.Logger
 	now      func() time.Time
@@ -41,8 +41,8 @@ type Service struct {
 const segmentSize = 256 << 20
 
 // New makes a service over a store.
-func New(s *store.Store, g *limits.Gate, i Importer, log *slog.Logger) *Service {
-	return &Service{store: s, gate: g, importer: i, log: log, now: time.Now, segment: segmentSize, locks: newLocks()}
+func New(s *store.Store, g *limits.Quota, i Importer, log *slog.Logger) *Service {
+	return &Service{store: s, quota: g, importer: i, log: log, now: time.Now, segment: segmentSize, locks: newLocks()}
 }
 
 // Create opens an upload for the artifact that the record describes.
@@ -64,12 +64,12 @@ func (s *Service) create(ctx context.Context, rec protocol.Record, whole bool) (
 	if err := s.free(ctx, ref); err != nil {
 		return Pending{}, err
 	}
-	if err := s.gate.Reserve(key(ref), rec.ImageLength); err != nil {
+	if err := s.quota.Reserve(key(ref), rec.ImageLength); err != nil {
 		return Pending{}, err
 	}
 	p, err := s.begin(ctx, rec, whole)
 	if err != nil {
-		s.gate.Release(key(ref))
+		s.quota.Release(key(ref))
 	}
 	return p, err
 }
@@ -79,7 +79,7 @@ func (s *Service) begin(ctx context.Context, rec protocol.Record, whole bool) (P
 	if err != nil {
 		return Pending{}, fmt.Errorf("begin upload of %s: %w", rec.Ref(), err)
 	}
-	s.gate.Bind(key(rec.Ref()), store.UploadFolder(protocol.Staging, id))
+	s.quota.Bind(key(rec.Ref()), store.UploadFolder(protocol.Staging, id))
 	now := s.now().UTC().Truncate(time.Second)
 	rec.Created, rec.Updated, rec.Images = &now, &now, nil
 	setProgress(&rec, 0, false)

@@ -26,7 +26,7 @@ func newService(t *testing.T, l limits.Limits) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := limits.NewGate(l, &limits.Counter{Dir: s.Dir()})
+	gate := limits.NewQuota(l, &limits.Usage{Dir: s.Dir()})
 	return New(s, gate, nil, slog.New(slog.DiscardHandler))
 }
 
@@ -91,7 +91,7 @@ func TestRecoverFinishesFromEveryStep(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			again := New(s.store, s.gate, nil, s.log)
+			again := New(s.store, s.quota, nil, s.log)
 			for range 2 {
 				recovered(t, again)
 				wantWhole(t, again)
@@ -103,9 +103,9 @@ func TestRecoverFinishesFromEveryStep(t *testing.T) {
 func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	s := newService(t, limits.Limits{MaxOpen: 1})
 	p := begun(t, s, content[:5])
-	again := New(s.store, limits.NewGate(limits.Limits{MaxOpen: 1}, &limits.Counter{Dir: s.store.Dir()}), nil, s.log)
+	again := New(s.store, limits.NewQuota(limits.Limits{MaxOpen: 1}, &limits.Usage{Dir: s.store.Dir()}), nil, s.log)
 	recovered(t, again)
-	if err := again.gate.Reserve("another", 1); err == nil {
+	if err := again.quota.Reserve("another", 1); err == nil {
 		t.Error("an upload that is open was not counted after a restart")
 	}
 	if open, err := again.Open(t.Context(), image); err != nil || *open.Record.ImageOffset != 5 {
@@ -118,7 +118,7 @@ func TestRecoverKeepsWhatIsOpenAndDropsWhatIsLost(t *testing.T) {
 	if _, err := again.Open(t.Context(), image); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an upload without bytes is open: %v", err)
 	}
-	if err := again.gate.Reserve("another", 1); err != nil {
+	if err := again.quota.Reserve("another", 1); err != nil {
 		t.Errorf("a dropped upload still counts: %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func (l *tusLock) Lock(ctx context.Context, interrupt func()) error {
 	}
 	if r.ReadOnly { // a client that asks for the offset wants an answer soon
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, transferPatience)
+		ctx, cancel = context.WithTimeout(ctx, transferLimit)
 		defer cancel()
 	}
 	claim := r.Claim

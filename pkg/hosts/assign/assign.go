@@ -56,7 +56,7 @@ func Assign(request contract.Request, all []hosts.Host) (Assignment, error) {
 // AssignFrom is Assign, but of equal hosts it takes first those whose names are not before the given one. Claimants who met over the same hosts part
 // so.
 func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assignment, error) {
-	w := newWorld(request, all)
+	w := newWork(request, all)
 	if first != "" {
 		w.byCost(first)
 	}
@@ -68,19 +68,19 @@ func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assig
 }
 
 // read turns a matching into nodes with names.
-func (w *world) read(m *matching) Assignment {
+func (w *work) read(m *matching) Assignment {
 	bySlot := make([]Placed, len(w.request.Slots))
 	bySet, lacks := map[string][]member{}, map[string]string{}
-	for i, b := range w.bins {
-		hosts := append(m.in(i), b.settled...)
-		for _, h := range b.settled {
+	for i, b := range w.classes {
+		hosts := append(m.in(i), b.fixed...)
+		for _, h := range b.fixed {
 			lacks[w.hosts[h].Name] = shortfall(b.needs, w.hosts[h])
 		}
 		if b.set != nil {
 			bySet[b.set.Name] = w.members(i, hosts)
 			continue
 		}
-		for slot, h := range w.seat(b, hosts) {
+		for slot, h := range w.place(b, hosts) {
 			s := w.request.Slots[slot]
 			bySlot[slot] = Placed{Node: s.Name, Roles: s.Roles, MAC: s.MAC, Host: w.hosts[h].Name}
 		}
@@ -93,7 +93,7 @@ func (w *world) read(m *matching) Assignment {
 }
 
 // name puts the nodes of the sets after those of the slots.
-func (w *world) name(bySlot []Placed, bySet map[string][]member) Assignment {
+func (w *work) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	found, names := Assignment(bySlot), w.namer()
 	for _, s := range w.request.Sets {
 		first := len(found)
@@ -111,31 +111,31 @@ func (w *world) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	return found
 }
 
-// seat puts the hosts of a bin, which may be too few, into its slots: each that is held for one into that, the others in the order of their cost.
-func (w *world) seat(b *bin, hosts []int) map[int]int {
-	seats := map[int]int{}
+// place puts the hosts of a bin, which may be too few, into its slots: each that is held for one into that, the others in the order of their cost.
+func (w *work) place(b *class, hosts []int) map[int]int {
+	placed := map[int]int{}
 	var rest []int
 	slices.SortFunc(hosts, func(x, y int) int {
-		return cmp.Or(cmp.Compare(w.settledIn[y], w.settledIn[x]), w.rather(x, y)) // who is settled is in before all others
+		return cmp.Or(cmp.Compare(w.fixedIn[y], w.fixedIn[x]), w.rather(x, y)) // who is settled is in before all others
 	})
 	for _, h := range hosts {
 		s := w.presentSlot(b, h)
-		if _, taken := seats[s]; s == none || taken {
+		if _, taken := placed[s]; s == none || taken {
 			rest = append(rest, h)
 			continue
 		}
-		seats[s] = h
+		placed[s] = h
 	}
 	for _, s := range b.slots {
-		if _, taken := seats[s]; !taken && len(rest) > 0 {
-			seats[s], rest = rest[0], rest[1:]
+		if _, taken := placed[s]; !taken && len(rest) > 0 {
+			placed[s], rest = rest[0], rest[1:]
 		}
 	}
-	return seats
+	return placed
 }
 
 // presentSlot is the slot of a bin that a host is held for, or none.
-func (w *world) presentSlot(b *bin, h int) int {
+func (w *work) presentSlot(b *class, h int) int {
 	if host := w.hosts[h]; w.me.Holds(*host) {
 		for _, s := range b.slots {
 			if w.request.Slots[s].Name == host.Node {

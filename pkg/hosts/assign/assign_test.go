@@ -168,7 +168,7 @@ func TestNoFitExplains(t *testing.T) {
 	}
 }
 
-func TestNoFitTellsPerHost(t *testing.T) {
+func TestNoFitExplainsPerHost(t *testing.T) {
 	_, err := Assign(ask(slot("a", 8, 0), slot("b", 8, 0)), []hosts.Host{host(1, 8, 8), host(2, 4, 8)})
 	var nofit *NoFit
 	if !errors.As(err, &nofit) || len(nofit.Unmet) != 2 {

@@ -7,7 +7,7 @@ type search struct {
 	seenBin []int32 // per bin: in which round its common places were reached last
 	from    []int32 // per node: the host that would come, or common
 	via     []int32 // per bin: the node that would take a common place
-	closed  set     // bins that need no more visits in this round: reached or dead, and of one domain
+	closed  set     // classes that need no more visits in this round: reached or dead, and of one domain
 	dead    set     // the same for ever
 	queue   []int32 // nodes reached; those below 0 are the common places of bin -1-n
 }
@@ -17,10 +17,10 @@ const (
 	deadNode = 1<<31 - 1 // the round of what is reached in every round
 )
 
-func newSearch(bins, nodes int) search {
+func newSearch(classes, nodes int) search {
 	return search{
-		seen: make([]int32, nodes), seenBin: make([]int32, bins), from: make([]int32, nodes), via: make([]int32, bins),
-		closed: newSet(bins), dead: newSet(bins),
+		seen: make([]int32, nodes), seenBin: make([]int32, classes), from: make([]int32, nodes), via: make([]int32, classes),
+		closed: newSet(classes), dead: newSet(classes),
 	}
 }
 
@@ -75,9 +75,9 @@ func (m *matching) tryNode(node int32) int32 {
 }
 
 // reachSharers reaches the domains of a bin that have common places in use.
-func (m *matching) reachSharers(bin int32) {
-	for d, low := range m.rooms[bin].low {
-		node := m.first[bin] + int32(d)
+func (m *matching) reachSharers(class int32) {
+	for d, low := range m.capacities[class].low {
+		node := m.first[class] + int32(d)
 		if m.has[node] > low && m.seen[node] != m.round && m.seen[node] != deadNode {
 			m.reach(node, common)
 		}
@@ -87,7 +87,7 @@ func (m *matching) reachSharers(bin int32) {
 func (m *matching) reach(node, from int32) {
 	m.seen[node], m.from[node] = m.round, from
 	m.queue = append(m.queue, node)
-	if b := int(m.binOf[node]); len(m.rooms[b].low) == 1 {
+	if b := int(m.binOf[node]); len(m.capacities[b].low) == 1 {
 		m.closed.add(b)
 	}
 }
@@ -100,7 +100,7 @@ func (m *matching) bury() {
 			continue
 		}
 		m.seen[n] = deadNode
-		if b := int(m.binOf[n]); len(m.rooms[b].low) == 1 {
+		if b := int(m.binOf[n]); len(m.capacities[b].low) == 1 {
 			m.dead.add(b)
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	costBare           // hosts that have no operating system yet
 )
 
-func (w *world) costOf(h int) cost {
+func (w *work) costOf(h int) cost {
 	host := w.hosts[h]
 	c := cost{costSpecial: int64(count(host.SRIOV, host.QAT)), costSize: size(host.CPU, host.Memory), costBare: int64(count(host.Bare))}
 	if host.Trouble != "" {

@@ -4,7 +4,7 @@
 // constraint has one capacity per topology domain, with a lower and an upper bound. The sets of hosts that can flow into
 // classes form a matroid, so the package adds hosts one by one, first the hosts that the Provisioning already
 // holds and then the cheapest, and the result is optimal (matching.go, augment.go). If a node cannot be placed, the
-// augmenting search yields a smallest set of nodes that compete for too few hosts (circuit.go). The number of hosts in
+// augmenting search yields a smallest set of nodes that compete for too few hosts (conflict.go). The number of hosts in
 // the emptiest domain is found by a bounded search (search.go).
 //
 // Invariant: the same input always gives the same answer. An assignment is found whenever one exists, or the answer says

@@ -12,20 +12,20 @@ type domains struct {
 }
 
 // findDomains finds the domains of the bins that are to be spread.
-func (w *world) findDomains() {
-	for i, b := range w.bins {
+func (w *work) findDomains() {
+	for i, b := range w.classes {
 		if b.spread() != nil {
 			b.domains = w.domainsOf(i, b.spread().TopologyKey)
 		}
 	}
 }
 
-func (w *world) domainsOf(bin int, key string) *domains {
+func (w *work) domainsOf(class int, key string) *domains {
 	d := &domains{of: make([]int32, len(w.hosts))}
 	var members []int
 	for h, host := range w.hosts {
 		name, labelled := host.Labels[key]
-		if labelled && (w.settledIn[h] == bin || w.fits.row(h).has(bin)) {
+		if labelled && (w.fixedIn[h] == class || w.fits.row(h).has(class)) {
 			members, d.names = append(members, h), append(d.names, name)
 		}
 	}
@@ -38,7 +38,7 @@ func (w *world) domainsOf(bin int, key string) *domains {
 	for _, h := range members {
 		i, _ := slices.BinarySearch(d.names, w.hosts[h].Labels[key])
 		d.of[h] = int32(i)
-		if w.settledIn[h] == bin {
+		if w.fixedIn[h] == class {
 			d.had[i]++
 		} else {
 			d.supply[i]++

@@ -8,26 +8,26 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// stairs tell of a number which bins ask for no more.
-type stairs struct {
-	steps []int64 // rising
-	bins  table   // row i: those that ask for less than steps[i]; the last row: all
+// thresholds tell of a number which bins ask for no more.
+type thresholds struct {
+	steps   []int64 // rising
+	classes table   // row i: those that ask for less than steps[i]; the last row: all
 }
 
-func newStairs(bins []*bin, of func(*contract.Needs) int64) stairs {
-	var s stairs
-	for _, b := range bins {
+func newThresholds(classes []*class, of func(*contract.Needs) int64) thresholds {
+	var s thresholds
+	for _, b := range classes {
 		s.steps = append(s.steps, of(b.needs))
 	}
 	slices.Sort(s.steps)
 	s.steps = slices.Compact(s.steps)
-	s.bins = newTable(len(s.steps)+1, len(bins))
-	for i, b := range bins {
+	s.classes = newTable(len(s.steps)+1, len(classes))
+	for i, b := range classes {
 		step, _ := slices.BinarySearch(s.steps, of(b.needs))
-		s.bins.row(step + 1).add(i)
+		s.classes.row(step + 1).add(i)
 	}
 	for step := range s.steps {
-		row, before := s.bins.row(step+1), s.bins.row(step)
+		row, before := s.classes.row(step+1), s.classes.row(step)
 		for i := range row {
 			row[i] |= before[i]
 		}
@@ -35,21 +35,21 @@ func newStairs(bins []*bin, of func(*contract.Needs) int64) stairs {
 	return s
 }
 
-func (s stairs) upTo(n int64) set {
-	return s.bins.row(sort.Search(len(s.steps), func(i int) bool { return s.steps[i] > n }))
+func (s thresholds) upTo(n int64) set {
+	return s.classes.row(sort.Search(len(s.steps), func(i int) bool { return s.steps[i] > n }))
 }
 
 // kinds are the needs that differ in more than threads and memory, each with its bins. Pinned bins are in none.
 type kinds struct {
-	needs []contract.Needs
-	bins  []set
-	none  set // the bins of no kind
+	needs   []contract.Needs
+	classes []set
+	none    set // the bins of no kind
 }
 
-func kindsOf(bins []*bin) kinds {
-	k := kinds{none: newSet(len(bins))}
+func kindsOf(classes []*class) kinds {
+	k := kinds{none: newSet(len(classes))}
 	byKey := map[string]int{}
-	for i, b := range bins {
+	for i, b := range classes {
 		if b.mac != "" {
 			k.none.add(i)
 			continue
@@ -60,9 +60,9 @@ func kindsOf(bins []*bin) kinds {
 		kind, known := byKey[key]
 		if !known {
 			kind = len(k.needs)
-			byKey[key], k.needs, k.bins = kind, append(k.needs, needs), append(k.bins, newSet(len(bins)))
+			byKey[key], k.needs, k.classes = kind, append(k.needs, needs), append(k.classes, newSet(len(classes)))
 		}
-		k.bins[kind].add(i)
+		k.classes[kind].add(i)
 	}
 	return k
 }
@@ -73,9 +73,9 @@ func (k kinds) strike(row set, host *hosts.Host) {
 		row[i] &^= k.none[i]
 	}
 	for kind := range k.needs {
-		if row.meets(k.bins[kind]) && !meets(&k.needs[kind], host) {
+		if row.meets(k.classes[kind]) && !meets(&k.needs[kind], host) {
 			for i := range row {
-				row[i] &^= k.bins[kind][i]
+				row[i] &^= k.classes[kind][i]
 			}
 		}
 	}

@@ -5,11 +5,11 @@ const none = -1
 // matching grows a maximum matching of hosts and places, one host at a time, along augmenting paths: a flow of hosts into the domains of the
 // bins, and what these have beyond their own places out of the common ones. A host that is in stays in, though it may move.
 type matching struct {
-	w     *world
-	rooms []room
-	first []int32 // per bin: its first node; a node is a domain of a bin
-	binOf []int32 // per node
-	left  int     // places to fill
+	w          *work
+	capacities []capacity
+	first      []int32 // per bin: its first node; a node is a domain of a bin
+	binOf      []int32 // per node
+	left       int     // places to fill
 
 	nodeOf     []int32 // per host, or none
 	head       []int32 // per node: a host in it, or none
@@ -20,19 +20,19 @@ type matching struct {
 	search
 }
 
-func newMatching(w *world, rooms []room) *matching {
-	m := &matching{w: w, rooms: rooms, flexed: make([]int, len(rooms))}
-	for b := range rooms {
+func newMatching(w *work, capacities []capacity) *matching {
+	m := &matching{w: w, capacities: capacities, flexed: make([]int, len(capacities))}
+	for b := range capacities {
 		m.first = append(m.first, int32(len(m.binOf)))
-		m.left += rooms[b].flex
-		for d := range rooms[b].low {
+		m.left += capacities[b].flex
+		for d := range capacities[b].low {
 			m.binOf = append(m.binOf, int32(b))
-			m.left += rooms[b].low[d]
+			m.left += capacities[b].low[d]
 		}
 	}
 	m.nodeOf, m.next, m.prev = many(len(w.hosts)), many(len(w.hosts)), many(len(w.hosts))
 	m.head, m.has = many(len(m.binOf)), make([]int, len(m.binOf))
-	m.search = newSearch(len(rooms), len(m.binOf))
+	m.search = newSearch(len(capacities), len(m.binOf))
 	return m
 }
 
@@ -46,9 +46,9 @@ func many(n int) []int32 {
 
 // fill brings in the pinned hosts, those that stay where they are held, the others that are held, and then the cheapest.
 func (m *matching) fill() {
-	for b, bin := range m.w.bins {
-		if bin.mac != "" && len(bin.pins) == 1 && m.w.fits.row(bin.pins[0]).has(b) {
-			m.pair(bin.pins[0], b)
+	for b, class := range m.w.classes {
+		if class.mac != "" && len(class.pins) == 1 && m.w.fits.row(class.pins[0]).has(b) {
+			m.pair(class.pins[0], b)
 		}
 	}
 	for _, h := range m.w.stay {
@@ -77,29 +77,29 @@ func (m *matching) goHome(host int) {
 }
 
 // pair gives a host that is out a place if one is free.
-func (m *matching) pair(host, bin int) {
-	if node := m.node(host, bin); m.nodeOf[host] == none && m.free(node) {
+func (m *matching) pair(host, class int) {
+	if node := m.node(host, class); m.nodeOf[host] == none && m.free(node) {
 		m.enter(host, node)
 		m.left--
 	}
 }
 
-func (m *matching) node(host, bin int) int32 {
-	return m.first[bin] + m.rooms[bin].domain(host)
+func (m *matching) node(host, class int) int32 {
+	return m.first[class] + m.capacities[class].domain(host)
 }
 
 // bounds of a node.
 func (m *matching) bounds(node int32) (low, high int) {
 	b := m.binOf[node]
 	d := node - m.first[b]
-	return m.rooms[b].low[d], m.rooms[b].high[d]
+	return m.capacities[b].low[d], m.capacities[b].high[d]
 }
 
 // free reports whether a node takes one more host as things are.
 func (m *matching) free(node int32) bool {
 	b := m.binOf[node]
 	low, high := m.bounds(node)
-	return m.has[node] < low || m.has[node] < high && m.flexed[b] < m.rooms[b].flex
+	return m.has[node] < low || m.has[node] < high && m.flexed[b] < m.capacities[b].flex
 }
 
 func (m *matching) enter(host int, node int32) {
@@ -135,10 +135,10 @@ func (m *matching) leave(host int) {
 }
 
 // in lists the hosts in the places of a bin, those of one domain after the other.
-func (m *matching) in(bin int) []int {
+func (m *matching) in(class int) []int {
 	var hosts []int
-	for d := range m.rooms[bin].low {
-		for h := m.head[int(m.first[bin])+d]; h != none; h = m.next[h] {
+	for d := range m.capacities[class].low {
+		for h := m.head[int(m.first[class])+d]; h != none; h = m.next[h] {
 			hosts = append(hosts, int(h))
 		}
 	}

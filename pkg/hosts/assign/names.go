@@ -17,7 +17,7 @@ func number(set, node string) int {
 }
 
 // numberOf is the number of a held host in its set; those without one come last.
-func (w *world) numberOf(h int) int {
+func (w *work) numberOf(h int) int {
 	if n := number(w.hosts[h].Set, w.hosts[h].Node); n > 0 {
 		return n
 	}
@@ -30,7 +30,7 @@ type namer struct {
 	taken map[string]bool
 }
 
-func (w *world) namer() namer {
+func (w *work) namer() namer {
 	n := namer{map[string]bool{}}
 	for _, slot := range w.request.Slots {
 		n.taken[slot.Name] = true

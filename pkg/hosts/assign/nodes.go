@@ -40,7 +40,7 @@ func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]c
 		case other.by != "" && (other.chosen || host.Holder == nil):
 			return nil, &AddressError{p.Node, p.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", first, other.by)}
 		default:
-			node.Address, taken[first] = first.String(), taker{host.Name, true}
+			node.Address, taken[first] = first.String(), addressOwner{host.Name, true}
 			if first.Is4() && second.IsValid() {
 				node.Address6 = second.String()
 			}
@@ -50,23 +50,23 @@ func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]c
 	return nodes, nil
 }
 
-// taker is who has an address: a host that is chosen too, or one that is held and is not.
-type taker struct {
+// addressOwner is who has an address: a host that is chosen too, or one that is held and is not.
+type addressOwner struct {
 	by     string
 	chosen bool
 }
 
 // takenAddresses are those of the hosts that are held and not chosen.
-func takenAddresses(all []hosts.Host, assigned Assignment, access contract.Access) map[netip.Addr]taker {
+func takenAddresses(all []hosts.Host, assigned Assignment, access contract.Access) map[netip.Addr]addressOwner {
 	chosen := map[string]bool{}
 	for _, p := range assigned {
 		chosen[p.Host] = true
 	}
-	taken := map[netip.Addr]taker{}
+	taken := map[netip.Addr]addressOwner{}
 	for i := range all {
 		if h := &all[i]; !chosen[h.Name] && h.Holder != nil && !h.Bare {
 			if address := h.Address("", access); address.IsValid() {
-				taken[address] = taker{by: h.Name}
+				taken[address] = addressOwner{by: h.Name}
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func TestNodesOfOthersDoNotStopUs(t *testing.T) {
 	}
 }
 
-func TestNodesTellBothFamiliesAndStandby(t *testing.T) {
+func TestNodesHaveBothFamiliesAndStandby(t *testing.T) {
 	all := []hosts.Host{bothFamilies("fd00::1", "10.0.0.1"), {Name: "host-2", UID: "u2"}}
 	nodes, err := Nodes(edge1, all, Assignment{
 		{Node: "workers-1", Roles: []string{contract.RoleWorker}, Set: "workers", Host: "host-1"}, {Node: "workers-2", Set: "workers", Standby: true, Host: "host-2"},
@@ -152,7 +152,7 @@ func TestNodesTellBothFamiliesAndStandby(t *testing.T) {
 	}
 }
 
-func TestMarkTwins(t *testing.T) {
+func TestMarkDuplicates(t *testing.T) {
 	bare := func(h *hosts.Host) { h.Bare = true }
 	broken := func(h *hosts.Host) { h.Unusable = "in error state" }
 	for _, tc := range []struct {
@@ -175,7 +175,7 @@ func TestMarkTwins(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			before := cmp.Diff(nil, tc.hosts)
 			got := map[string]string{}
-			for _, h := range markTwins(tc.hosts, contract.Access{}) {
+			for _, h := range markDuplicates(tc.hosts, contract.Access{}) {
 				if h.Unusable != "" {
 					got[h.Name] = h.Unusable
 				}

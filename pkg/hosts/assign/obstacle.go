@@ -1,8 +1,9 @@
 package assign
 
 import (
-	"github.com/akraino-icn/bpa/pkg/hosts"
 	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
 // obstacle is the first thing that keeps a host from a place.
@@ -14,7 +15,7 @@ const (
 	lost
 	unfit // Host.Unusable says why
 	bare
-	settled
+	fixed
 	retired
 	pinnedElsewhere // another node is pinned to it
 	lacking         // shortfall says of what
@@ -22,8 +23,8 @@ const (
 )
 
 // barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
-// room for another; installed hosts are settled before anybody asks here.
-func (w *world) barred(h int) obstacle {
+// capacity for another; installed hosts are settled before anybody asks here.
+func (w *work) barred(h int) obstacle {
 	switch host := w.hosts[h]; {
 	case host.Holder != nil && !w.me.Holds(*host):
 		return held
@@ -33,14 +34,14 @@ func (w *world) barred(h int) obstacle {
 		return lost
 	case host.Bare && w.request.OSImage == nil:
 		return bare
-	case w.settledIn[h] != none:
-		return settled
+	case w.fixedIn[h] != none:
+		return fixed
 	}
 	return nothing
 }
 
 // obstacle is what keeps a host from the places of a bin, apart from a pin.
-func (w *world) obstacle(b *bin, h int) obstacle {
+func (w *work) obstacle(b *class, h int) obstacle {
 	if o := w.barred(h); o != nothing {
 		return o
 	}
@@ -58,7 +59,7 @@ func (w *world) obstacle(b *bin, h int) obstacle {
 }
 
 // words write an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
-func (w *world) words(o obstacle, b *bin, host *hosts.Host) string {
+func (w *work) words(o obstacle, b *class, host *hosts.Host) string {
 	switch o {
 	case held:
 		return "held by others"
@@ -68,7 +69,7 @@ func (w *world) words(o obstacle, b *bin, host *hosts.Host) string {
 		return host.Unusable
 	case bare:
 		return "without an operating system (the request brings no OS image)"
-	case settled:
+	case fixed:
 		return "installed already"
 	case retired:
 		return "about to leave the set"

@@ -55,7 +55,7 @@ func randomNeeds(r *rand.Rand) contract.Needs {
 	return n
 }
 
-func randomWorld(r *rand.Rand) (contract.Request, []hosts.Host) {
+func randomSite(r *rand.Rand) (contract.Request, []hosts.Host) {
 	var all []hosts.Host
 	for n := range 2 + r.IntN(6) {
 		all = append(all, randomHost(r, n))
@@ -85,8 +85,8 @@ func randomWorld(r *rand.Rand) (contract.Request, []hosts.Host) {
 	return request, all
 }
 
-// worlds is how many random worlds a test looks at; BPA_WORLDS multiplies it.
-func worlds(n uint64) uint64 {
+// sites is how many random worlds a test looks at; BPA_WORLDS multiplies it.
+func sites(n uint64) uint64 {
 	if more, err := strconv.ParseUint(os.Getenv("BPA_WORLDS"), 10, 64); err == nil {
 		return n * more
 	}

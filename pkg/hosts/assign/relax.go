@@ -5,14 +5,14 @@ import "sort"
 // solve finds the best matching. Where it cannot be had in full, what is asked for softly gives way: first how evenly a soft set is spread, then
 // the spare standby hosts. For the sake of a soft spread no host that we hold is moved. With several soft sets the first of the
 // spec is spread as evenly as possible, then the next, which need not be the most even in all; and effort ends.
-func (w *world) solve() (result, wish) {
-	wanted := w.wishAll()
+func (w *work) solve() (result, demand) {
+	wanted := w.fullDemand()
 	r := w.attempt(wanted)
 	if r.matching != nil && (r.score.moved == 0 || !w.anySoft()) {
 		return r, wanted
 	}
 	full := wanted.copy()
-	for b := range w.bins {
+	for b := range w.classes {
 		w.loosen(&wanted, b)
 	}
 	if r = w.attempt(wanted); r.matching == nil {
@@ -21,21 +21,21 @@ func (w *world) solve() (result, wish) {
 		}
 	}
 	moved := r.score.moved
-	keeps := func(try wish) bool {
+	keeps := func(try demand) bool {
 		r := w.try(try, moved)
 		return r.matching != nil && r.score.moved <= moved
 	}
 	for _, b := range w.ranked() {
-		if s := w.bins[b].spread(); s != nil && s.Soft {
-			w.tighten(&wanted, wanted.even[b].strays, keeps, func(try *wish, n int) { try.even[b].strays = n })
-			w.tighten(&wanted, len(w.hosts), keeps, func(try *wish, n int) { try.even[b].skew = full.even[b].skew + n })
+		if s := w.classes[b].spread(); s != nil && s.Soft {
+			w.tighten(&wanted, wanted.even[b].strays, keeps, func(try *demand, n int) { try.even[b].strays = n })
+			w.tighten(&wanted, len(w.hosts), keeps, func(try *demand, n int) { try.even[b].skew = full.even[b].skew + n })
 		}
 	}
 	return w.attempt(wanted), wanted
 }
 
-func (w *world) anySoft() bool {
-	for _, b := range w.bins {
+func (w *work) anySoft() bool {
+	for _, b := range w.classes {
 		if s := b.spread(); s != nil && s.Soft {
 			return true
 		}
@@ -44,33 +44,33 @@ func (w *world) anySoft() bool {
 }
 
 // loosen drops the spread of a soft set.
-func (w *world) loosen(wanted *wish, bin int) {
-	if s := w.bins[bin].spread(); s != nil && s.Soft {
-		wanted.even[bin] = even{skew: wanted.even[bin].skew + len(w.hosts), strays: wanted.places[bin]}
+func (w *work) loosen(wanted *demand, class int) {
+	if s := w.classes[class].spread(); s != nil && s.Soft {
+		wanted.even[class] = even{skew: wanted.even[class].skew + len(w.hosts), strays: wanted.places[class]}
 	}
 }
 
 // dropSpare gives up as few spare places as it must, those first whose hosts are not held yet.
-func (w *world) dropSpare(wanted *wish) result {
+func (w *work) dropSpare(wanted *demand) result {
 	full := wanted.copy()
-	for i, b := range w.bins {
+	for i, b := range w.classes {
 		wanted.places[i] -= b.spare
 	}
 	if r := w.attempt(*wanted); r.matching == nil {
 		return r
 	}
-	held := make([]int, len(w.bins))
+	held := make([]int, len(w.classes))
 	for _, h := range w.mine {
 		if home := w.home[h]; home != none && w.hosts[h].Standby && w.fits.row(h).has(home) {
 			held[home]++
 		}
 	}
-	for i, b := range w.bins {
+	for i, b := range w.classes {
 		keep := min(held[i], b.spare)
-		w.tighten(wanted, keep, w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
+		w.tighten(wanted, keep, w.feasible, func(try *demand, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
 	}
-	for i := range w.bins {
-		w.tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *wish, less int) { try.places[i] = full.places[i] - less })
+	for i := range w.classes {
+		w.tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *demand, less int) { try.places[i] = full.places[i] - less })
 	}
 	return w.attempt(*wanted)
 }
@@ -79,7 +79,7 @@ func (w *world) dropSpare(wanted *wish) result {
 const effort = 400
 
 // tighten sets the least number from 0 to most that is still good; most is known to be. It is expected to be small.
-func (w *world) tighten(wanted *wish, most int, good func(wish) bool, change func(try *wish, n int)) {
+func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()
 		change(&try, n)
@@ -93,6 +93,6 @@ func (w *world) tighten(wanted *wish, most int, good func(wish) bool, change fun
 	change(wanted, n)
 }
 
-func (w wish) copy() wish {
-	return wish{append([]int(nil), w.places...), append([]even(nil), w.even...)}
+func (w demand) copy() demand {
+	return demand{append([]int(nil), w.places...), append([]even(nil), w.even...)}
 }

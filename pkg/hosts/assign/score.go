@@ -13,7 +13,7 @@ type score struct {
 	hosts []int // the others, by name
 }
 
-func (w *world) scoreOf(m *matching) score {
+func (w *work) scoreOf(m *matching) score {
 	s := score{}
 	stay := newSet(len(w.hosts))
 	for _, h := range w.stay {

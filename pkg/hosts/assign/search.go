@@ -3,16 +3,16 @@ package assign
 // attempts bounds how many combinations of spreads are tried in one search.
 const attempts = 64
 
-// wish is what an attempt is to fill: how many places of each bin, and how evenly.
-type wish struct {
+// demand is what an attempt is to fill: how many places of each bin, and how evenly.
+type demand struct {
 	places []int
 	even   []even // of the bins that are to be spread
 }
 
-// wishAll asks for all places and the spread in full.
-func (w *world) wishAll() wish {
-	all := wish{make([]int, len(w.bins)), make([]even, len(w.bins))}
-	for i, b := range w.bins {
+// fullDemand asks for all places and the spread in full.
+func (w *work) fullDemand() demand {
+	all := demand{make([]int, len(w.classes)), make([]even, len(w.classes))}
+	for i, b := range w.classes {
 		all.places[i] = b.places
 		if s := b.spread(); s != nil {
 			all.even[i].skew = max(1, s.MaxSkew)
@@ -31,15 +31,15 @@ type result struct {
 
 // attempt looks for the best matching that fills all places of a wish; there is none if the result has no matching. How many hosts
 // the emptiest domain of each spread set has is not known beforehand: every possible combination is tried, up to the bound.
-func (w *world) attempt(wanted wish) result { return w.try(wanted, none) }
+func (w *work) attempt(wanted demand) result { return w.try(wanted, none) }
 
 // feasible finds out whether there is any matching that fills all places of a wish.
-func (w *world) feasible(wanted wish) bool { return w.try(wanted, len(w.hosts)).matching != nil }
+func (w *work) feasible(wanted demand) bool { return w.try(wanted, len(w.hosts)).matching != nil }
 
 // try is an attempt that ends early with a matching in which at most so many of our hosts are moved.
-func (w *world) try(wanted wish, moved int) result {
-	leasts := make([][]int, len(w.bins))
-	for i, b := range w.bins {
+func (w *work) try(wanted demand, moved int) result {
+	leasts := make([][]int, len(w.classes))
+	for i, b := range w.classes {
 		leasts[i] = []int{0}
 		if b.domains != nil && wanted.places[i] > 0 {
 			leasts[i] = b.domains.leasts(wanted.places[i], wanted.even[i])
@@ -49,13 +49,13 @@ func (w *world) try(wanted wish, moved int) result {
 		}
 	}
 	best := result{}
-	pick := make([]int, len(w.bins))
+	pick := make([]int, len(w.classes))
 	for n := 0; ; n++ {
 		if n == attempts {
 			best.gaveUp = true
 			return best
 		}
-		m := newMatching(w, w.roomsOf(wanted, leasts, pick))
+		m := newMatching(w, w.capacitiesOf(wanted, leasts, pick))
 		m.fill()
 		w.spent++
 		if m.left == 0 {
@@ -69,15 +69,15 @@ func (w *world) try(wanted wish, moved int) result {
 	}
 }
 
-func (w *world) roomsOf(wanted wish, leasts [][]int, pick []int) []room {
-	rooms := make([]room, len(w.bins))
-	for i, b := range w.bins {
-		rooms[i] = openRoom(wanted.places[i])
+func (w *work) capacitiesOf(wanted demand, leasts [][]int, pick []int) []capacity {
+	capacities := make([]capacity, len(w.classes))
+	for i, b := range w.classes {
+		capacities[i] = openCapacity(wanted.places[i])
 		if b.domains != nil && wanted.places[i] > 0 {
-			rooms[i] = b.domains.room(wanted.places[i], leasts[i][pick[i]], wanted.even[i])
+			capacities[i] = b.domains.capacity(wanted.places[i], leasts[i][pick[i]], wanted.even[i])
 		}
 	}
-	return rooms
+	return capacities
 }
 
 // advance counts to the next combination; it reports false after the last.

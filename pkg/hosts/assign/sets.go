@@ -17,22 +17,22 @@ type member struct {
 const (
 	active = iota
 	standby
-	newcomer
+	unheld
 )
 
 // members says which hosts of a set are active and which stand by. An active one stays so. Where some are wanted, standby hosts come before
 // new ones, if they are well; among equals the emptiest domain comes first, so that the active nodes by themselves are spread as evenly as all, then the lowest
 // number, then the cheapest host.
-func (w *world) members(bin int, hosts []int) []member {
-	b := w.bins[bin]
+func (w *work) members(class int, hosts []int) []member {
+	b := w.classes[class]
 	var all []member
 	for _, h := range hosts {
-		host, m := w.hosts[h], member{host: h, grade: newcomer, standby: true}
-		if w.home[h] == bin {
+		host, m := w.hosts[h], member{host: h, grade: unheld, standby: true}
+		if w.home[h] == class {
 			m.number, m.grade = number(b.set.Name, host.Node), active
 			switch {
 			case host.Standby && w.yields(h):
-				m.grade = newcomer
+				m.grade = unheld
 			case host.Standby:
 				m.grade = standby
 			}
@@ -47,7 +47,7 @@ func (w *world) members(bin int, hosts []int) []member {
 	}
 	crowd := map[int32]int{}
 	slices.SortFunc(all, func(x, y member) int {
-		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.settledIn[y.host], w.settledIn[x.host]), w.rather(x.host, y.host))
+		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.fixedIn[y.host], w.fixedIn[x.host]), w.rather(x.host, y.host))
 	})
 	for i := 1; i < len(all); i++ { // two hosts in one name: the second gets another
 		if all[i].number == all[i-1].number && all[i].grade == all[i-1].grade {
@@ -69,6 +69,6 @@ func (w *world) members(bin int, hosts []int) []member {
 }
 
 // rather compares hosts by what they cost.
-func (w *world) rather(a, b int) int {
+func (w *work) rather(a, b int) int {
 	return cmp.Or(w.costOf(a).compare(w.costOf(b)), cmp.Compare(a, b))
 }

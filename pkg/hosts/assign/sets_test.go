@@ -174,7 +174,7 @@ func TestLostNodesKeepTheirNames(t *testing.T) {
 	}
 }
 
-func TestInstalledHostsThatLackSomethingAreTold(t *testing.T) {
+func TestInstalledHostsThatLackSomethingAreReported(t *testing.T) {
 	found, err := Assign(askSets(nodeSet("w", 1, 0, cpus(8))), []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 8, 8)})
 	if err != nil || len(found) != 1 || found[0].Host != "host-1" || found[0].Lacks != "below 8 CPUs" {
 		t.Errorf("%+v, %v; want host-1, which is below 8 CPUs", found, err)
@@ -193,7 +193,7 @@ func TestStandbyTakesThePlaceOfTheOnlyActive(t *testing.T) {
 	}
 }
 
-func TestMissingStandbyIsTold(t *testing.T) {
+func TestMissingStandbyIsReported(t *testing.T) {
 	request := askSets(nodeSet("w", 1, 2), nodeSet("v", 0, 0))
 	found, err := Assign(request, []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1)})
 	if diff := cmp.Diff(map[string]int{"w": 1}, found.MissingStandby(request)); err != nil || diff != "" {

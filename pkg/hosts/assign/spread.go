@@ -1,27 +1,27 @@
 package assign
 
-// patience bounds how many matchings are made for an explanation.
-const patience = 100
+// maxCoreTries bounds how many matchings are made for an explanation.
+const maxCoreTries = 100
 
 // explainSpread tells of a wish that could be met if nothing had to be spread.
-func (w *world) explainSpread(wanted wish, gaveUp bool) *NoFit {
-	nobody := newMatching(w, make([]room, len(w.bins)))
+func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
+	nobody := newMatching(w, make([]capacity, len(w.classes)))
 	if gaveUp {
-		nodes := make([]int, len(w.bins))
-		for i, b := range w.bins {
+		nodes := make([]int, len(w.classes))
+		for i, b := range w.classes {
 			if b.domains != nil {
 				nodes[i] = wanted.places[i]
 			}
 		}
-		e := w.tell(nobody, nodes)
+		e := w.noFit(nobody, nodes)
 		e.GaveUp = true
 		return e
 	}
 	w.spent = 0
 	core := w.coreOf(wanted)
-	e := w.tell(nobody, core.places)
+	e := w.noFit(nobody, core.places)
 	for _, b := range w.ranked() {
-		if w.bins[b].domains != nil && core.even[b].skew > 0 && core.even[b] != w.openEven(core, b) && core.places[b] > 0 {
+		if w.classes[b].domains != nil && core.even[b].skew > 0 && core.even[b] != w.openEven(core, b) && core.places[b] > 0 {
 			e.Spread = append(e.Spread, w.uneven(b, core, wanted))
 		}
 	}
@@ -29,29 +29,29 @@ func (w *world) explainSpread(wanted wish, gaveUp bool) *NoFit {
 }
 
 // openEven is no bound at all.
-func (w *world) openEven(wanted wish, bin int) even {
-	return even{skew: len(w.hosts) + len(w.bins[bin].settled) + 1, strays: len(w.hosts)}
+func (w *work) openEven(wanted demand, class int) even {
+	return even{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, strays: len(w.hosts)}
 }
 
 // coreOf takes from a wish that cannot be met all that can be taken so that it still cannot: spreads, then nodes. It is smallest in that
 // nothing more can be taken, unless patience ends before.
-func (w *world) coreOf(wanted wish) wish {
+func (w *work) coreOf(wanted demand) demand {
 	core := wanted.copy()
-	for b := range w.bins {
-		if w.bins[b].domains != nil {
-			w.take(&core, func(try *wish) { try.even[b] = w.openEven(core, b) })
+	for b := range w.classes {
+		if w.classes[b].domains != nil {
+			w.take(&core, func(try *demand) { try.even[b] = w.openEven(core, b) })
 		}
 	}
-	w.take(&core, func(try *wish) {
-		for b := range w.bins {
-			if w.bins[b].domains == nil || try.even[b] == w.openEven(core, b) {
+	w.take(&core, func(try *demand) {
+		for b := range w.classes {
+			if w.classes[b].domains == nil || try.even[b] == w.openEven(core, b) {
 				try.places[b] = 0
 			}
 		}
 	})
-	for b := range w.bins {
+	for b := range w.classes {
 		for step := core.places[b]; step > 0; step = min(step/2, core.places[b]) {
-			for core.places[b] >= step && w.take(&core, func(try *wish) { try.places[b] -= step }) {
+			for core.places[b] >= step && w.take(&core, func(try *demand) { try.places[b] -= step }) {
 			}
 		}
 	}
@@ -59,10 +59,10 @@ func (w *world) coreOf(wanted wish) wish {
 }
 
 // take changes a wish if it still cannot be met then.
-func (w *world) take(core *wish, change func(try *wish)) bool {
+func (w *work) take(core *demand, change func(try *demand)) bool {
 	try := core.copy()
 	change(&try)
-	if w.spent > patience {
+	if w.spent > maxCoreTries {
 		return false
 	}
 	if r := w.try(try, len(w.hosts)); r.matching != nil || r.gaveUp {

@@ -42,9 +42,9 @@ func (u Uneven) String() string {
 }
 
 // uneven describes the spread of a bin.
-func (w *world) uneven(bin int, wanted wish, inFull wish) Uneven {
-	b := w.bins[bin]
-	u := Uneven{Set: b.set.Name, TopologyKey: b.set.Spread.TopologyKey, MaxSkew: wanted.even[bin].skew}
+func (w *work) uneven(class int, wanted demand, inFull demand) Uneven {
+	b := w.classes[class]
+	u := Uneven{Set: b.set.Name, TopologyKey: b.set.Spread.TopologyKey, MaxSkew: wanted.even[class].skew}
 	for i, name := range b.domains.names {
 		u.Domains = append(u.Domains, Domain{name, b.domains.supply[i] + b.domains.had[i]})
 	}
@@ -53,7 +53,7 @@ func (w *world) uneven(bin int, wanted wish, inFull wish) Uneven {
 		u.Most += max(b.domains.had[i], min(d.Hosts, least+u.MaxSkew))
 	}
 	slices.SortStableFunc(u.Domains, func(x, y Domain) int { return cmp.Or(cmp.Compare(x.Hosts, y.Hosts), strings.Compare(x.Name, y.Name)) })
-	u.Enough = w.enough(bin, inFull)
+	u.Enough = w.enough(class, inFull)
 	return u
 }
 
@@ -69,19 +69,19 @@ func (d *domains) poorest() int {
 }
 
 // enough is the lowest skew of a bin with which the whole wish can be met, or 0.
-func (w *world) enough(bin int, wanted wish) int {
+func (w *work) enough(class int, wanted demand) int {
 	try := wanted.copy()
-	most := wanted.places[bin] + len(w.bins[bin].settled)
-	if try.even[bin].skew = most; w.spent > patience || !w.feasible(try) {
+	most := wanted.places[class] + len(w.classes[class].fixed)
+	if try.even[class].skew = most; w.spent > maxCoreTries || !w.feasible(try) {
 		return 0
 	}
-	low, high := wanted.even[bin].skew, most
-	for low+1 < high && w.spent <= patience {
-		try.even[bin].skew = (low + high) / 2
+	low, high := wanted.even[class].skew, most
+	for low+1 < high && w.spent <= maxCoreTries {
+		try.even[class].skew = (low + high) / 2
 		if w.feasible(try) {
-			high = try.even[bin].skew
+			high = try.even[class].skew
 		} else {
-			low = try.even[bin].skew
+			low = try.even[class].skew
 		}
 	}
 	return high

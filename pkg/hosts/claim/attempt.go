@@ -33,7 +33,7 @@ type claimant struct {
 
 // decision is what to do, and the world that it was made for.
 type decision struct {
-	world    world
+	snapshot snapshot
 	assigned assign.Assignment
 	nodes    []contract.Node
 }
@@ -47,10 +47,10 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	}
 	for lost := 0; ; lost++ {
 		var at string
-		if at, err = c.takeAll(ctx, d); !errors.Is(err, errLost) || lost == evasions {
+		if at, err = c.takeAll(ctx, d); !errors.Is(err, errLost) || lost == maxRechoices {
 			break
 		}
-		if d, err = c.evade(ctx, d, contested{at: at, times: lost, upward: number >= patience}); err != nil {
+		if d, err = c.chooseAgain(ctx, d, contested{at: at, times: lost, upward: number >= strictOrderAfter}); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +61,7 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{Nodes: d.nodes, Hosts: d.world.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
+	return &Claim{Nodes: d.nodes, Hosts: d.snapshot.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
 }
 
 // takeAll takes the hosts of a decision, or tells at which it failed.
@@ -72,7 +72,7 @@ func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err erro
 	byName := slices.Clone(d.assigned)
 	slices.SortFunc(byName, func(a, b assign.Placed) int { return cmp.Compare(a.Host, b.Host) })
 	for _, p := range byName {
-		if err := c.take(ctx, d.world.objects[p.Host], p); err != nil {
+		if err := c.take(ctx, d.snapshot.objects[p.Host], p); err != nil {
 			return p.Host, fmt.Errorf("claim host %s: %w", p.Host, err)
 		}
 	}
@@ -97,17 +97,17 @@ func (c *claimant) decideIn(ctx context.Context, oldest age) (decision, error) {
 }
 
 // assign decides in one world. Whose address depends on network data has them read once it is chosen; without an address it then is not chosen again.
-func (c *claimant) assign(ctx context.Context, w world) (d decision, err error) {
-	d.world = w
+func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err error) {
+	d.snapshot = w
 	for again := true; again; {
-		if d.assigned, err = assign.AssignFrom(c.request, d.world.facts, c.first); err != nil {
+		if d.assigned, err = assign.AssignFrom(c.request, d.snapshot.facts, c.first); err != nil {
 			return d, err
 		}
-		if again, err = c.readNetworks(ctx, d.world, d.assigned); err != nil {
+		if again, err = c.readNetworks(ctx, d.snapshot, d.assigned); err != nil {
 			return d, err
 		}
 	}
-	d.nodes, err = assign.Nodes(c.request, d.world.facts, d.assigned)
+	d.nodes, err = assign.Nodes(c.request, d.snapshot.facts, d.assigned)
 	return d, err
 }
 

@@ -31,7 +31,7 @@ func (c *claimant) check(ctx context.Context, d decision) (kept []string, err er
 	if missing := len(d.assigned) - held; missing > 0 {
 		return nil, fmt.Errorf("%w: %d of %d hosts were taken from us", errLost, missing, len(d.assigned))
 	}
-	for name, host := range d.world.objects { // those whose label somebody took away
+	for name, host := range d.snapshot.objects { // those whose label somebody took away
 		if c.me.Holds(essence(host, c.request)) && ours[name] == nil {
 			ours[name] = host
 		}

@@ -149,7 +149,7 @@ func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
 }
 
 // The API server's cache may be late. The writes and one list after them find what it did not have.
-func TestMakeOnAnOldWorld(t *testing.T) {
+func TestMakeOnAnOldSnapshot(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		hosts  int

@@ -16,7 +16,7 @@ import (
 
 // readNetworks reads the network data of those chosen hosts whose address depends on them, and tells whether there were any. Data that are not there or
 // make no sense give no address: such a host is not chosen again, and other hosts can be.
-func (c *claimant) readNetworks(ctx context.Context, w world, assigned assign.Assignment) (some bool, err error) {
+func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign.Assignment) (some bool, err error) {
 	byName := map[string]*hosts.Host{}
 	for i := range w.facts {
 		byName[w.facts[i].Name] = &w.facts[i]

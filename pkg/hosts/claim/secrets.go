@@ -34,7 +34,7 @@ func (e *MissingSecrets) Error() string {
 func (c *claimant) checkSecrets(ctx context.Context, d decision) error {
 	names := map[string]bool{}
 	for _, p := range d.assigned {
-		if host := d.world.objects[p.Host]; c.images(host) {
+		if host := d.snapshot.objects[p.Host]; c.images(host) {
 			for _, name := range imaging.Secrets(*c.request.OSImage, p.Host, p.Node) {
 				names[name] = true
 			}

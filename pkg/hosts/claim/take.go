@@ -80,7 +80,7 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
 	h.Trouble, h.Image, h.Imaged = "", "", false
-	looked := lookedAt(request)
+	looked := usedLabels(request)
 	h.Labels = maps.Clone(h.Labels)
 	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(looked, label) })
 	if len(h.Labels) == 0 {
@@ -89,8 +89,8 @@ func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	return h
 }
 
-// lookedAt are the labels of hosts that matter to a request.
-func lookedAt(request contract.Request) (labels []string) {
+// usedLabels are the labels of hosts that matter to a request.
+func usedLabels(request contract.Request) (labels []string) {
 	of := func(n contract.Needs) {
 		for _, term := range n.Labels {
 			labels = append(labels, term.Key)

@@ -47,7 +47,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 			h.MACs = append(h.MACs, nic.MAC)
 		}
 	}
-	judge(&h, host)
+	setUsability(&h, host)
 	h.NetworkDataFirst = h.NetworkUnread && !host.Spec.ExternallyProvisioned && (h.Bare || h.Imaged)
 	return h
 }

@@ -143,8 +143,8 @@ func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 			t.Errorf("%s: nodes %q, %v", name, got, err)
 		}
 	}
-	twin := server(1, address("10.0.0.2")) // and so host-2 is doubtful too
-	if got, err := nodesOf(two, twin, server(2), server(3), server(4)); err != nil || got != "a=host-3/10.0.0.3 b=host-4/10.0.0.4" {
+	duplicate := server(1, address("10.0.0.2")) // and so host-2 is doubtful too
+	if got, err := nodesOf(two, duplicate, server(2), server(3), server(4)); err != nil || got != "a=host-3/10.0.0.3 b=host-4/10.0.0.4" {
 		t.Errorf("an address twice: nodes %q, %v", got, err)
 	}
 }

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// longest bounds the wait, for a run without a time limit: the largest images of the slowest servers take half of it.
-	longest = 90 * time.Minute
-	// often is how often a line says what goes on although nothing changes.
-	often = 30 * time.Second
-	// breath is the pause after a watch that ended, so that a broken API server is not asked without end.
-	breath = time.Second
+	// maxWait bounds the wait, for a run without a time limit: the largest images of the slowest servers take half of it.
+	maxWait = 90 * time.Minute
+	// reportEvery is how often a line says what goes on although nothing changes.
+	reportEvery = 30 * time.Second
+	// watchBackoff is the pause after a watch that ended, so that a broken API server is not asked without end.
+	watchBackoff = time.Second
 )
 
 // Await returns once each of a Provisioning's nodes has its operating system. It writes nothing: the controller asks Metal3 for the image as soon
 // as all hosts are claimed (see Due). A host that Metal3 fails on, or that is taken from us, is a *Failed. The log says what each host does, and
 // for how long.
 func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
-	ctx, stop := context.WithTimeoutCause(ctx, longest, fmt.Errorf("hosts do not get their operating system within %s", longest))
+	ctx, stop := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts do not get their operating system within %s", maxWait))
 	defer stop()
-	tick := time.NewTicker(often)
+	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	w := &waiting{log: log, tick: tick.C, holder: request.Provisioning, nodes: map[string]string{}, states: map[string]state{}, failed: map[string]error{}}
 	for _, node := range nodes {
@@ -39,7 +39,7 @@ func Await(ctx context.Context, c client.WithWatch, request contract.Request, no
 	}
 	scope := []client.ListOption{client.InNamespace(request.Namespace), client.MatchingLabels{contract.LabelCluster: request.Provisioning}}
 	for {
-		version, err := w.look(ctx, c, scope)
+		version, err := w.list(ctx, c, scope)
 		if done, failed := w.done(); err == nil && (done || failed != nil) {
 			return failed
 		}
@@ -52,13 +52,13 @@ func Await(ctx context.Context, c client.WithWatch, request contract.Request, no
 		select {
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), err, w.open())
-		case <-time.After(breath):
+		case <-time.After(watchBackoff):
 		}
 	}
 }
 
-// look reads the hosts as they are. The version is where a watch goes on.
-func (w *waiting) look(ctx context.Context, c client.Reader, scope []client.ListOption) (version string, err error) {
+// list reads the hosts as they are. The version is where a watch goes on.
+func (w *waiting) list(ctx context.Context, c client.Reader, scope []client.ListOption) (version string, err error) {
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, scope...); err != nil {
 		return "", fmt.Errorf("list the claimed BareMetalHosts: %w", err)
@@ -89,7 +89,7 @@ func (w *waiting) follow(ctx context.Context, c client.WithWatch, version string
 		case <-ctx.Done():
 			return false, nil
 		case <-w.tick:
-			w.tell()
+			w.report()
 			continue
 		case event, open := <-events.ResultChan():
 			host, ok := event.Object.(*metal3.BareMetalHost)

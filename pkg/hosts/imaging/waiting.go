@@ -119,8 +119,8 @@ func (w *waiting) done() (bool, error) {
 	return len(w.states) == 0, nil
 }
 
-// tell says what goes on.
-func (w *waiting) tell() {
+// report says what goes on.
+func (w *waiting) report() {
 	for _, host := range sorted(w.states) {
 		s := w.states[host]
 		fmt.Fprintf(w.log, "%s: %s %s\n", host, s.is, time.Since(s.since).Round(time.Second))

@@ -152,7 +152,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) erro
 	if err != nil {
 		return fmt.Errorf("release hosts: %w", err)
 	}
-	tellReleased(ctx, p, released)
+	recordReleased(ctx, p, released)
 	return nil
 }
 
@@ -175,13 +175,13 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, nam
 	if err != nil {
 		return fmt.Errorf("release hosts on which nothing was installed: %w", err)
 	}
-	tellReleased(ctx, p, released)
+	recordReleased(ctx, p, released)
 	return nil
 }
 
-func tellReleased(ctx context.Context, p *v1alpha1.Provisioning, released []string) {
+func recordReleased(ctx context.Context, p *v1alpha1.Provisioning, released []string) {
 	if len(released) > 0 {
-		tell(ctx, p, []plan.Event{{
+		recordEvents(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeNormal, Reason: "HostsReleased", Message: cutList("released ", released),
 		}})
 	}

@@ -86,7 +86,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	if err := siteHosts.Start(ctx); err != nil {
 		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
-	go tellOrphans(ctx, provisionings, siteHosts)
+	go logOrphans(ctx, provisionings, siteHosts)
 	if r.sshSecretVersion, err = watchSSHSecrets(ctx, injection.GetConfig(ctx), wake.secretChanged); err != nil {
 		logger.Fatalw("Cannot watch Secrets", "error", err)
 	}

@@ -45,7 +45,7 @@ func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisio
 	return func(p *v1alpha1.Provisioning) { withTwoWorkers(p); p.Status.InstalledDigest = digest }, objects
 }
 
-func reasonOf(t *testing.T, w *world) string {
+func reasonOf(t *testing.T, w *fixture) string {
 	t.Helper()
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
@@ -58,7 +58,7 @@ func TestUpgradeWithoutTheRun(t *testing.T) {
 		"a failed run": {run(edge(withTwoWorkers), 2, ended(corev1.ConditionFalse, "Failed"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = earlier })},
 	} {
 		installed, objects := installedBy(t, earlier)
-		w := newWorld(t, fitting(), append(runs, edge(installed, relabelled), objects[1]), nil)
+		w := newFixture(t, fitting(), append(runs, edge(installed, relabelled), objects[1]), nil)
 		w.settle(t)
 		if got := w.stored(t).Status; reasonOf(t, w) == plan.ReasonSpecChanged || got.InstalledDigest != earlier {
 			t.Errorf("%s: the spec looks changed, or the digest of another build was replaced: %+v", name, got)
@@ -84,7 +84,7 @@ func TestUpgradeIsNoChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			installed, objects := installedBy(t, earlier)
-			w := newWorld(t, fitting(), append([]runtime.Object{edge(installed, test.before)}, objects...), nil)
+			w := newFixture(t, fitting(), append([]runtime.Object{edge(installed, test.before)}, objects...), nil)
 			w.settle(t)
 			p := w.stored(t)
 			test.after(p)
@@ -127,7 +127,7 @@ func TestTwoUpgrades(t *testing.T) {
 			if test.run != nil {
 				objects = append(objects, test.run)
 			}
-			w := newWorld(t, held(), objects, nil)
+			w := newFixture(t, held(), objects, nil)
 			w.settle(t)
 			if got := w.stored(t).Status.InstalledDigest; got != test.status {
 				t.Errorf("this build stores the digest %s, which neither the run nor ConfigMap %s has: want %s", got, cm.Name, test.status)
@@ -147,7 +147,7 @@ func TestUndefaulted(t *testing.T) {
 		Spec:       v1alpha1.ProvisioningSpec{Masters: []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}},
 	}
 	stored := bare.DeepCopy()
-	w := newWorld(t, fitting(), []runtime.Object{bare, sshKey()}, nil)
+	w := newFixture(t, fitting(), []runtime.Object{bare, sshKey()}, nil)
 	w.settle(t)
 	want, got := run(edge(), 1), w.runNamed(t, "edge-1-install-1")
 	if got == nil {

@@ -28,7 +28,7 @@ func edited(p *v1alpha1.Provisioning) {
 }
 
 // writes returns the calls so far, without reads.
-func (w *world) writes() (calls []string) {
+func (w *fixture) writes() (calls []string) {
 	for _, call := range w.calls() {
 		if !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list ") {
 			calls = append(calls, call)
@@ -40,7 +40,7 @@ func (w *world) writes() (calls []string) {
 // TestEditStopsARunThatTouchedNoHost: the controller cancels the run and records that it did so,
 // unless the API server reports that the playbook was started meanwhile.
 func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
-	w := newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
+	w := newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 		t.Errorf("calls %q, want %s", calls, want)
 	}
 
-	w = newWorld(t, held(), []runtime.Object{edge(edited), sshKey(), requestOf(t, edge(), settings.Depot{})}, nil)
+	w = newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), requestOf(t, edge(), settings.Depot{})}, nil)
 	cached, live := run(edge(), 1), run(edge(), 1)
 	w.add(t, child(live, contract.TaskKubespray, corev1.ConditionUnknown, nil), false)
 	w.add(t, live, false)
@@ -94,7 +94,7 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 			before := edge(workers(1))
 			after := edge(workers(1), row.edit)
 			after.Generation = 3
-			w := newWorld(t, held(), []runtime.Object{after, sshKey(), run(before, 1), requestOf(t, before, settings.Depot{})}, nil)
+			w := newFixture(t, held(), []runtime.Object{after, sshKey(), run(before, 1), requestOf(t, before, settings.Depot{})}, nil)
 			w.settings = row.settings
 			if err := w.visit(t, at); err != nil {
 				t.Fatal(err)
@@ -136,7 +136,7 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 			site.all = append(site.all, site.all[0])
 			site.all[0].Node, site.all[0].Imaged = "master-1", true
 			site.all[1].Name = "host-2"
-			w := newWorld(t, site, world, nil)
+			w := newFixture(t, site, world, nil)
 			_ = w.visit(t, at) // comes back
 			if diff := cmp.Diff(test.want, site.released); diff != "" {
 				t.Errorf("released (-want +got):\n%s", diff)
@@ -148,7 +148,7 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 // TestRevertRecovers: an edit that comes too late is reported with its fields and the command that
 // reverts it, and the command works.
 func TestRevertRecovers(t *testing.T) {
-	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
+	w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
 	w.settle(t)
 	started, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
 	if err != nil {
@@ -214,7 +214,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 		pr.Status.StartTime = &metav1.Time{Time: now}
 		return pr, []runtime.Object{sshKey(), pr, older(t, "request.yaml", &corev1.ConfigMap{})}
 	}
-	checkOne := func(t *testing.T, w *world, when string) {
+	checkOne := func(t *testing.T, w *fixture, when string) {
 		t.Helper()
 		for _, call := range w.writes() {
 			if !strings.HasPrefix(call, "update provisionings/status") && call != setFinalizer {
@@ -227,7 +227,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	}
 	for when, p := range map[string]*v1alpha1.Provisioning{"while it works": edge(), "while it works, and the spec was edited": edge(edited)} {
 		_, world := objects()
-		w := newWorld(t, held(), append(world, p), nil)
+		w := newFixture(t, held(), append(world, p), nil)
 		if err := w.visit(t, at); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 
 	pr, world := objects()
 	ended(corev1.ConditionTrue, "Succeeded")(pr)
-	w := newWorld(t, held(), append(world, edge()), nil)
+	w := newFixture(t, held(), append(world, edge()), nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	pr, world = objects()
 	tr := child(pr, contract.TaskKubespray, corev1.ConditionFalse, map[string]string{contract.ResultFailure: `{"reason":"PlaybookFailed"}`})
 	ended(corev1.ConditionFalse, "Failed")(pr)
-	w = newWorld(t, held(), append(world, edge(), tr), nil)
+	w = newFixture(t, held(), append(world, edge(), tr), nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	pr.Annotations[contract.AnnotationRequestDigest] = p.Status.InstalledDigest
 	for _, world := range [][]runtime.Object{{p, cm, pr}, {p, cm}} { // with its run, and after that was deleted
-		w := newWorld(t, held(), world, nil)
+		w := newFixture(t, held(), world, nil)
 		if err := w.visit(t, at); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisionin
 		return nil
 	}
 	released, err := r.hosts.ReleaseGivenUp(ctx, ownerOf(p), names)
-	tellReleased(ctx, p, released)
+	recordReleased(ctx, p, released)
 	if err != nil {
 		return fmt.Errorf("release the hosts that select-hosts gave up: %w", err)
 	}

@@ -67,7 +67,7 @@ func TestImages(t *testing.T) {
 			if row.selects != "" {
 				world = append(world, child(pr, contract.TaskSelectHosts, row.selects, nil))
 			}
-			w := newWorld(t, row.hosts, world, nil)
+			w := newFixture(t, row.hosts, world, nil)
 			for range 2 { // twice equals once
 				_ = w.visit(t, at) // deletion and failures come back later
 			}
@@ -120,7 +120,7 @@ func TestImagesOfTheRun(t *testing.T) {
 			pr := run(before, 1)
 			after := edge(upload, row.edit)
 			after.Generation, after.Status.InstalledDigest = 2, "x" // a run that replaces a host is not stopped by an edit
-			w := newWorld(t, site, []runtime.Object{
+			w := newFixture(t, site, []runtime.Object{
 				after, pr, requestOf(t, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
 				child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum}),
 			}, nil)
@@ -148,7 +148,7 @@ func TestGivenUpHostsAreReleased(t *testing.T) {
 		if state == corev1.ConditionFalse {
 			ended(state, "Failed")(pr)
 		}
-		w := newWorld(t, site, []runtime.Object{p, pr, child(pr, contract.TaskSelectHosts, state, nil)}, nil)
+		w := newFixture(t, site, []runtime.Object{p, pr, child(pr, contract.TaskSelectHosts, state, nil)}, nil)
 		if err := w.visit(t, at); err != nil {
 			checkError(t, err, "again")
 		}
@@ -170,7 +170,7 @@ func TestErrorWithOneHost(t *testing.T) {
 	site.all[1].Name, site.all[1].Labels = "host-2", map[string]string{contract.LabelRelease: "true"}
 	site.err = errors.New("conflict")
 	pr := run(p, 1)
-	w := newWorld(t, site, []runtime.Object{
+	w := newFixture(t, site, []runtime.Object{
 		p, pr, requestOf(t, p, settings.Depot{}), hostsBinding(t, p), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil),
 		child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: strings.Repeat("0a", 32)}),
 	}, nil)

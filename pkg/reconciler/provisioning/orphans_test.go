@@ -27,14 +27,14 @@ func (twoHolders) Orphans(_ context.Context, exists func(hosts.Owner) bool) (map
 	return orphans, nil
 }
 
-func TestTellOrphans(t *testing.T) {
+func TestLogOrphans(t *testing.T) {
 	core, logged := observer.New(zapcore.WarnLevel)
 	ctx := logging.WithLogger(t.Context(), zap.New(core).Sugar())
 	factory := externalversions.NewSharedInformerFactory(fakebpa.NewSimpleClientset(edge()), 0)
 	informer := factory.Bpa().V1alpha1().Provisionings()
 	informer.Informer() // so that Start knows of it
 	factory.Start(ctx.Done())
-	tellOrphans(ctx, informer, twoHolders{})
+	logOrphans(ctx, informer, twoHolders{})
 	all := logged.All()
 	if len(all) != 1 || all[0].ContextMap()["provisioning"] != "site/edge-9" || all[0].ContextMap()["hosts"] != "host-2 host-3" {
 		t.Errorf("logged %+v", all)

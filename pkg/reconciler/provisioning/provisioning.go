@@ -69,7 +69,7 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	waits, beside := r.followSelectHosts(ctx, p, seen, next)
 	before := p.Status.DeepCopy()
 	plan.Report(p, seen, next, err, beside, now)
-	tell(ctx, p, plan.Events(before, &p.Status))
+	recordEvents(ctx, p, plan.Events(before, &p.Status))
 	if waits && (next.After == 0 || next.After > leaving) {
 		next.After = leaving
 	}
@@ -84,8 +84,8 @@ func (r *Reconciler) followSelectHosts(ctx context.Context, p *v1alpha1.Provisio
 	return waits, errors.Join(err, failed)
 }
 
-// tell records Kubernetes events.
-func tell(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
+// recordEvents records Kubernetes events.
+func recordEvents(ctx context.Context, p *v1alpha1.Provisioning, events []plan.Event) {
 	recorder := controller.GetEventRecorder(ctx)
 	if recorder == nil {
 		return

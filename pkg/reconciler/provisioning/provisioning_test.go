@@ -260,7 +260,7 @@ func TestReconcile(t *testing.T) {
 			for i, o := range row.world {
 				cached[i] = o.DeepCopyObject()
 			}
-			w := newWorld(t, row.hosts, cached, row.live)
+			w := newFixture(t, row.hosts, cached, row.live)
 			refuse := func(a clientgotesting.Action) (bool, runtime.Object, error) {
 				return row.fail == a.GetVerb()+" "+a.GetResource().Resource, nil, errors.New("no")
 			}
@@ -351,7 +351,7 @@ func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 }
 
 // succeed makes a run claim the host and succeed. It returns the certificate in the run's results.
-func succeed(t *testing.T, w *world, started *tekton.PipelineRun) (certificate string) {
+func succeed(t *testing.T, w *fixture, started *tekton.PipelineRun) (certificate string) {
 	t.Helper()
 	w.hosts.all = held().all
 	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), "edge-1-inventory", metav1.GetOptions{})
@@ -381,7 +381,7 @@ func succeed(t *testing.T, w *world, started *tekton.PipelineRun) (certificate s
 // role of Tekton.
 func TestWholeLife(t *testing.T) {
 	site := fitting()
-	w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
+	w := newFixture(t, site, []runtime.Object{edge(), sshKey()}, nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestAnotherReleaseOfAnInstalledCluster(t *testing.T) {
 	done := run(edge(), 1, ended(corev1.ConditionTrue, "Succeeded"))
 	p := edge(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.32.0"; p.Generation = 2 })
 	p.Status.InstalledDigest = done.Annotations[contract.AnnotationRequestDigest]
-	w := newWorld(t, held(), []runtime.Object{p, done, sshKey()}, nil)
+	w := newFixture(t, held(), []runtime.Object{p, done, sshKey()}, nil)
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestRightToHosts(t *testing.T) {
 			if row.selects != "" {
 				world = append(world, child(pr, contract.TaskSelectHosts, row.selects, nil))
 			}
-			w := newWorld(t, held(), world, row.live)
+			w := newFixture(t, held(), world, row.live)
 			err := w.visit(t, at)
 			if row.again {
 				checkError(t, err, "again")

@@ -23,7 +23,7 @@ func siteConfig(data map[string]string) *corev1.ConfigMap {
 // fixed, the installation starts automatically.
 func TestWrongSettingsStartNothing(t *testing.T) {
 	wrong := siteConfig(map[string]string{"depot-connected": "maybe"})
-	w := newWorld(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
+	w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
 	w.settings = unread().next(wrong)
 	w.settle(t)
 	ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
@@ -51,7 +51,7 @@ func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
 	for n := int32(1); n <= 7; n++ {
 		objects = append(objects, run(p, n, ended(corev1.ConditionTrue, "Succeeded")))
 	}
-	w := newWorld(t, held(), objects, nil)
+	w := newFixture(t, held(), objects, nil)
 	w.settings = unread().next(siteConfig(map[string]string{"run-history": "seven"}))
 	w.settle(t)
 	if got := reasonOf(t, w); got != plan.ReasonInstalled || w.runNamed(t, "edge-1-install-1") == nil {
@@ -78,7 +78,7 @@ func TestPlainHTTPStartsNothing(t *testing.T) {
 		"an image of no depot":                 {edge(upload), settings.Depot{}, false},
 		"an image of the depot, by plain HTTP": {edge(upload), settings.Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000"}, true},
 	} {
-		w := newWorld(t, fitting(), []runtime.Object{test.p, sshKey()}, nil)
+		w := newFixture(t, fitting(), []runtime.Object{test.p, sshKey()}, nil)
 		w.settings.Depot = test.site
 		w.settle(t)
 		ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)

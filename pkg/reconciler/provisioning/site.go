@@ -61,21 +61,21 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 	if len(others) == 0 {
 		return nil
 	}
-	return r.look(ctx, p, seen, others, r.hosts.Named, false)
+	return r.observeHosts(ctx, p, seen, others, r.hosts.Named, false)
 }
 
 // observeLosses asks the API server itself about the hosts that appear to be lost, because a cache
 // may be stale.
 func (r *Reconciler) observeLosses(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	if names := seen.LostHosts(); len(names) > 0 {
-		return r.look(ctx, p, seen, names, r.hosts.NamedLive, true)
+		return r.observeHosts(ctx, p, seen, names, r.hosts.NamedLive, true)
 	}
 	return nil
 }
 
 type lookup func(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 
-func (r *Reconciler) look(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, names []string, by lookup, live bool) error {
+func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen, names []string, by lookup, live bool) error {
 	found, err := by(ctx, p.Namespace, names)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestUnusableKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			secret := sshKey()
 			secret.Data = test.data
-			w := newWorld(t, fitting(), []runtime.Object{edge(), secret}, nil)
+			w := newFixture(t, fitting(), []runtime.Object{edge(), secret}, nil)
 			if err := w.visit(t, at); err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestUnusableKey(t *testing.T) {
 }
 
 // refused adds a run that was started with the current Secret and whose key a host rejected.
-func refused(t *testing.T, w *world) {
+func refused(t *testing.T, w *fixture) {
 	t.Helper()
 	pr, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
 	if err != nil {
@@ -91,7 +91,7 @@ func refused(t *testing.T, w *world) {
 	w.sync(t)
 }
 
-func (w *world) runs(t *testing.T) (names []string) {
+func (w *fixture) runs(t *testing.T) (names []string) {
 	t.Helper()
 	runs, err := w.tekton.TektonV1().PipelineRuns(site).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *world) runs(t *testing.T) (names []string) {
 // TestCorrectedKey: after a host rejected the key, the next attempt starts when the Secret holds
 // another key, and not when only its labels change. The run records the key by its fingerprint.
 func TestCorrectedKey(t *testing.T) {
-	put := func(w *world, version string, data []byte) {
+	put := func(w *fixture, version string, data []byte) {
 		secret := sshKey()
 		secret.ResourceVersion, secret.Data[corev1.SSHAuthPrivateKey] = version, data
 		if err := w.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, site); err != nil {
@@ -122,7 +122,7 @@ func TestCorrectedKey(t *testing.T) {
 	}
 	secret := sshKey()
 	secret.ResourceVersion = "1"
-	w := newWorld(t, fitting(), []runtime.Object{edge(), secret}, nil)
+	w := newFixture(t, fitting(), []runtime.Object{edge(), secret}, nil)
 	w.settle(t)
 	run, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
 	if err != nil {
@@ -186,7 +186,7 @@ func TestOtherKeyIsNoAnswer(t *testing.T) {
 				secret.ResourceVersion = "2"
 				world = append(world, secret)
 			}
-			w := newWorld(t, held(), world, nil)
+			w := newFixture(t, held(), world, nil)
 			if err := w.visit(t, at); err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestOtherKeyIsNoAnswer(t *testing.T) {
 func TestKeyOfAnOlderBuild(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
 	tr := child(pr, contract.TaskKubespray, corev1.ConditionFalse, map[string]string{contract.ResultFailure: `{"reason":"SSHDenied"}`})
-	w := newWorld(t, held(), []runtime.Object{edge(), sshKey(), pr, tr}, nil)
+	w := newFixture(t, held(), []runtime.Object{edge(), sshKey(), pr, tr}, nil)
 	w.settle(t)
 	if diff := cmp.Diff([]string{"edge-1-install-1"}, w.runs(t)); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)

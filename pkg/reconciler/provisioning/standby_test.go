@@ -57,7 +57,7 @@ func fleet() (*fakeHosts, []contract.Node) {
 }
 
 // installedEdge returns the state of a cluster that was installed on the fleet.
-func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes ...func(*v1alpha1.Provisioning)) *world {
+func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes ...func(*v1alpha1.Provisioning)) *fixture {
 	t.Helper()
 	text, err := json.Marshal(nodes)
 	if err != nil {
@@ -65,10 +65,10 @@ func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes
 	}
 	p := edge(append([]func(*v1alpha1.Provisioning){withWorkers}, changes...)...)
 	done := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
-	return newWorld(t, site, []runtime.Object{p, sshKey(), done, written(contract.InventoryName(name), contract.KeyNodes, string(text))}, nil)
+	return newFixture(t, site, []runtime.Object{p, sshKey(), done, written(contract.InventoryName(name), contract.KeyNodes, string(text))}, nil)
 }
 
-func (w *world) runNamed(t *testing.T, name string) *tekton.PipelineRun {
+func (w *fixture) runNamed(t *testing.T, name string) *tekton.PipelineRun {
 	t.Helper()
 	pr, err := w.tekton.TektonV1().PipelineRuns("site").Get(t.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -182,7 +182,7 @@ func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 // started a job for workers without masters.
 func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
 	site, _ := fleet()
-	w := newWorld(t, site, []runtime.Object{sshKey(), edge(func(p *v1alpha1.Provisioning) {
+	w := newFixture(t, site, []runtime.Object{sshKey(), edge(func(p *v1alpha1.Provisioning) {
 		p.Spec.Masters, p.Spec.Workers = nil, []map[string]v1alpha1.Worker{{"worker-1": {}}}
 	})}, nil)
 	w.settle(t)
@@ -206,7 +206,7 @@ func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
 	} {
 		site := fitting()
 		change(&site.all[0])
-		w := newWorld(t, site, []runtime.Object{edge(), sshKey()}, nil)
+		w := newFixture(t, site, []runtime.Object{edge(), sshKey()}, nil)
 		w.settle(t)
 		ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
 		if w.runNamed(t, "edge-1-install-1") != nil || ready.Reason != "HostsNotAvailable" {

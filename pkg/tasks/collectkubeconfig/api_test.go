@@ -90,8 +90,8 @@ func keyPEM(t *testing.T, key *ecdsa.PrivateKey) string {
 	return inPEM("EC PRIVATE KEY", raw)
 }
 
-// world is a new cluster: an API server with a signer, and a control plane reached by SSH with an admin.conf.
-type world struct {
+// fixture is a new cluster: an API server with a signer, and a control plane reached by SSH with an admin.conf.
+type fixture struct {
 	t        *testing.T
 	ca       *authority
 	adminKey string // PEM: must be seen nowhere
@@ -113,8 +113,8 @@ type world struct {
 	clientCA string
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, ca: newAuthority(t), key: newKey(t)}
+func newFixture(t *testing.T) *fixture {
+	w := &fixture{t: t, ca: newAuthority(t), key: newKey(t)}
 	w.clientCA = inPEM("CERTIFICATE", w.ca.cert.Raw)
 	w.sign = func(csr *certificates.CertificateSigningRequest) { w.issueTo(csr, w.ca, nil) }
 	w.serveAPI()
@@ -145,7 +145,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) request(subject pkix.Name) string {
+func (w *fixture) request(subject pkix.Name) string {
 	raw, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, w.key)
 	if err != nil {
 		w.t.Fatal(err)
@@ -167,7 +167,7 @@ func kubeconfig(server, ca, cert, key string) string {
 }
 
 // issueTo is what kube-controller-manager does.
-func (w *world) issueTo(csr *certificates.CertificateSigningRequest, ca *authority, public *ecdsa.PublicKey) {
+func (w *fixture) issueTo(csr *certificates.CertificateSigningRequest, ca *authority, public *ecdsa.PublicKey) {
 	block, _ := pem.Decode(csr.Spec.Request)
 	request, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *world) issueTo(csr *certificates.CertificateSigningRequest, ca *authori
 	csr.Status.Certificate = []byte(inPEM("CERTIFICATE", ca.leaf(request.Subject, x509.ExtKeyUsageClientAuth, public).Raw))
 }
 
-func (w *world) serveAPI() {
+func (w *fixture) serveAPI() {
 	mux := http.NewServeMux()
 	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	mux.HandleFunc("GET /version", func(out http.ResponseWriter, _ *http.Request) {
@@ -233,7 +233,7 @@ func decode(t *testing.T, in *http.Request) *certificates.CertificateSigningRequ
 	return csr
 }
 
-func (w *world) create(out http.ResponseWriter, in *http.Request) {
+func (w *fixture) create(out http.ResponseWriter, in *http.Request) {
 	csr := decode(w.t, in)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -248,7 +248,7 @@ func (w *world) create(out http.ResponseWriter, in *http.Request) {
 }
 
 // approve lets the signer work only after the answer is out, so that the task has to watch.
-func (w *world) approve(out http.ResponseWriter, in *http.Request) {
+func (w *fixture) approve(out http.ResponseWriter, in *http.Request) {
 	csr := decode(w.t, in)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,7 +257,7 @@ func (w *world) approve(out http.ResponseWriter, in *http.Request) {
 	answer(out, 200, csr)
 }
 
-func (w *world) watch(out http.ResponseWriter, in *http.Request) {
+func (w *fixture) watch(out http.ResponseWriter, in *http.Request) {
 	query, _ := url.ParseQuery(in.URL.RawQuery)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -277,9 +277,9 @@ func (w *world) watch(out http.ResponseWriter, in *http.Request) {
 	_ = json.NewEncoder(out).Encode(map[string]any{"type": "MODIFIED", "object": signed})
 }
 
-func (w *world) Get(context.Context, string) (string, error) { return w.pins.String(), nil }
+func (w *fixture) Get(context.Context, string) (string, error) { return w.pins.String(), nil }
 
-func (w *world) run() (Output, error) {
+func (w *fixture) run() (Output, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return Run(ctx, w.in, Ports{Dial: node.DialSSH, KnownHosts: w, Log: &w.log})

@@ -23,7 +23,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	out, err := w.run()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 }
 
 // opens uses what came back as a kubectl would.
-func (w *world) opens(out Output) {
+func (w *fixture) opens(out Output) {
 	w.t.Helper()
 	pair, err := tls.X509KeyPair([]byte(out.Certificate), []byte(keyPEM(w.t, w.key)))
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *world) opens(out Output) {
 }
 
 // hidesAdmin looks for the administrator's key in everything that leaves the task.
-func (w *world) hidesAdmin(results map[string]string) {
+func (w *fixture) hidesAdmin(results map[string]string) {
 	w.t.Helper()
 	body := strings.Split(w.adminKey, "\n")[1]
 	for where, text := range map[string]string{"log": w.log.String(), "results": strings.Join([]string{results["ca"], results["certificate"], results["endpoint"], results["failure"]}, "")} {
@@ -80,7 +80,7 @@ func (w *world) hidesAdmin(results map[string]string) {
 
 // The API server listens where only the control plane reaches it: the task goes through the SSH connection.
 func TestThroughTheControlPlane(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -109,43 +109,43 @@ func TestFailures(t *testing.T) {
 	stranger, strangerFile := sshtest.NewKey(t)
 	for _, tc := range []struct {
 		name   string
-		spoil  func(*world)
+		spoil  func(*fixture)
 		reason contract.Reason
 		says   string
 	}{
-		{"no request", func(w *world) { w.in.CertificateRequest = "nonsense" }, contract.ReasonInvalidRequest, "certificate-request"},
-		{"a key instead of a request", func(w *world) { w.in.CertificateRequest = w.adminKey }, contract.ReasonInvalidRequest, "certificate-request"},
-		{"key refused", func(w *world) { w.in.PrivateKey = strangerFile }, contract.ReasonSSHDenied, "user root"},
-		{"host key changed", func(w *world) { w.pins[0].Key = stranger.PublicKey() }, contract.ReasonHostKeyChanged, ssh.Fingerprint(stranger.PublicKey())},
-		{"host never seen", func(w *world) { w.pins = nil }, contract.ReasonInvalidRequest, "not known"},
-		{"host down", func(w *world) { w.ssh.Stop() }, contract.ReasonHostUnreachable, "connection refused"},
-		{"no cluster there", func(w *world) { w.adminConf = "" }, contract.ReasonClusterUnhealthy, "no such file"},
-		{"admin.conf is broken", func(w *world) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "no valid kubeconfig"},
-		{"admin.conf trusts anybody", func(w *world) { w.adminConf = kubeconfig(w.api.URL, "", "", "") }, contract.ReasonClusterUnhealthy, "no CA"},
-		{"API server down", func(w *world) { w.api.Close() }, contract.ReasonAPIUnavailable, "version"},
-		{"another CA", func(w *world) {
+		{"no request", func(w *fixture) { w.in.CertificateRequest = "nonsense" }, contract.ReasonInvalidRequest, "certificate-request"},
+		{"a key instead of a request", func(w *fixture) { w.in.CertificateRequest = w.adminKey }, contract.ReasonInvalidRequest, "certificate-request"},
+		{"key refused", func(w *fixture) { w.in.PrivateKey = strangerFile }, contract.ReasonSSHDenied, "user root"},
+		{"host key changed", func(w *fixture) { w.pins[0].Key = stranger.PublicKey() }, contract.ReasonHostKeyChanged, ssh.Fingerprint(stranger.PublicKey())},
+		{"host never seen", func(w *fixture) { w.pins = nil }, contract.ReasonInvalidRequest, "not known"},
+		{"host down", func(w *fixture) { w.ssh.Stop() }, contract.ReasonHostUnreachable, "connection refused"},
+		{"no cluster there", func(w *fixture) { w.adminConf = "" }, contract.ReasonClusterUnhealthy, "no such file"},
+		{"admin.conf is broken", func(w *fixture) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "no valid kubeconfig"},
+		{"admin.conf trusts anybody", func(w *fixture) { w.adminConf = kubeconfig(w.api.URL, "", "", "") }, contract.ReasonClusterUnhealthy, "no CA"},
+		{"API server down", func(w *fixture) { w.api.Close() }, contract.ReasonAPIUnavailable, "version"},
+		{"another CA", func(w *fixture) {
 			w.adminConf = kubeconfig(w.api.URL, inPEM("CERTIFICATE", newAuthority(w.t).cert.Raw), "", "")
 		}, contract.ReasonAPIUnavailable, "x509"},
-		{"signer refuses", func(w *world) {
+		{"signer refuses", func(w *fixture) {
 			w.sign = func(csr *certificates.CertificateSigningRequest) {
 				csr.Status.Conditions = append(csr.Status.Conditions, certificates.CertificateSigningRequestCondition{
 					Type: certificates.CertificateFailed, Status: corev1.ConditionTrue, Reason: "SignerValidationFailure", Message: "no"})
 			}
 		}, contract.ReasonClusterUnhealthy, "SignerValidationFailure"},
-		{"signer sleeps", func(w *world) {
+		{"signer sleeps", func(w *fixture) {
 			w.in.SignLimit = time.Second
 			w.sign = func(*certificates.CertificateSigningRequest) {}
 		}, contract.ReasonClusterUnhealthy, "kube-controller-manager"},
-		{"certificate of another key", func(w *world) {
+		{"certificate of another key", func(w *fixture) {
 			w.sign = func(csr *certificates.CertificateSigningRequest) { w.issueTo(csr, w.ca, &newKey(w.t).PublicKey) }
 		}, contract.ReasonClusterUnhealthy, "another key"},
-		{"certificate of another CA", func(w *world) {
+		{"certificate of another CA", func(w *fixture) {
 			other := newAuthority(w.t)
 			w.sign = func(csr *certificates.CertificateSigningRequest) { w.issueTo(csr, other, nil) }
 		}, contract.ReasonClusterUnhealthy, "unknown authority"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			tc.spoil(w)
 			_, err := w.run()
 			f := task.FailureOf(err)
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	ca := w.clientCA
 	for server, want := range map[string]string{
 		"https://127.0.0.1:6443":             "https://10.0.0.7:6443",
@@ -183,7 +183,7 @@ func TestEndpoint(t *testing.T) {
 
 // A node's root writes this file. What it says must not make this pod run a program, read a file or take another way.
 func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("of this pod"), 0o600); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 }
 
 func TestResultsMustFit(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	out := Output{CA: strings.Repeat(w.clientCA, 10), Certificate: w.clientCA, Endpoint: "https://10.0.0.7:6443", Version: "v1.35.4"}
 	results, err := out.Results()
 	if err == nil || results != nil || task.FailureOf(err).Reason != contract.ReasonInternal {

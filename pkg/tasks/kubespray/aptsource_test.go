@@ -41,7 +41,7 @@ func TestSystemOf(t *testing.T) {
 }
 
 func TestAnotherSystemEndsTheRun(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.in.Request.OperatingSystem, w.system = "ubuntu-24.04", bookworm
 	touched := false
 	w.sources = func(string, io.Writer, io.Writer) int { touched = true; return 0 }
@@ -66,7 +66,7 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 
 // Every node is asked, whatever came of it is told, and a node that does not get to the depot ends the run.
 func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.in.Request.DepotURL, w.system = "http://10.60.0.1:5000", bookworm
 	var asked atomic.Int32
 	w.sources = func(_ string, stdout, _ io.Writer) int {

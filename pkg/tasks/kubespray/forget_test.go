@@ -12,7 +12,7 @@ import (
 
 // A lost node is removed from the cluster, one that is Ready is not, whatever the request says of it.
 func TestForget(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.in.Request.Lost = []string{"worker-7", "worker-8", "worker-9", "odd; reboot"}
 	var mu sync.Mutex
 	state := map[string]string{"worker-7": "Unknown", "worker-8": "True"}
@@ -45,7 +45,7 @@ func TestForget(t *testing.T) {
 
 // An API server that does not answer is what the playbook may be there to mend.
 func TestForgetIsNoConditionOfTheRun(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newFixture(t, 0)
 	w.in.Request.Lost = []string{"worker-7"}
 	w.nodes = func(string, io.Writer) int { return 1 }
 	if _, err := w.run(); err != nil {

@@ -35,7 +35,7 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 	fmt.Fprintf(ports.Log, "\nWait until nodes and system pods are Ready\n")
 	var bad []trouble
 	for last := ""; ; {
-		now := w.look(ctx)
+		now := w.probe(ctx)
 		if ctx.Err() == nil {
 			bad = now
 		}
@@ -82,7 +82,7 @@ func (w *watch) close() {
 
 // ask runs kubectl. Only a command that ended by itself leaves the connection in use.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.in.LookLimit)
+	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
 	defer cancel()
 	if w.conn == nil {
 		conn, _, err := w.access.FirstControlPlane(ctx, w.in.Nodes)
@@ -106,7 +106,7 @@ type trouble struct {
 	await string // arguments of kubectl that wait for its end
 }
 
-func (w *watch) look(ctx context.Context) []trouble {
+func (w *watch) probe(ctx context.Context) []trouble {
 	raw, err := w.ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", maxObjects)
 	var exit *ssh.ExitError
 	if errors.As(err, &exit) {
@@ -119,7 +119,7 @@ func (w *watch) look(ctx context.Context) []trouble {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return []trouble{{what: fmt.Sprintf("kubectl's answer is unreadable: %v", err)}}
 	}
-	return judge(w.in.Nodes, w.in.Request.NetworkPlugin, list.Items)
+	return findTrouble(w.in.Nodes, w.in.Request.NetworkPlugin, list.Items)
 }
 
 // object holds the fields of nodes and pods that are looked at.
@@ -144,8 +144,8 @@ type containerStatus struct {
 	}
 }
 
-// judge finds what is wrong with a cluster that should have these nodes.
-func judge(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
+// findTrouble finds what is wrong with a cluster that should have these nodes.
+func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
 	var bad []trouble
 	registered := map[string]object{}
 	pods := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-func TestJudge(t *testing.T) {
+func TestFindTrouble(t *testing.T) {
 	node := nodeJSON("a", "True", "")
 	dns := podJSON("dns", "a", "True", "")
 	for _, tc := range []struct {
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, trouble := range judge([]contract.Node{{Name: "a"}}, tc.plugin, answer.Items) {
+			for _, trouble := range findTrouble([]contract.Node{{Name: "a"}}, tc.plugin, answer.Items) {
 				got = append(got, trouble.what)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

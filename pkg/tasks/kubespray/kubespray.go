@@ -30,8 +30,8 @@ type Input struct {
 	PrivateKey []byte // PEM, of the SSH user
 	// PlaybooksDir holds the playbooks and their ansible.cfg; ScratchDir is the one place to write to, best in memory.
 	PlaybooksDir, ScratchDir string
-	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy cluster and LookLimit one look at it.
-	ConnectLimit, HealthLimit, LookLimit time.Duration
+	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy cluster and ProbeLimit one look at it.
+	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 }
 
 // Output is what a run that went well leaves as results.
@@ -61,7 +61,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	ports.Log = &lockedWriter{out: ports.Log}
-	told := tell(ctx, ports.Progress, in.Run, ports.Log)
+	told := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer told.end()
 
 	counted := make(chan int, 1) // kubespray's playbooks take a while to read

@@ -26,7 +26,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	w.progress.data = map[string]string{keyTasks: `{"cluster.yml 2":40,"reset.yml 3":3}`}
 	out, err := w.run()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestWhatAnsibleIsGiven(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	scratch := w.in.ScratchDir
 	files := map[string]os.FileMode{}
 	w.play = func(c process.Command, stdout, stderr io.Writer) int {
@@ -108,7 +108,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 
 // TestKeyEndsItsLine: OpenSSH takes no key whose last line has no end, which is how a key comes that was pasted into a Secret.
 func TestKeyEndsItsLine(t *testing.T) {
-	in := newWorld(t, 0).in
+	in := newFixture(t, 0).in
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
 	f, err := prepare(in, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestKeyEndsItsLine(t *testing.T) {
 
 // TestKeyHasLineEndsOfUnix: OpenSSH takes no key with the line ends of Windows ("error in libcrypto"), and Go's parser does.
 func TestKeyHasLineEndsOfUnix(t *testing.T) {
-	in := newWorld(t, 0).in
+	in := newFixture(t, 0).in
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
 	in.PrivateKey = bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n"))
 	f, err := prepare(in, nil)
@@ -140,7 +140,7 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 
 // Kubespray keeps its tables of checksums where no inventory goes before them. Nothing else of the inventory becomes an extra variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
-	in := newWorld(t, 0).in
+	in := newFixture(t, 0).in
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
 	f, err := prepare(in, nil)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestRefused(t *testing.T) {
 		"no key":               func(in *Input) { in.PrivateKey = []byte("nonsense") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 0)
+			w := newFixture(t, 0)
 			spoil(&w.in)
 			_, err := w.run()
 			if f := task.FailureOf(err); f.Reason != contract.ReasonInvalidRequest || len(w.ran) > 0 || len(w.servers[0].Commands()) > 0 {
@@ -182,26 +182,26 @@ func TestPreflightFailures(t *testing.T) {
 	stranger, strangerFile := sshtest.NewKey(t)
 	for _, tc := range []struct {
 		name  string
-		spoil func(*world)
+		spoil func(*fixture)
 		want  contract.Failure
 		says  []string
 	}{
-		{"a node is down", func(w *world) { w.servers[1].Stop() },
+		{"a node is down", func(w *fixture) { w.servers[1].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
-		{"two nodes are down", func(w *world) { w.servers[1].Stop(); w.servers[2].Stop() },
+		{"two nodes are down", func(w *fixture) { w.servers[1].Stop(); w.servers[2].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"And 1 more node: worker-2."}},
-		{"the key is refused", func(w *world) { w.in.PrivateKey = strangerFile },
+		{"the key is refused", func(w *fixture) { w.in.PrivateKey = strangerFile },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "public half"}},
-		{"the user cannot be root", func(w *world) { w.in.Request.SSHUser = "debian" },
+		{"the user cannot be root", func(w *fixture) { w.in.Request.SSHUser = "debian" },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user debian"}},
-		{"a host shows another key, another is down", func(w *world) {
+		{"a host shows another key, another is down", func(w *fixture) {
 			w.pin("uid-3", stranger.PublicKey())
 			w.servers[0].Stop()
 		}, contract.Failure{Reason: contract.ReasonHostKeyChanged, Host: "worker-2"},
 			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "And 1 more node: master-1."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, 2)
+			w := newFixture(t, 2)
 			tc.spoil(w)
 			_, err := w.run()
 			got := task.FailureOf(err)
@@ -221,12 +221,12 @@ func TestPreflightFailures(t *testing.T) {
 	}
 }
 
-func (w *world) pin(uid string, key ssh.HostKey) {
+func (w *fixture) pin(uid string, key ssh.HostKey) {
 	w.knownHosts.data = map[string]string{contract.KeyKnownHosts: ssh.Pins{{UID: uid, Host: "host", At: "10.0.0.1:22", Key: key}}.String()}
 }
 
 func TestReplacedMachineIsPinnedAnew(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestPlaybookFailures(t *testing.T) {
 			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, 1)
+			w := newFixture(t, 1)
 			w.play = tc.play
 			_, err := w.run()
 			if diff := cmp.Diff(tc.want, task.FailureOf(err)); diff != "" {
@@ -295,7 +295,7 @@ func TestPlaybookFailures(t *testing.T) {
 }
 
 func TestClusterGetsHealthy(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	master, worker := nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", "")
 	answers := []string{
 		"not JSON",
@@ -323,7 +323,7 @@ func TestClusterGetsHealthy(t *testing.T) {
 }
 
 func TestClusterStaysSick(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.in.HealthLimit = 1500 * time.Millisecond
 	w.kubectl = func() string {
 		return list(nodeJSON("master-1", "True", ""), nodeJSON("worker-1", "True", ""), podJSON("coredns-1", "worker-1", "False", "CrashLoopBackOff"))
@@ -340,13 +340,13 @@ func TestClusterStaysSick(t *testing.T) {
 
 // A connection that breaks or stalls while the cluster comes up is made anew.
 func TestHealthIsAskedOverANewConnection(t *testing.T) {
-	for name, trouble := range map[string]func(w *world){
-		"it breaks": func(w *world) { w.servers[0].Disconnect() },
-		"it stalls": func(w *world) { <-w.t.Context().Done() },
+	for name, trouble := range map[string]func(w *fixture){
+		"it breaks": func(w *fixture) { w.servers[0].Disconnect() },
+		"it stalls": func(w *fixture) { <-w.t.Context().Done() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			w.in.LookLimit = 300 * time.Millisecond
+			w := newFixture(t, 1)
+			w.in.ProbeLimit = 300 * time.Millisecond
 			var asked atomic.Int32
 			w.kubectl = func() string {
 				if asked.Add(1) == 1 {
@@ -365,7 +365,7 @@ func TestHealthIsAskedOverANewConnection(t *testing.T) {
 }
 
 func TestAPIServerDown(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newFixture(t, 0)
 	w.progress.err = errors.New("etcd is full")
 	if _, err := w.run(); err != nil {
 		t.Errorf("progress is worth no failure: %v", err)
@@ -373,7 +373,7 @@ func TestAPIServerDown(t *testing.T) {
 	if got := strings.Count(w.log.String(), "etcd is full"); got != 1 {
 		t.Errorf("the log tells %d times that progress is not shown", got)
 	}
-	w = newWorld(t, 0)
+	w = newFixture(t, 0)
 	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable || len(w.ran) != 0 {
 		t.Errorf("without the pinned keys: %v, %d playbooks", err, len(w.ran))

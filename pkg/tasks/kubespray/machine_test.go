@@ -29,7 +29,7 @@ func says(lines ...string) func(io.Writer) int {
 }
 
 // answers has the servers of these numbers answer so, and all others as they should.
-func (w *world) answers(with map[int]func(io.Writer) int) {
+func (w *fixture) answers(with map[int]func(io.Writer) int) {
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {
 		if other := with[i]; other != nil {
@@ -71,7 +71,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 		}}, []string{"the command wrote more than 262144 bytes", "host-2 has " + macOf(1)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, 2)
+			w := newFixture(t, 2)
 			w.in.Request.DepotCA = ca
 			w.answers(tc.with)
 			_, err := w.run()
@@ -94,7 +94,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 }
 
 // expectUntouched: nothing was run, on any machine, that changes it.
-func (w *world) expectUntouched() {
+func (w *fixture) expectUntouched() {
 	w.t.Helper()
 	for i, server := range w.servers {
 		for _, command := range server.Commands() {
@@ -110,7 +110,7 @@ func (w *world) expectUntouched() {
 
 // TestPinnedKeyOfAnImageIsNoProof: machines of one image can have one host key.
 func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 
 // TestConnectionLostWhileTheMachineIsAsked: that proves nothing against the machine.
 func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.answers(map[int]func(io.Writer) int{1: func(io.Writer) int { w.servers[1].Disconnect(); return 0 }})
 	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostUnreachable {
 		t.Errorf("Run: %v", err)
@@ -131,7 +131,7 @@ func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 
 // TestNodesOfAnOlderBuild have no MAC addresses.
 func TestNodesOfAnOlderBuild(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	for i := range w.in.Nodes {
 		w.in.Nodes[i].MACs = nil
 	}
@@ -221,7 +221,7 @@ func TestMachineScript(t *testing.T) {
 
 // TestBondOfTheRightMachine: Metal3 knows the card that is hidden behind the bond's address.
 func TestBondOfTheRightMachine(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	bonded := sysfs(t, "", iface{"bond0", "02:00:00:00:0b:01", "", ""}, iface{"eno1", "02:00:00:00:0b:01", "pci", "02:00:00:00:0b:01"}, iface{"eno2", "02:00:00:00:0b:01", "pci", macOf(1)})
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {

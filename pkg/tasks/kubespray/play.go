@@ -19,7 +19,7 @@ import (
 )
 
 // play runs the playbook, follows what it says, and returns its recap. Counted is how many tasks were found in the playbook.
-func play(ctx context.Context, in Input, f files, ports Ports, told *teller, counted <-chan int) (string, error) {
+func play(ctx context.Context, in Input, f files, ports Ports, told *progressWriter, counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)
 	journal := ansible.NewJournal(ports.Log, meter)

@@ -44,7 +44,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	}
 	fmt.Fprintf(ports.Log, "Connect to %s by SSH as %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
 	visits := make([]visit, len(in.Nodes))
-	each(in.Nodes, func(i int, n contract.Node) { visits[i] = look(ctx, in, n, key, pins.Of(n.HostUID), ports) })
+	each(in.Nodes, func(i int, n contract.Node) { visits[i] = probeNode(ctx, in, n, key, pins.Of(n.HostUID), ports) })
 	for i, n := range in.Nodes {
 		if v := &visits[i]; v.err == nil {
 			v.notes = append([]string{greeting(pins.Of(n.HostUID), v.key)}, v.notes...)
@@ -92,9 +92,9 @@ func logVisits(in Input, visits []visit, log io.Writer) {
 	}
 }
 
-// look finds out whether a node can be worked on: it answers, it is the right machine, it lets us in, we can be root there, and it runs what was asked
+// probeNode finds out whether a node can be worked on: it answers, it is the right machine, it lets us in, we can be root there, and it runs what was asked
 // for. It changes nothing.
-func look(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (v visit) {
+func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (v visit) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
 	conn, err := ports.Dial(ctx, node.Target(in.Request, n), key, pinned)

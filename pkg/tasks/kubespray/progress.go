@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// teller stores progress where the reconciler watches it: at most once a second, only what changed, and never holding up the work.
-type teller struct {
+// progressWriter stores progress where the reconciler watches it: at most once a second, only what changed, and never holding up the work.
+type progressWriter struct {
 	ctx   context.Context
 	store Store
 	log   io.Writer
@@ -25,8 +25,8 @@ type teller struct {
 	done    chan struct{}
 }
 
-func tell(ctx context.Context, store Store, run string, log io.Writer) *teller {
-	t := &teller{
+func startProgress(ctx context.Context, store Store, run string, log io.Writer) *progressWriter {
+	t := &progressWriter{
 		ctx: ctx, store: store, log: log, every: time.Second, latest: contract.Progress{Run: run},
 		changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -35,7 +35,7 @@ func tell(ctx context.Context, store Store, run string, log io.Writer) *teller {
 }
 
 // set says how far the task is. It never waits.
-func (t *teller) set(percent int, step string) {
+func (t *progressWriter) set(percent int, step string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := contract.Progress{Run: t.latest.Run, Percent: max(t.latest.Percent, percent), Step: step}
@@ -50,12 +50,12 @@ func (t *teller) set(percent int, step string) {
 }
 
 // end stores what was said last and returns.
-func (t *teller) end() {
+func (t *progressWriter) end() {
 	close(t.stop)
 	<-t.done
 }
 
-func (t *teller) run() {
+func (t *progressWriter) run() {
 	defer close(t.done)
 	warned := false
 	write := func() {
@@ -83,7 +83,7 @@ func (t *teller) run() {
 	}
 }
 
-func (t *teller) write() error {
+func (t *progressWriter) write() error {
 	t.mu.Lock()
 	latest := t.latest
 	t.mu.Unlock()

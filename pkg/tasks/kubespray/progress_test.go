@@ -10,10 +10,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-func TestTellerIsSparing(t *testing.T) {
+func TestProgressIsWrittenSparingly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
-		told := tell(t.Context(), store, "run-1", io.Discard)
+		told := startProgress(t.Context(), store, "run-1", io.Discard)
 		for i := range 1000 { // 10 s of events
 			told.set(i/10, fmt.Sprint("task ", i/7))
 			told.set(i/10, fmt.Sprint("task ", i/7))

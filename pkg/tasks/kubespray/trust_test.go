@@ -20,7 +20,7 @@ import (
 const ca = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 func TestEveryNodeIsMadeToTrustTheDepot(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFixture(t, 2)
 	w.in.Request.DepotCA = ca
 	var asked atomic.Int32
 	w.trusts = func(command string, _ io.Writer) int {
@@ -38,7 +38,7 @@ func TestEveryNodeIsMadeToTrustTheDepot(t *testing.T) {
 }
 
 func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newFixture(t, 0)
 	w.in.Request.DepotCA = ca
 	w.trusts = func(_ string, stderr io.Writer) int {
 		fmt.Fprint(stderr, "sh: 1: update-ca-certificates: not found")

@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// tell prints the inventory. Of the person's own variables only the names: a value can be a password, and a log is read by many.
-func tell(log io.Writer, request contract.Request, rendered inventory.Inventory) {
+// logInventory prints the inventory. Of the person's own variables only the names: a value can be a password, and a log is read by many.
+func logInventory(log io.Writer, request contract.Request, rendered inventory.Inventory) {
 	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.HostsINI)
 	var vars map[string]json.RawMessage
 	if err := json.Unmarshal(rendered.GroupVars, &vars); err != nil {

@@ -48,7 +48,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
-	tell(ports.Log, in.Request, rendered)
+	logInventory(ports.Log, in.Request, rendered)
 	for key, text := range map[string][]byte{contract.KeyHostsINI: rendered.HostsINI, contract.KeyGroupVars: rendered.GroupVars} {
 		if err := ports.Inventory.Set(ctx, key, string(text)); err != nil {
 			return Output{}, task.Because(ports.Reason(err), err)

@@ -59,7 +59,7 @@ func TestPinsThatAreNotRead(t *testing.T) {
 }
 
 func TestRunPinsWhatTheDepotHas(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	in := w.input()
 	in.List.Files = []artifacts.File{{Path: "dl.k8s.io/kubelet", URL: in.List.Files[0].URL}} // nobody says what is in it
 	in.Pins = []Pin{{"dl.k8s.io/kubelet", "kubelet_binary_checksum", "amd64"}, {"dl.k8s.io/kubelet", "kubelet_binary_checksum", "arm64"}}
@@ -79,7 +79,7 @@ func TestRunPinsWhatTheDepotHas(t *testing.T) {
 }
 
 func TestRunRefusesPins(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	in := w.input()
 	in.Pins = []Pin{{"dl.k8s.io/kubelet", "ansible_become_exe", "amd64"}}
 	refused := func(err error, says string) bool {
@@ -111,7 +111,7 @@ func TestAllOfTwoArchitecturesFit(t *testing.T) {
 
 // What Metal3 compares is the digest of what the depot has, and only of an image that was uploaded to it.
 func TestRunTellsTheDigestOfTheOSImage(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))
 	in := w.input()
 	r := contract.Request{DepotURL: w.site.URL, OSImage: &contract.OSImage{URL: w.site.URL + "/files/os_images/c1/edge-1/debian.img", Uploaded: true}}

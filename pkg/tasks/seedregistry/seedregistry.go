@@ -95,7 +95,7 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonDepotUnavailable, err)
 	}
-	tellPackages(ports.Log, missing)
+	logPackages(ports.Log, missing)
 	if missing.Nothing() {
 		return there(missing, ports, start), nil
 	}
@@ -108,7 +108,7 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 
 // compare leaves to nodes on a connected site what they can get from sources of their own.
 func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Missing, error) {
-	have, err := depot.Look(ctx, in.List)
+	have, err := depot.Stat(ctx, in.List)
 	if err != nil {
 		return artifacts.Missing{}, err
 	}
@@ -119,8 +119,8 @@ func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Miss
 	return missing, nil
 }
 
-// tellPackages names what keeps nobody from going on.
-func tellPackages(log io.Writer, missing artifacts.Missing) {
+// logPackages names what keeps nobody from going on.
+func logPackages(log io.Writer, missing artifacts.Missing) {
 	for _, system := range missing.Elsewhere {
 		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own sources.\n", system, protocol.PackageFolder(system))
 	}

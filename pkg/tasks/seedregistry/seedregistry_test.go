@@ -28,8 +28,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// world is a depot, an Internet with a list of artifacts, and every address that was dialled.
-type world struct {
+// fixture is a depot, an Internet with a list of artifacts, and every address that was dialled.
+type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
 	log  bytes.Buffer
@@ -38,9 +38,9 @@ type world struct {
 	dialled []string
 }
 
-func newWorld(t testing.TB, images int) *world {
+func newFixture(t testing.TB, images int) *fixture {
 	t.Helper()
-	w := &world{site: depottest.Start(t)}
+	w := &fixture{site: depottest.Start(t)}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "kubelet") }))
@@ -63,18 +63,18 @@ func newWorld(t testing.TB, images int) *world {
 	return w
 }
 
-func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (w *fixture) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	w.dialled = append(w.dialled, address)
 	w.mu.Unlock()
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-func (w *world) input() Input { return Input{List: w.list, Depot: w.site.URL, Connected: true} }
+func (w *fixture) input() Input { return Input{List: w.list, Depot: w.site.URL, Connected: true} }
 
-func (w *world) closed() Input { return Input{List: w.list, Depot: w.site.URL} }
+func (w *fixture) closed() Input { return Input{List: w.list, Depot: w.site.URL} }
 
-func (w *world) ports() Ports {
+func (w *fixture) ports() Ports {
 	return Ports{
 		Depot: func(ctx context.Context, url string) (*client.Depot, error) {
 			return client.Connect(ctx, url, client.Options{Dial: w.dial})
@@ -86,7 +86,7 @@ func (w *world) ports() Ports {
 }
 
 func TestConnectedSiteFetches(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newFixture(t, 3)
 	out, err := Run(t.Context(), w.input(), w.ports())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &w.log)
@@ -106,7 +106,7 @@ func TestConnectedSiteFetches(t *testing.T) {
 	w.onlyTheDepot(t)
 }
 
-func (w *world) onlyTheDepot(t *testing.T) {
+func (w *fixture) onlyTheDepot(t *testing.T) {
 	t.Helper()
 	if len(w.dialled) == 0 {
 		t.Error("nobody was dialled: is the dialler in use?")
@@ -120,7 +120,7 @@ func (w *world) onlyTheDepot(t *testing.T) {
 
 // A closed site never connects to anything but the depot, whatever is missing.
 func TestClosedSiteAsksNobodyElse(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newFixture(t, 3)
 	for _, step := range []string{"all is missing", "a part is missing", "nothing is missing"} {
 		t.Run(step, func(t *testing.T) {
 			w.dialled = nil
@@ -152,7 +152,7 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 	}
 }
 
-func bring(t *testing.T, w *world, list artifacts.List) {
+func bring(t *testing.T, w *fixture, list artifacts.List) {
 	t.Helper()
 	to, err := client.Connect(t.Context(), w.site.URL, client.Options{})
 	if err != nil {
@@ -185,7 +185,7 @@ func TestRunFails(t *testing.T) {
 		}, contract.ReasonInternal, "bad proxy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, 1)
+			w := newFixture(t, 1)
 			in, ports := w.input(), w.ports()
 			tc.change(&in, &ports)
 			_, err := Run(t.Context(), in, ports)
@@ -231,7 +231,7 @@ func TestPackages(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := &world{site: depottest.Start(t)}
+			w := &fixture{site: depottest.Start(t)}
 			if tc.index != "" {
 				w.site.Put(t, artifacts.IndexPath("debian-12"), []byte(tc.index))
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// tell prints which host has become which node, and what else is held.
-func tell(log io.Writer, request contract.Request, claimed *claim.Claim) {
+// logClaim prints which host has become which node, and what else is held.
+func logClaim(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	byName := map[string]hosts.Host{}
 	for _, host := range claimed.Hosts {
 		byName[host.Name] = host

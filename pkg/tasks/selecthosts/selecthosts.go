@@ -62,7 +62,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		}
 		return Output{}, because(err)
 	}
-	tell(ports.Log, in.Request, claimed)
+	logClaim(ports.Log, in.Request, claimed)
 	return output(claimed.Nodes), nil
 }
 

@@ -33,7 +33,7 @@ func (b *Builder) makeDebs(ctx context.Context) error {
 		wanted = append(wanted, kubesprayDebs...)
 	}
 	var outputs []string
-	request := debian.Wish{System: osimage.NodeSystem, Architecture: "amd64"}
+	request := debian.Request{System: osimage.NodeSystem, Architecture: "amd64"}
 	for _, name := range wanted {
 		outputs = append(outputs, b.deb(name))
 		request.Packages = append(request.Packages, artifacts.Package{Name: name})

@@ -12,8 +12,8 @@ import (
 // groups, and the machine on which Ansible runs.
 var takenNames = []string{"all", "etcd", "localhost", "ungrouped"}
 
-// wish is a Master or a Worker as the user wrote it, with its path in the spec.
-type wish struct {
+// demand is a Master or a Worker as the user wrote it, with its path in the spec.
+type demand struct {
 	path   string // such as masters[0].master-1
 	name   string
 	worker bool
@@ -23,24 +23,24 @@ type wish struct {
 // nodeRules checks all masters, then all workers, and collects their names and MAC addresses.
 type nodeRules struct {
 	errs    *apis.FieldError
-	masters map[string]wish
-	workers map[string]wish
-	macs    map[MAC]wish
+	masters map[string]demand
+	workers map[string]demand
+	macs    map[MAC]demand
 }
 
 func (s *ProvisioningSpec) validateNodes() *apis.FieldError {
-	r := &nodeRules{masters: map[string]wish{}, workers: map[string]wish{}, macs: map[MAC]wish{}}
+	r := &nodeRules{masters: map[string]demand{}, workers: map[string]demand{}, macs: map[MAC]demand{}}
 	for i, item := range s.Masters {
 		place := fmt.Sprintf("masters[%d]", i)
 		if name, ok := oneKey(r, place, item); ok {
 			m := item[name]
-			r.add(wish{place + "." + name, name, false, Worker(m)})
+			r.add(demand{place + "." + name, name, false, Worker(m)})
 		}
 	}
 	for i, item := range s.Workers {
 		place := fmt.Sprintf("workers[%d]", i)
 		if name, ok := oneKey(r, place, item); ok {
-			r.add(wish{place + "." + name, name, true, item[name]})
+			r.add(demand{place + "." + name, name, true, item[name]})
 		}
 	}
 	for _, name := range sortedKeys(r.masters) {
@@ -67,7 +67,7 @@ func oneKey[N any](r *nodeRules, place string, item map[string]N) (string, bool)
 	return "", false
 }
 
-func (r *nodeRules) add(w wish) {
+func (r *nodeRules) add(w demand) {
 	r.name(w)
 	mac, ok := r.mac(w)
 	if ok && mac != "" {
@@ -89,23 +89,23 @@ const nothingAdvice = "set mac-address to pin the node to a host, or set cpu, me
 
 // emptyMaster requires that a master, or the worker of the same name, has requirements. An empty
 // MAC address was reported before.
-func (r *nodeRules) emptyMaster(m wish) {
+func (r *nodeRules) emptyMaster(m demand) {
 	if w, ok := r.workers[m.name]; m.MACAddress == nil && m.saysNothing() && (!ok || w.saysNothing()) {
 		r.problem(m.path, nothingAdvice, "master %q has no host requirements", m.name)
 	}
 }
 
-func (w wish) saysNothing() bool {
+func (w demand) saysNothing() bool {
 	pinned := w.MACAddress != nil && *w.MACAddress != ""
 	return !pinned && w.isNothing()
 }
 
-func (r *nodeRules) isMaster(w wish) bool {
+func (r *nodeRules) isMaster(w demand) bool {
 	_, ok := r.masters[w.name]
 	return ok
 }
 
-func (r *nodeRules) name(w wish) {
+func (r *nodeRules) name(w demand) {
 	seen := r.masters
 	if w.worker {
 		seen = r.workers
@@ -117,7 +117,7 @@ func (r *nodeRules) name(w wish) {
 
 // mac returns the canonical address, or an empty one if the node has none. Only a worker with a
 // master's name may have an empty mac-address.
-func (r *nodeRules) mac(w wish) (MAC, bool) {
+func (r *nodeRules) mac(w demand) (MAC, bool) {
 	if w.MACAddress == nil {
 		return "", true
 	}
@@ -137,7 +137,7 @@ func (r *nodeRules) mac(w wish) (MAC, bool) {
 
 // taken checks that a MAC address pins only one node, and that a node in both roles has one MAC
 // address.
-func (r *nodeRules) taken(w wish, mac MAC) {
+func (r *nodeRules) taken(w demand, mac MAC) {
 	path := w.path + ".mac-address"
 	if master, ok := r.masters[w.name]; ok && w.worker && master.MACAddress != nil {
 		if other, err := ParseMAC(string(*master.MACAddress)); err == nil && other != mac {
@@ -154,7 +154,7 @@ func (r *nodeRules) taken(w wish, mac MAC) {
 }
 
 // together checks that a worker and the master of the same name do not contradict each other.
-func (r *nodeRules) together(w wish) {
+func (r *nodeRules) together(w demand) {
 	if m, ok := r.masters[w.name]; ok && w.worker {
 		if field, mine, theirs, found := m.contradiction(&w.HostRequirements); found {
 			r.problem(w.path+"."+field, "a worker with a master's name is the same host: write it once, or give the worker another name",

@@ -12,7 +12,7 @@ import (
 )
 
 // ask posts the review and reads the answer into it.
-func (r *Reviewer) ask(ctx context.Context, resource string, review any) error {
+func (r *Authorizer) ask(ctx context.Context, resource string, review any) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	select {

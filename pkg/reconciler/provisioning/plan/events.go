@@ -32,70 +32,70 @@ var purposes = map[string]string{
 
 // Events returns the events for the changes between two statuses. before is the stored status.
 func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
-	t := &teller{before: before, after: after}
+	t := &eventList{before: before, after: after}
 	t.run()
 	t.ready()
 	t.healthy()
 	return t.events
 }
 
-type teller struct {
+type eventList struct {
 	before, after *v1alpha1.ProvisioningStatus
 	events        []Event
 }
 
-func (t *teller) tell(kind, reason, format string, args ...any) {
+func (t *eventList) add(kind, reason, format string, args ...any) {
 	t.events = append(t.events, Event{kind, reason, fmt.Sprintf(format, args...)})
 }
 
 // run reports the start and the end of a run.
-func (t *teller) run() {
+func (t *eventList) run() {
 	run := t.after.Run
 	if run == nil {
 		return
 	}
 	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
 	if isNew {
-		t.tell(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
+		t.add(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
 	}
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {
 	case f != nil && (isNew || t.before.Failure == nil):
-		t.tell(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
+		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
 	case ended && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
-		t.tell(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
+		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
 	case f == nil && ended && run.Operation == contract.OperationReplace && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
-		t.tell(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
+		t.add(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
 	}
 }
 
 // ready reports a change of Ready's reason. While the cluster waits for hosts, it also reports each
 // new explanation.
-func (t *teller) ready() {
+func (t *eventList) ready() {
 	was, is := t.before.GetCondition(v1alpha1.ConditionReady), t.after.GetCondition(v1alpha1.ConditionReady)
 	switch {
 	case is == nil || t.after.Failure != nil && !t.waits():
 	case is.IsTrue() && !was.IsTrue():
-		t.tell(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", t.after.APIEndpoint)
+		t.add(corev1.EventTypeNormal, "Ready", "the cluster at %s is ready", t.after.APIEndpoint)
 	case is.Reason == ReasonHostsLost && t.after.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse(): // HostsHealthy reports it
 	case quiet[is.Reason] || was != nil && was.Reason == is.Reason && (was.Message == is.Message || !t.waits()):
 	case is.IsFalse():
-		t.tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	default:
-		t.tell(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
+		t.add(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
 	}
 }
 
 // waits reports whether Ready explains which hosts are missing, and does not show the message of a
 // failed run.
-func (t *teller) waits() bool {
+func (t *eventList) waits() bool {
 	is, f := t.after.GetCondition(v1alpha1.ConditionReady), t.after.Failure
 	return is.Reason == string(contract.ReasonHostsNotAvailable) && (f == nil || f.Hint == is.Message)
 }
 
 // healthy reports each new problem of a host once, independent of the repair, and the end of all
 // problems.
-func (t *teller) healthy() {
+func (t *eventList) healthy() {
 	was, is := t.before.GetCondition(v1alpha1.ConditionHostsHealthy), t.after.GetCondition(v1alpha1.ConditionHostsHealthy)
 	known := map[string]bool{}
 	for _, n := range t.before.Nodes {
@@ -104,9 +104,9 @@ func (t *teller) healthy() {
 	isNew := slices.ContainsFunc(t.after.Nodes, func(n v1alpha1.NodeStatus) bool { return n.Problem != "" && !known[n.Name+n.Host+n.Problem] })
 	switch {
 	case is.IsFalse() && (isNew || was.IsTrue()):
-		t.tell(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	case is.IsTrue() && was.IsFalse():
-		t.tell(corev1.EventTypeNormal, string(v1alpha1.ConditionHostsHealthy), "%s", is.Message)
+		t.add(corev1.EventTypeNormal, string(v1alpha1.ConditionHostsHealthy), "%s", is.Message)
 	}
 }
 

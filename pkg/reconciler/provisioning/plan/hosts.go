@@ -112,7 +112,7 @@ func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, st
 	}
 	text := held
 	if lost := c.seen.losses(); len(lost) > 0 {
-		text += ": " + tellLosses(lost) + c.remedy()
+		text += ": " + describeLosses(lost) + c.remedy()
 	}
 	return corev1.ConditionFalse, ReasonHostsLost, cut(text, longestMessage)
 }
@@ -207,8 +207,8 @@ func remains(s Seen) string {
 		strings.Join(gone, ", "), strings.Join(gone, " "))
 }
 
-// tellLosses writes "worker-2: host-7 is gone: its BareMetalHost does not exist".
-func tellLosses(all []Loss) string {
+// describeLosses writes "worker-2: host-7 is gone: its BareMetalHost does not exist".
+func describeLosses(all []Loss) string {
 	var texts []string
 	for _, l := range all {
 		texts = append(texts, fmt.Sprintf("%s: %s is %s", l.Node.Name, l.Node.Host, l.Why))

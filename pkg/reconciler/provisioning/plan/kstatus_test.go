@@ -13,7 +13,7 @@ import (
 
 // computed returns the status that kstatus, as used by Flux and kpt, computes for a Provisioning.
 // The generated reconciler sets observedGeneration after each reconcile.
-func computed(t *testing.T, w *world, observed int64) *status.Result {
+func computed(t *testing.T, w *scene, observed int64) *status.Result {
 	t.Helper()
 	p := w.p.DeepCopy()
 	p.Generation, p.Status.ObservedGeneration = w.seen.Generation, observed
@@ -34,7 +34,7 @@ func computed(t *testing.T, w *world, observed int64) *status.Result {
 // TestKstatus: tools that wait for a Provisioning with kstatus distinguish work in progress, a
 // failure that requires a user, and success.
 func TestKstatus(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.seen.Generation = 2 // an observedGeneration of 0 is omitted from the status
 	for _, step := range []struct {
 		happens string
@@ -59,7 +59,7 @@ func TestKstatus(t *testing.T) {
 		for _, line := range strings.Split(step.happens, "; ") {
 			w.happen(t, strings.Fields(line))
 		}
-		w.tell()
+		w.describe()
 		got := computed(t, w, w.seen.Generation)
 		if got.Status != step.want || !strings.Contains(got.Message, step.says) {
 			t.Errorf("%s: %s (%s), want %s ...%s...", step.happens, got.Status, got.Message, step.want, step.says)

@@ -255,7 +255,7 @@ func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 	if s.installedDigest() == "" || len(lost) == 0 {
 		return Step{}, false
 	}
-	return Step{Do: Stay, Reason: ReasonHostsLost, Message: tellLosses(lost) + ": " + controlPlaneAdvice}, true
+	return Step{Do: Stay, Reason: ReasonHostsLost, Message: describeLosses(lost) + ": " + controlPlaneAdvice}, true
 }
 
 func paused(s Seen, _ time.Time) (Step, bool) {

@@ -27,8 +27,8 @@ var shares = []struct {
 // write any text there.
 const longestStep = 160
 
-// tellingPercent is the progress from which an end time is estimated.
-const tellingPercent = 10
+// reportPercent is the progress from which an end time is estimated.
+const reportPercent = 10
 
 // reportProgress updates the progress. It never decreases within one run. The estimate is only
 // updated when the progress changes, because a status that always changes would be written all the
@@ -80,7 +80,7 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 }
 
 func estimate(r Run, percent int32, now time.Time) *metav1.Time {
-	if percent < tellingPercent || r.Started.IsZero() {
+	if percent < reportPercent || r.Started.IsZero() {
 		return nil
 	}
 	spent := now.Sub(r.Started)

@@ -49,7 +49,7 @@ func TestStories(t *testing.T) {
 const rule = "----"
 
 func play(t *testing.T, text string) string {
-	w := newWorld()
+	w := newScene()
 	var out []string
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		happened, _, told := strings.Cut(paragraph, "\n"+rule)
@@ -63,21 +63,21 @@ func play(t *testing.T, text string) string {
 				w.happen(t, strings.Fields(line))
 			}
 		}
-		out = append(out, rule, w.tell(), "")
+		out = append(out, rule, w.describe(), "")
 	}
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
 
-// world is the state of a scenario: the observed state, the stored status, and the clock.
-type world struct {
+// scene is the state of a scenario: the observed state, the stored status, and the clock.
+type scene struct {
 	seen Seen
 	p    *v1alpha1.Provisioning
 	now  time.Time
 	last Step
 }
 
-func newWorld() *world {
-	w := &world{
+func newScene() *scene {
+	w := &scene{
 		seen: Seen{
 			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2},
@@ -90,7 +90,7 @@ func newWorld() *world {
 	return w
 }
 
-func (w *world) happen(t *testing.T, words []string) {
+func (w *scene) happen(t *testing.T, words []string) {
 	rest := strings.Join(words[1:], " ")
 	arg := func(i int) string {
 		if i < len(words) {
@@ -175,7 +175,7 @@ func (w *world) happen(t *testing.T, words []string) {
 	}
 }
 
-func (w *world) newest(t *testing.T) *Run {
+func (w *scene) newest(t *testing.T) *Run {
 	t.Helper()
 	if w.seen.Newest() == nil {
 		t.Fatal("there is no run yet")
@@ -184,7 +184,7 @@ func (w *world) newest(t *testing.T) *Run {
 }
 
 // create does what apply does for StartRun.
-func (w *world) create(t *testing.T) {
+func (w *scene) create(t *testing.T) {
 	if w.last.Do != StartRun {
 		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
 	}
@@ -197,7 +197,7 @@ func (w *world) create(t *testing.T) {
 
 // claim does what select-hosts does: master-1 is a control plane node, every other node is a
 // worker.
-func (w *world) claim() {
+func (w *scene) claim() {
 	w.seen.Site, w.seen.Nodes = map[string]Host{}, nil
 	add := func(node contract.Node) {
 		n := len(w.seen.Nodes) + 1
@@ -220,7 +220,7 @@ func (w *world) claim() {
 }
 
 // host changes one host of the site.
-func (w *world) host(t *testing.T, name, what, text string) {
+func (w *scene) host(t *testing.T, name, what, text string) {
 	h := w.seen.Site[name]
 	switch what {
 	case "gone":
@@ -258,7 +258,7 @@ func (w *world) host(t *testing.T, name, what, text string) {
 
 // promote does what select-hosts does in a cluster with lost workers: a standby of the set replaces
 // the lost worker. A host that is gone is removed.
-func (w *world) promote(t *testing.T) {
+func (w *scene) promote(t *testing.T) {
 	for _, l := range w.seen.lostWorkers() {
 		standby := slices.IndexFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Standby && n.Set == l.Node.Set })
 		if standby < 0 {
@@ -273,7 +273,7 @@ func (w *world) promote(t *testing.T) {
 }
 
 // ask does what observe does before a run may start: it asks the API server itself about the hosts.
-func (w *world) ask() {
+func (w *scene) ask() {
 	live := Starting(w.seen, w.now)
 	for name, h := range w.seen.Site {
 		h.Live = live
@@ -281,7 +281,7 @@ func (w *world) ask() {
 	}
 }
 
-func (w *world) task(t *testing.T, name, state, text string) {
+func (w *scene) task(t *testing.T, name, state, text string) {
 	r := w.newest(t)
 	r.Touched = r.Touched || name == contract.TaskKubespray
 	if r.task(name) == nil {
@@ -314,7 +314,7 @@ func (w *world) task(t *testing.T, name, state, text string) {
 	}
 }
 
-func (w *world) end(t *testing.T, how, reason string) {
+func (w *scene) end(t *testing.T, how, reason string) {
 	r := w.newest(t)
 	r.Completed = w.now
 	switch how {
@@ -328,7 +328,7 @@ func (w *world) end(t *testing.T, how, reason string) {
 	}
 }
 
-func (w *world) kubeconfig(t *testing.T, state string) {
+func (w *scene) kubeconfig(t *testing.T, state string) {
 	switch state {
 	case "stored":
 		w.seen.Kubeconfig = &Kubeconfig{Endpoint: "https://10.0.0.1:6443", Expires: w.now.Add(365 * 24 * time.Hour)}
@@ -341,8 +341,8 @@ func (w *world) kubeconfig(t *testing.T, state string) {
 	}
 }
 
-// tell runs Next and Report twice: a second reconcile of the same state must not change anything.
-func (w *world) tell() string {
+// describe runs Next and Report twice: a second reconcile of the same state must not change anything.
+func (w *scene) describe() string {
 	before := w.p.Status.DeepCopy()
 	w.ask()
 	w.last = Next(w.seen, w.now)
@@ -400,12 +400,12 @@ func (w *world) tell() string {
 
 // TestLongStepIsCut: the name of the step comes from a ConfigMap, which can contain any text.
 func TestLongStepIsCut(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.seen.Runs = []Run{{Name: "edge-1-install-1", Tasks: []Task{
 		{Name: contract.TaskSelectHosts, State: Succeeded}, {Name: contract.TaskRenderInventory, State: Succeeded}, {Name: contract.TaskKubespray},
 	}}}
 	w.seen.Progress = &contract.Progress{Run: "edge-1-install-1", Percent: 50, Step: strings.Repeat("ä", 1000)}
-	w.tell()
+	w.describe()
 	step := w.p.Status.Progress.Step
 	if len(step) > longestStep || !strings.HasPrefix(step, "ää") || !strings.HasSuffix(step, "ä...") {
 		t.Errorf("step of %d bytes: %q", len(step), step)

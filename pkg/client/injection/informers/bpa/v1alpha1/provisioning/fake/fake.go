@@ -21,10 +21,11 @@ package fake
 import (
 	context "context"
 
-	provisioning "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
-	fake "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/fake"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
+
+	provisioning "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
+	fake "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/fake"
 )
 
 var Get = provisioning.Get

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+// dryRun is what would become of a Provisioning if it chose its hosts now.
+type dryRun struct {
+	Provisioning string `json:"provisioning"`
+	// Assignment is in the order of the nodes; empty with NoFit.
+	Assignment []chosen `json:"assignment,omitempty"`
+	NoFit      string   `json:"noFit,omitempty"`
+	Hosts      []fit    `json:"hosts"`
+}
+
+type chosen struct {
+	Node    string   `json:"node"`
+	Roles   []string `json:"roles"`
+	NodeSet string   `json:"nodeSet,omitempty"`
+	Standby bool     `json:"standby,omitempty"`
+	Host    string   `json:"host"`
+}
+
+// fit is what a host could be by itself, whatever other hosts there are.
+type fit struct {
+	Host string `json:"host"`
+	// Fits are the nodes and node sets that the host is good for, Why tells of the others why it is not.
+	Fits []string          `json:"fits,omitempty"`
+	Why  map[string]string `json:"why,omitempty"`
+
+	becomes string
+}
+
+// try decides as the controller does before a run, on what the controller would see: also of an object that was stored without defaults.
+func tryAssign(p *v1alpha1.Provisioning, depot settings.Depot, all []hosts.Host) (*dryRun, error) {
+	p = p.DeepCopy()
+	p.SetDefaults(context.Background())
+	request, err := from.Provisioning(p, depot)
+	if err != nil {
+		return nil, err
+	}
+	request.Installed = installed(p)
+	all = slices.Clone(all)
+	hosts.MarkInstalled(request, all)
+	t := &dryRun{Provisioning: p.Name}
+	assigned, err := assign.Assign(request, all)
+	var noFit *assign.NoFit
+	switch {
+	case errors.As(err, &noFit):
+		t.NoFit = noFit.Error()
+	case err != nil:
+		return nil, err
+	}
+	becomes := map[string]string{}
+	for _, a := range assigned {
+		t.Assignment = append(t.Assignment, chosen{a.Node, a.Roles, a.Set, a.Standby, a.Host})
+		becomes[a.Host] = a.Node
+		if a.Standby {
+			becomes[a.Host] += " (standby)"
+		}
+	}
+	kinds := kindsOf(request)
+	for _, h := range all {
+		t.Hosts = append(t.Hosts, fitOf(request, kinds, h, becomes[h.Name]))
+	}
+	return t, nil
+}
+
+// installed are the hosts of nodes that a run has installed.
+func installed(p *v1alpha1.Provisioning) []string {
+	var names []string
+	for _, n := range p.Status.Nodes {
+		if p.Status.InstalledDigest != "" && n.State != v1alpha1.NodeStandby {
+			names = append(names, n.Host)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// kind is what several nodes ask alike.
+type kind struct {
+	names []string
+	slot  contract.Slot
+}
+
+// kindsOf joins nodes that ask for the same. Pinned ones ask for a host of their own.
+func kindsOf(request contract.Request) []kind {
+	var kinds []kind
+	at := map[string]int{}
+	add := func(name string, slot contract.Slot) {
+		slot.Name, slot.Roles = "", nil
+		key, _ := json.Marshal(slot) // cannot fail: plain fields
+		i, known := at[string(key)]
+		if !known {
+			i = len(kinds)
+			at[string(key)] = i
+			kinds = append(kinds, kind{slot: slot})
+		}
+		kinds[i].names = append(kinds[i].names, name)
+	}
+	for _, s := range request.Slots {
+		add(s.Name, s)
+	}
+	for _, set := range request.Sets {
+		add(set.Name, contract.Slot{Needs: set.Needs})
+	}
+	return kinds
+}
+
+// fitOf asks for each kind of node whether the host alone would do. A host that a node is pinned to is for that node only.
+func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string) fit {
+	f := fit{Host: h.Name, becomes: becomes}
+	pinned := "" // the node that can have the host by its MAC address, so that no other can
+	request.Sets, request.Installed = nil, nil
+	h.Installed = false
+	for _, k := range kinds {
+		k.slot.Name = "node"
+		request.Slots = []contract.Slot{k.slot}
+		_, err := assign.Assign(request, []hosts.Host{h})
+		if err == nil {
+			f.Fits = append(f.Fits, k.names...)
+			if k.slot.MAC != "" {
+				pinned = cmp.Or(pinned, k.names[0])
+			}
+			continue
+		}
+		f.lacks(obstacle(err, k.slot, h.Name), k.names)
+	}
+	for _, k := range kinds {
+		if pinned != "" && k.slot.MAC == "" && slices.Contains(f.Fits, k.names[0]) {
+			f.Fits = slices.DeleteFunc(f.Fits, func(name string) bool { return slices.Contains(k.names, name) })
+			f.lacks("pinned to "+pinned, k.names)
+		}
+	}
+	return f
+}
+
+// lacks notes why the host is not for these nodes.
+func (f *fit) lacks(why string, nodes []string) {
+	if f.Why == nil {
+		f.Why = map[string]string{}
+	}
+	for _, name := range nodes {
+		f.Why[name] = why
+	}
+}
+
+// obstacle is why a host is not the one, in words that complete "host-1 is ...".
+func obstacle(err error, slot contract.Slot, host string) string {
+	var noFit *assign.NoFit
+	if !errors.As(err, &noFit) || len(noFit.Unmet) == 0 {
+		return err.Error()
+	}
+	why, told := noFit.Unmet[0].Obstacles[host]
+	if !told && slot.MAC != "" {
+		return "without the MAC address " + slot.MAC
+	}
+	return cmp.Or(why, noFit.Unmet[0].Why)
+}
+
+// page is the trial for people.
+func (t *dryRun) page() string {
+	rows := [][]string{{"HOST", "BECOMES", "FITS", "WHY NOT"}}
+	for _, f := range t.Hosts {
+		rows = append(rows, []string{f.Host, dash(f.becomes), dash(strings.Join(f.Fits, ",")), clean(f.whyNot())})
+	}
+	head := fmt.Sprintf("For %s, if it chose its hosts now (nothing is claimed):\n", t.Provisioning)
+	if t.NoFit != "" {
+		head = fmt.Sprintf("For %s there is no assignment now:\n", t.Provisioning)
+	}
+	return head + columns(rows)
+}
+
+// whyNot tells each reason once, with the nodes that it is of unless it is of all.
+func (f fit) whyNot() string {
+	of := map[string][]string{}
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(f.Why)) {
+		why := f.Why[name]
+		if of[why] == nil {
+			reasons = append(reasons, why)
+		}
+		of[why] = append(of[why], name)
+	}
+	if len(reasons) == 1 && len(f.Fits) == 0 {
+		return reasons[0]
+	}
+	for i, why := range reasons {
+		reasons[i] = strings.Join(of[why], ",") + ": " + why
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/akraino-icn/bpa/pkg/depot/store"
+)
+
+// isOther says whether a digest names content otherwise than it is kept, by its sha256.
+func isOther(d digest.Digest) bool {
+	return d.Validate() == nil && slices.Contains(store.OtherAlgorithms, d.Algorithm())
+}
+
+// digestAliases lets blobs be named by another digest than their sha256. The
+// library takes them, but answers with the digest by which it keeps them, which
+// a client takes for damage, and cannot mount them.
+type digestAliases struct {
+	store *store.Store
+	log   *slog.Logger
+	next  http.Handler
+}
+
+func (n *digestAliases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if name, d, ok := parseBlob(r.URL.Path); ok && isOther(d) && name != "" {
+		n.next.ServeHTTP(&aliasWriter{ResponseWriter: w, asked: d}, r)
+		return
+	}
+	if !strings.Contains(r.URL.Path, "/blobs/uploads/") {
+		n.next.ServeHTTP(w, r)
+		return
+	}
+	query := r.URL.Query()
+	if d := digest.Digest(query.Get("digest")); isOther(d) {
+		w = &aliasWriter{ResponseWriter: w, asked: d}
+	}
+	if d := digest.Digest(query.Get("mount")); isOther(d) && r.Method == http.MethodPost {
+		n.mount(w, r, d, query.Get("from"))
+		return
+	}
+	n.next.ServeHTTP(w, r)
+}
+
+// mount asks the library for the blob as it is kept. One that is not in the
+// other repository is left to be uploaded.
+func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked digest.Digest, from string) {
+	query := r.URL.Query()
+	query.Del("mount")
+	var kept digest.Digest
+	if _, err := reference.WithName(from); err == nil {
+		if desc, err := n.store.Linked(r.Context(), from, asked); err == nil {
+			kept = desc.Digest
+			query.Set("mount", kept.String())
+		}
+	}
+	r = at(r, r.URL.Path)
+	r.URL.RawQuery = query.Encode()
+	answer := serveBuffered(n.next, r)
+	if answer.status == http.StatusCreated && kept != "" {
+		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v2/"), "/blobs/uploads/")
+		if err := n.store.AliasBlob(r.Context(), name, asked, kept); err != nil {
+			n.log.Error("a blob cannot be kept by its digest", "repository", name, "digest", asked.String(), "error", err)
+			registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot write to its store: see its log")
+			return
+		}
+		aliasHeaders(answer.header, asked)
+	}
+	answer.send(w)
+}
+
+// aliasHeaders names what an answer is about as the client does.
+func aliasHeaders(h http.Header, asked digest.Digest) {
+	kept := h.Get("Docker-Content-Digest")
+	if kept == "" {
+		return // it is about something else, such as an error
+	}
+	h.Set("Docker-Content-Digest", asked.String())
+	for _, name := range []string{"Location", "ETag"} {
+		if value := h.Get(name); value != "" {
+			h.Set(name, strings.Replace(value, kept, asked.String(), 1))
+		}
+	}
+}
+
+// aliasWriter is an answer about content by another digest.
+type aliasWriter struct {
+	http.ResponseWriter
+	asked digest.Digest
+	begun bool
+}
+
+func (r *aliasWriter) WriteHeader(status int) {
+	if !r.begun {
+		r.begun = true
+		aliasHeaders(r.Header(), r.asked)
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *aliasWriter) Write(p []byte) (int, error) {
+	if !r.begun {
+		r.WriteHeader(http.StatusOK)
+	}
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *aliasWriter) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,54 @@
+package assign
+
+import "slices"
+
+// mayTake reports whether a host can be in a bin while every pinned slot has its host that can have it.
+func (t *reference) mayTake(b, h int) bool {
+	if t.classes[b].mac != "" {
+		return t.isPin(b, h)
+	}
+	return t.left[h] && t.obstacle(t.classes[b], h) == nothing
+}
+
+// isPin reports whether a host is the only one with the MAC address of a pinned bin, and can be had for it.
+func (t *reference) isPin(b, h int) bool {
+	owners := 0
+	for _, host := range t.hosts {
+		owners += count(slices.Contains(host.MACs, t.classes[b].mac))
+	}
+	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.classes[b].mac) && t.obstacle(t.classes[b], h) == nothing
+}
+
+// leftByPins tries every way to seat the pinned slots. A host is left to others if some way without it seats as many of them as any way does.
+func (t *reference) leftByPins() []bool {
+	var pinned []int
+	for b, class := range t.classes {
+		if class.mac != "" && class.places > 0 {
+			pinned = append(pinned, b)
+		}
+	}
+	left, most, used := make([]bool, len(t.hosts)), -1, make([]bool, len(t.hosts))
+	var slot func(n, placed int)
+	slot = func(n, placed int) {
+		if n == len(pinned) {
+			if placed > most {
+				most = placed
+				clear(left)
+			}
+			for h := range left {
+				left[h] = left[h] || placed == most && !used[h]
+			}
+			return
+		}
+		slot(n+1, placed)
+		for h := range used {
+			if !used[h] && t.isPin(pinned[n], h) {
+				used[h] = true
+				slot(n+1, placed+1)
+				used[h] = false
+			}
+		}
+	}
+	slot(0, 0)
+	return left
+}

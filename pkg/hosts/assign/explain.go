@@ -1,0 +1,191 @@
+package assign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// noFit describes so many nodes of each bin, with who has the hosts that they could have.
+func (w *work) noFit(m *matching, nodes []int) *NoFit {
+	e := &NoFit{}
+	for _, host := range w.hosts {
+		e.Hosts = append(e.Hosts, *host)
+	}
+	kinds := 0
+	for _, b := range w.ranked() {
+		if nodes[b] == 0 {
+			continue
+		}
+		u := w.unmet(m, b, kinds < listed)
+		kinds++
+		if w.classes[b].set != nil {
+			u.Nodes = nodes[b]
+			e.Unmet = append(e.Unmet, u)
+			continue
+		}
+		for _, s := range w.openSlots(b)[:nodes[b]] {
+			u.Slot = w.request.Slots[s].Name
+			e.Unmet = append(e.Unmet, u)
+		}
+	}
+	return e
+}
+
+// ranked are the bins in the order of the spec.
+func (w *work) ranked() []int {
+	order := make([]int, len(w.classes))
+	for b := range order {
+		order[b] = b
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.rank(a), w.rank(b)) })
+	return order
+}
+
+// openSlots are the slots of a bin without a settled host.
+func (w *work) openSlots(class int) []int {
+	b := w.classes[class]
+	return slices.DeleteFunc(slices.Clone(b.slots), func(s int) bool {
+		return slices.ContainsFunc(b.fixed, func(h int) bool { return w.hosts[h].Node == w.request.Slots[s].Name })
+	})
+}
+
+// namesOf lists so many nodes of each bin, the last ones.
+func (w *work) namesOf(nodes []int) []string {
+	var names []string
+	for _, b := range w.ranked() {
+		if n := nodes[b]; w.classes[b].set != nil && n > 0 {
+			names = append(names, fmt.Sprintf("%d of %s", n, w.classes[b].set.Name))
+		} else if n > 0 {
+			open := w.openSlots(b)
+			for _, s := range open[len(open)-n:] {
+				names = append(names, w.request.Slots[s].Name)
+			}
+		}
+	}
+	return names
+}
+
+// unmet describes a bin.
+func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
+	b := w.classes[class]
+	u := Unmet{Nodes: 1, Of: b.places, Needs: needsText(*b.needs), set: b.set != nil}
+	if u.set {
+		u.Slot = b.set.Name
+	}
+	switch {
+	case b.mac != "":
+		u.Needs, u.Obstacles = "", w.obstacles(m, class, b.pins)
+		u.Why = w.whyPin(b, u.Obstacles)
+	case len(w.hosts) == 0:
+		u.Why = "there is no BareMetalHost in namespace " + w.me.Namespace
+	case inFull:
+		u.Obstacles = w.obstacles(m, class, nil)
+		u.Why = w.whyNot(m, class)
+	}
+	return u
+}
+
+// whyNot counts the hosts by what keeps them from a bin.
+func (w *work) whyNot(m *matching, class int) string {
+	var kinds []string
+	count := map[string]int{}
+	fitting := 0
+	for h := range w.hosts {
+		kind := w.words(w.obstacle(w.classes[class], h), w.classes[class], w.hosts[h])
+		switch node := m.nodeOf[h]; {
+		case kind != "":
+		case node != none && int(m.binOf[node]) != class:
+			kind = "needed for other nodes"
+		default:
+			fitting++
+			continue
+		}
+		if count[kind]++; count[kind] == 1 {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	var parts []string
+	for _, kind := range kinds {
+		parts = append(parts, fmt.Sprintf("%d %s", count[kind], kind))
+	}
+	if fitting > 0 {
+		parts = append(parts, verb(fitting, "fit"))
+	}
+	return fmt.Sprintf("%s: %s", plural(len(w.hosts), "host"), strings.Join(parts, ", "))
+}
+
+func (w *work) whyPin(b *class, obstacles map[string]string) string {
+	var names []string
+	for _, h := range b.pins {
+		names = append(names, w.hosts[h].Name)
+	}
+	switch {
+	case len(names) == 0:
+		return fmt.Sprintf("none of %s has the MAC address %s", plural(len(w.hosts), "host"), b.mac)
+	case len(names) == 1 && w.obstacle(b, b.pins[0]) == nothing:
+		return fmt.Sprintf("only %s has the MAC address %s", names[0], b.mac)
+	case len(names) == 1:
+		return fmt.Sprintf("host %s with the MAC address %s is %s", names[0], b.mac, obstacles[names[0]])
+	default:
+		return fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", b.mac, len(names), some(names))
+	}
+}
+
+// obstacles tell of the given hosts, nil: of all, why they cannot be had for a bin.
+func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
+	all, owners := map[string]string{}, w.ownersIn(m)
+	for h, host := range w.hosts {
+		if b := w.classes[class]; b.mac == "" || slices.Contains(only, h) {
+			all[host.Name] = w.why(owners[h], b, h)
+		}
+	}
+	return all
+}
+
+// why is an obstacle of one certain host in full, or the node that the host is needed for.
+func (w *work) why(owner string, b *class, h int) string {
+	switch what := w.obstacle(b, h); {
+	case what == held:
+		return "held by " + w.hosts[h].Holder.String()
+	case what == fixed:
+		return "installed as " + w.hosts[h].Node
+	case what == pinnedElsewhere:
+		return "pinned to " + w.pinOf(h)
+	case what == nothing && owner != "":
+		return "needed for " + owner
+	case what == nothing:
+		return "fitting, but not where it would help"
+	default:
+		return w.words(what, b, w.hosts[h])
+	}
+}
+
+// pinOf is the name of the first slot that is pinned to a host.
+func (w *work) pinOf(h int) string {
+	for _, b := range w.ranked() {
+		if w.classes[b].mac != "" && slices.Contains(w.classes[b].pins, h) {
+			return w.request.Slots[w.classes[b].slots[0]].Name
+		}
+	}
+	return ""
+}
+
+// ownersIn are the names of the slots and sets that hosts are matched with, by host.
+func (w *work) ownersIn(m *matching) map[int]string {
+	names := map[int]string{}
+	for i, b := range w.classes {
+		if b.set != nil {
+			for _, h := range m.in(i) {
+				names[h] = b.set.Name
+			}
+			continue
+		}
+		for slot, h := range w.place(b, append(m.in(i), b.fixed...)) {
+			names[h] = w.request.Slots[slot].Name
+		}
+	}
+	return names
+}

@@ -1,0 +1,331 @@
+package assign
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// reference finds by trying everything what Assign finds by thinking: it puts every host into every place that it fits, one after the other. Who
+// is installed, who leaves a shrinking set and which places may stay empty is taken from the world; who fits is asked anew, and which hosts
+// the pinned slots leave to others is found by trying every way to seat those slots.
+type reference struct {
+	*work
+	strict bool   // soft spreads count as hard ones
+	left   []bool // per host: the pinned slots can do without it
+	places []int
+	in     []int // per host: bin or none
+	holds  []int // per bin
+	best   *score
+	kept   int
+}
+
+func newReference(w *work, places []int, strict bool) *reference {
+	unpinned := *w
+	unpinned.pinned = newSet(len(w.hosts))
+	t := &reference{work: &unpinned, places: places, strict: strict, in: slices.Repeat([]int{none}, len(w.hosts)), holds: make([]int, len(w.classes))}
+	t.left = t.leftByPins()
+	t.put(0, sum(places))
+	return t
+}
+
+func (t *reference) put(h, left int) {
+	if left > len(t.hosts)-h {
+		return
+	}
+	if h == len(t.hosts) {
+		t.check()
+		return
+	}
+	for b := range t.classes {
+		if t.holds[b] == t.places[b] || !t.mayTake(b, h) {
+			continue
+		}
+		t.in[h] = b
+		t.holds[b]++
+		t.put(h+1, left-1)
+		t.holds[b]--
+		t.in[h] = none
+	}
+	t.put(h+1, left)
+}
+
+func (t *reference) check() {
+	for b, class := range t.classes {
+		if s := class.spread(); s != nil && t.places[b] > 0 && (!s.Soft || t.strict) && !t.spreadWell(b, s) {
+			return
+		}
+	}
+	s, kept := score{}, 0
+	for h, b := range t.in {
+		switch {
+		case b == none:
+		case t.me.Holds(*t.hosts[h]) && (t.hosts[h].Trouble == "" || t.hosts[h].Installed):
+			kept++
+		default:
+			s.cost = s.cost.plus(t.costOf(h))
+		}
+	}
+	if t.best == nil || kept > t.kept || kept == t.kept && s.cost.compare(t.best.cost) < 0 {
+		t.best, t.kept = &s, kept
+	}
+}
+
+// spreadWell counts per domain: a domain that gets a newcomer must not exceed the emptiest by more than the skew.
+func (t *reference) spreadWell(b int, s *contract.Spread) bool {
+	total, unheldHosts := map[string]int{}, map[string]int{}
+	for h, host := range t.hosts {
+		domain, labelled := host.Labels[s.TopologyKey]
+		switch {
+		case t.in[h] == b && !labelled:
+			return false
+		case !labelled:
+		case t.in[h] == b:
+			total[domain]++
+			unheldHosts[domain]++
+		case t.fixedIn[h] == b:
+			total[domain]++
+		case t.mayTake(b, h):
+			total[domain] += 0
+		}
+	}
+	emptiest := len(t.hosts)
+	for _, n := range total {
+		emptiest = min(emptiest, n)
+	}
+	for domain, n := range unheldHosts {
+		if n > 0 && total[domain]-emptiest > max(1, s.MaxSkew) {
+			return false
+		}
+	}
+	return true
+}
+
+// placesOf are all places of a world, or those that must not stay empty.
+func placesOf(w *work, spare bool) []int {
+	var places []int
+	for _, b := range w.classes {
+		n := b.places
+		if !spare {
+			n -= b.spare
+		}
+		places = append(places, n)
+	}
+	return places
+}
+
+// TestAssignAgreesWithReference: an assignment is found if and only if there is one, it keeps as many of our hosts as possible, it costs the least
+// then, and the order of the hosts does not matter.
+func TestAssignAgreesWithReference(t *testing.T) {
+	found, short, uneven, n := 0, 0, 0, sites(60000)
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 5))
+		request, all := randomSite(r)
+		w := newWork(request, slices.Clone(all))
+		full, loose := newReference(w, placesOf(w, true), true), newReference(w, placesOf(w, true), false)
+		must := loose
+		if loose.best == nil {
+			must = newReference(w, placesOf(w, false), false)
+		}
+		got, err := Assign(request, all)
+		var nofit *NoFit
+		if err != nil && !errors.As(err, &nofit) || (err == nil) != (must.best != nil) {
+			t.Fatalf("seed %d: Assign = %v, %v, but an assignment exists: %t", seed, got, err, must.best != nil)
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		again, errAgain := Assign(request, all)
+		if diff := cmp.Diff(got, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+			t.Fatalf("seed %d: the order of the hosts changes the answer (-first +again):\n%s%v\n%v", seed, diff, err, errAgain)
+		}
+		if err != nil {
+			if nofit.GaveUp || len(err.Error()) > mostText {
+				t.Fatalf("seed %d: %d bytes: %v", seed, len(err.Error()), err)
+			}
+			continue
+		}
+		found++
+		kept, sum := checkPlaced(t, seed, w, got)
+		missing := len(got.MissingStandby(request))
+		switch {
+		case loose.best == nil && missing > 0:
+			short++
+		case loose.best == nil || missing > 0:
+			t.Fatalf("seed %d: it lacks standby hosts of %d sets: %v", seed, missing, got)
+		case full.best == nil || full.kept < loose.kept:
+			if uneven++; kept != loose.kept {
+				t.Fatalf("seed %d: keeps %d hosts; the twin keeps %d\n%v", seed, kept, loose.kept, got)
+			}
+		case kept != full.kept || sum.compare(full.best.cost) != 0:
+			t.Fatalf("seed %d: keeps %d hosts and costs %v; the twin keeps %d and costs %v\n%v", seed, kept, sum, full.kept, full.best.cost, got)
+		}
+	}
+	if found < int(n)/10 || found > int(n)*9/10 || short < 100 || uneven < 100 {
+		t.Errorf("%d of %d worlds have an assignment, %d of them without all standby hosts, %d uneven: the worlds say too little", found, n, short, uneven)
+	}
+}
+
+// checkPlaced checks what must be true of every assignment. It returns how many hosts that may move are kept, and what the new ones cost.
+func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, sum cost) {
+	t.Helper()
+	byName, nodes := map[string]bool{}, map[string]bool{}
+	for _, p := range got {
+		h := slices.IndexFunc(w.hosts, func(h *hosts.Host) bool { return h.Name == p.Host })
+		host := w.hosts[h]
+		if byName[p.Host] || nodes[p.Node] {
+			t.Fatalf("seed %d: a host or a node is there twice: %v", seed, got)
+		}
+		byName[p.Host], nodes[p.Node] = true, true
+		b := slices.IndexFunc(w.classes, func(b *class) bool {
+			return b.set != nil && b.set.Name == p.Set || b.set == nil && p.Set == "" && slices.ContainsFunc(b.slots, func(s int) bool { return w.request.Slots[s].Name == p.Node })
+		})
+		stays := w.me.Holds(*host) && host.Set == p.Set && p.Set != ""
+		switch {
+		case w.fixedIn[h] == b && host.Node == p.Node && !p.Standby:
+			continue
+		case w.fixedIn[h] != none || w.obstacle(w.classes[b], h) != nothing:
+			t.Fatalf("seed %d: %s is given %s, which is not for it: %v", seed, p.Node, p.Host, got)
+		case stays && host.Node != p.Node:
+			t.Fatalf("seed %d: %s was %s and is %s", seed, p.Host, host.Node, p.Node)
+		case stays && !host.Standby && p.Standby:
+			t.Fatalf("seed %d: %s was active and stands by: %v", seed, p.Host, got)
+		}
+		if w.me.Holds(*host) && (host.Trouble == "" || host.Installed) {
+			kept++
+		} else {
+			sum = sum.plus(w.costOf(h))
+		}
+	}
+	checkRoles(t, seed, w, got)
+	for h, settled := range w.fixedIn {
+		if settled != none && !byName[w.hosts[h].Name] {
+			t.Fatalf("seed %d: installed host %s lost its place", seed, w.hosts[h].Name)
+		}
+	}
+	return kept, sum
+}
+
+// checkRoles: every set has its active nodes, and no new host is active while a held standby that is well stands by.
+func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
+	t.Helper()
+	for _, s := range w.request.Sets {
+		actives, fresh, waiting := 0, false, false
+		for _, p := range got {
+			host := w.hosts[slices.IndexFunc(w.hosts, func(h *hosts.Host) bool { return h.Name == p.Host })]
+			ours := w.me.Holds(*host) && host.Set == s.Name
+			switch {
+			case p.Set != s.Name:
+			case !p.Standby:
+				actives++
+				fresh = fresh || !ours
+			case ours && host.Trouble == "":
+				waiting = true
+			}
+		}
+		if actives != s.Active || fresh && waiting {
+			t.Fatalf("seed %d: set %s has %d active nodes, a new one: %t, while a held one stands by: %t: %v", seed, s.Name, actives, fresh, waiting, got)
+		}
+	}
+}
+
+// TestUnmetIsMinimal: what cannot be met together could be if any one node were not wanted.
+func TestUnmetIsMinimal(t *testing.T) {
+	plain, spread := 0, 0
+	for seed := range sites(20000) {
+		request, all := randomSite(rand.New(rand.NewPCG(seed, 7)))
+		_, err := Assign(request, all)
+		var nofit *NoFit
+		if !errors.As(err, &nofit) {
+			continue
+		}
+		w := newWork(request, all)
+		places := make([]int, len(w.classes))
+		for _, u := range nofit.Unmet {
+			places[slices.IndexFunc(w.classes, func(b *class) bool {
+				return u.set && b.set != nil && b.set.Name == u.Slot || !u.set && slices.ContainsFunc(b.slots, func(s int) bool { return request.Slots[s].Name == u.Slot })
+			})] += u.Nodes
+		}
+		if len(nofit.Spread) == 0 {
+			plain++
+		} else {
+			spread++
+		}
+		for _, b := range w.classes {
+			if b.set != nil && !slices.ContainsFunc(nofit.Spread, func(u Uneven) bool { return u.Set == b.set.Name }) {
+				b.set.Spread = nil
+			}
+		}
+		if newReference(w, places, false).best != nil {
+			t.Fatalf("seed %d: %v\nbut there is an assignment for %v", seed, err, places)
+		}
+		for b := range places {
+			if places[b] == 0 {
+				continue
+			}
+			places[b]--
+			if newReference(w, places, false).best == nil {
+				t.Fatalf("seed %d: %v\none less of bin %d and there is still no assignment", seed, err, b)
+			}
+			places[b]++
+		}
+		if len(nofit.Spread) == 0 && len(nofit.Fitting) >= sum(places) {
+			t.Fatalf("seed %d: %v\n%d hosts fit %d nodes", seed, err, len(nofit.Fitting), sum(places))
+		}
+	}
+	if plain < 1000 || spread < 50 {
+		t.Errorf("%d worlds have too few hosts and %d too narrow a spread: the worlds say too little", plain, spread)
+	}
+}
+
+// TestAssignIsStable: ours once claimed, ours again: an assignment that is carried out is the answer to the same question. Where active or installed
+// nodes leave, they are new hosts to choose from the next time, so it need not be.
+func TestAssignIsStable(t *testing.T) {
+	looked := 0
+	for seed := range sites(10000) {
+		request, all := randomSite(rand.New(rand.NewPCG(seed, 6)))
+		first, err := Assign(request, all)
+		if err != nil || nodesLeave(newWork(request, all), first) {
+			continue
+		}
+		looked++
+		carryOut(all, first)
+		second, err := Assign(request, all)
+		if diff := cmp.Diff(first, second); err != nil || diff != "" {
+			t.Fatalf("seed %d: %v, assignment (-first +second):\n%s", seed, err, diff)
+		}
+	}
+	if looked < 1000 {
+		t.Errorf("%d worlds have an assignment: the worlds say too little", looked)
+	}
+}
+
+func nodesLeave(w *work, first Assignment) bool {
+	for h, host := range w.hosts {
+		stays := slices.ContainsFunc(first, func(p Placed) bool { return p.Host == host.Name })
+		if w.retiredFrom[h] != nil || host.Installed && !stays {
+			return true
+		}
+	}
+	return false
+}
+
+// carryOut claims the assigned hosts, and releases what we hold beyond them.
+func carryOut(all []hosts.Host, assigned Assignment) {
+	for i := range all {
+		h := &all[i]
+		p := slices.IndexFunc(assigned, func(p Placed) bool { return p.Host == h.Name })
+		switch {
+		case p >= 0:
+			heldBy(me.Name, assigned[p].Node)(h)
+			h.Set, h.Standby = assigned[p].Set, assigned[p].Standby
+		case me.Holds(*h) && !h.Lost:
+			h.Holder, h.Node, h.Set, h.Standby, h.Installed = nil, "", "", false, false
+		}
+	}
+}

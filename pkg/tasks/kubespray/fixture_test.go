@@ -1,0 +1,198 @@
+package kubespray
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// fixture is what a test runs in: SSH servers as nodes, a playbook that says what was recorded, stores and a log in memory.
+type fixture struct {
+	t          *testing.T
+	in         Input
+	user       ssh.Key
+	hostKey    ssh.Key
+	servers    []*sshtest.Server
+	knownHosts memory
+	progress   memory
+	log        bytes.Buffer
+	ran        []process.Command
+	// play is what the playbook does.
+	play func(c process.Command, stdout, stderr io.Writer) int
+	// kubectl answers "kubectl get" on the control plane; waited is told when a "kubectl wait" was called.
+	kubectl func() string
+	waited  func(command string)
+	// machine answers, on the i-th server, which machine it is.
+	machine func(i int, command string, stdout io.Writer) int
+	// nodes answers commands on one node of the cluster.
+	nodes func(command string, stdout io.Writer) int
+	// trusts answers the command that makes a node trust the depot.
+	trusts func(command string, stderr io.Writer) int
+	// system is what a node's os-release says, and sources answers the command that gives it the depot as a source of packages.
+	system  string
+	sources func(command string, stdout, stderr io.Writer) int
+}
+
+type memory struct {
+	mu     sync.Mutex
+	data   map[string]string
+	writes int
+	err    error
+}
+
+func (m *memory) Get(_ context.Context, key string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data[key], m.err
+}
+
+func (m *memory) Set(_ context.Context, key, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	if m.data == nil {
+		m.data = map[string]string{}
+	}
+	m.data[key] = value
+	m.writes++
+	return nil
+}
+
+// newFixture has a master-1 and as many workers as asked for, all of them healthy, and a playbook that goes well.
+func newFixture(t *testing.T, workers int) *fixture {
+	w := &fixture{t: t, play: recorded("green", 0), waited: func(string) {}}
+	w.machine = func(i int, _ string, stdout io.Writer) int {
+		fmt.Fprintf(stdout, "name machine-%d\nvirtual lo 00:00:00:00:00:00\ncard eth0 %s\n", i+1, macOf(i))
+		return 0
+	}
+	var file []byte
+	w.user, file = sshtest.NewKey(t)
+	w.hostKey, _ = sshtest.NewKey(t)
+	playbooks := t.TempDir()
+	if err := os.WriteFile(filepath.Join(playbooks, "cluster.yml"), []byte("- {hosts: all, tasks: [{debug: {}}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.in = Input{
+		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
+		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root"},
+		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
+	}
+	for i := range workers + 1 {
+		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1), MACs: []string{macOf(i)}}
+		if i > 0 {
+			n.Name, n.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
+		}
+		// Each node has its own address on loopback, all have the same port.
+		n.Address = fmt.Sprintf("127.0.0.%d", i+1)
+		at := ssh.Target{Address: n.Address, Port: w.in.Request.SSHPort}
+		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shellOf(i), w.hostKey)
+		w.in.Request.SSHPort = server.Port
+		w.servers = append(w.servers, server)
+		w.in.Nodes = append(w.in.Nodes, n)
+	}
+	w.kubectl = func() string { return healthy(w.in.Nodes...) }
+	return w
+}
+
+// macOf is the MAC address of the i-th machine.
+func macOf(i int) string { return fmt.Sprintf("02:00:00:00:00:%02x", i+1) }
+
+// shellOf answers commands on the i-th server.
+func (w *fixture) shellOf(i int) sshtest.Handler {
+	return func(command string, stdout, stderr io.Writer) int {
+		if strings.Contains(command, "/sys/class/net") {
+			return w.machine(i, command, stdout)
+		}
+		return w.shell(command, stdout, stderr)
+	}
+}
+
+func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
+	switch {
+	case strings.Contains(command, " get nodes,pods "):
+		fmt.Fprint(stdout, w.kubectl())
+	case strings.Contains(command, " wait --for="):
+		w.waited(command)
+	case strings.Contains(command, " node ") && w.nodes != nil:
+		return w.nodes(command, stdout)
+	case command == "cat /etc/os-release":
+		fmt.Fprint(stdout, w.system)
+	case strings.HasPrefix(command, "sh -c '") && strings.Contains(command, aptSource):
+		if w.sources != nil {
+			return w.sources(command, stdout, stderr)
+		}
+	case strings.HasPrefix(command, "sh -c '") && w.trusts != nil:
+		return w.trusts(command, stderr)
+	case command != "true":
+		fmt.Fprintf(stderr, "unknown command %s", command)
+		return 127
+	}
+	return 0
+}
+
+func (w *fixture) ports() Ports {
+	return Ports{
+		Dial: node.DialSSH,
+		Playbook: func(_ context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+			w.ran = append(w.ran, c)
+			return w.play(c, stdout, stderr), nil
+		},
+		KnownHosts: &w.knownHosts, Progress: &w.progress, Log: &w.log,
+	}
+}
+
+func (w *fixture) run() (Output, error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return Run(ctx, w.in, w.ports())
+}
+
+// recorded is a playbook that says what package ansible's fixture says.
+func recorded(name string, status int) func(process.Command, io.Writer, io.Writer) int {
+	return func(_ process.Command, stdout, stderr io.Writer) int {
+		raw, err := os.ReadFile("../../ansible/testdata/" + name + ".jsonl")
+		if err != nil {
+			panic(err)
+		}
+		stdout.Write(raw)
+		fmt.Fprintln(stderr, "[WARNING]: Skipping callback plugin '', unable to load")
+		return status
+	}
+}
+
+func nodeJSON(name, status, reason string) string {
+	return fmt.Sprintf(`{"kind":"Node","metadata":{"name":%q},"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q,"message":"so it is"}]}}`, name, status, reason)
+}
+
+func podJSON(name, node, ready, waiting string) string {
+	return fmt.Sprintf(`{"kind":"Pod","metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q,"reason":"ContainersNotReady"}],
+"containerStatuses":[{"state":{"waiting":{"reason":%q,"message":"again and again"}}}]}}`, name, node, ready, waiting)
+}
+
+func list(items ...string) string {
+	return `{"kind":"List","items":[` + strings.Join(items, ",") + `]}`
+}
+
+func healthy(nodes ...contract.Node) string {
+	items := []string{podJSON("coredns-1", nodes[0].Name, "True", "")}
+	for _, n := range nodes {
+		items = append(items, nodeJSON(n.Name, "True", "KubeletReady"))
+	}
+	return list(items...)
+}
