@@ -49,23 +49,13 @@ const (
 	OperationReplace = "replace"
 )
 
-// Pipelines and tasks, under tekton/; a test compares these names with the files.
-const (
-	PipelineInstall = "bpa-install"
-
-	TaskSeedRegistry      = "seed-registry"
-	TaskSelectHosts       = "select-hosts"
-	TaskRenderInventory   = "render-inventory"
-	TaskKubespray         = "kubespray"
-	TaskCollectKubeconfig = "collect-kubeconfig"
-)
+// PipelineInstall is the Pipeline that installs a cluster, in tekton/pipelines. InstallTasks are its tasks.
+const PipelineInstall = "bpa-install"
 
 // Params of the pipeline.
 const (
 	ParamProvisioning       = "provisioning"        // name of the Provisioning; its namespace is the run's
 	ParamPlaybook           = "playbook"            // such as cluster.yml
-	ParamSeedRegistryTask   = "seed-registry-task"  // name of the Task that checks the depot
-	ParamKubesprayTask      = "kubespray-task"      // name of the Task that runs the playbook
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 

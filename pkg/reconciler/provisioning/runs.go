@@ -162,7 +162,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		made.Replaces = strings.Split(text, " ")
 	}
 	for _, child := range run.Status.ChildReferences {
-		made.Touched = made.Touched || child.PipelineTaskName == contract.TaskKubespray // even if its TaskRun was deleted
+		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // even if its TaskRun was deleted
 		for _, tr := range taskRuns {
 			if tr.Name == child.Name {
 				made.Tasks = append(made.Tasks, makeTask(tr))

@@ -114,7 +114,17 @@ func tektonReason(r Run, reason, message string) contract.Reason {
 // noTask matches the API server's message, from Tekton's cluster resolver, that the Task of a
 // kubespray release does not exist. Other problems with a Task, such as an API server that does not
 // answer, can be temporary.
-var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + contract.TaskSeedRegistry + `|` + contract.TaskKubespray + `)-([^"]+))" not found`)
+var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + strings.Join(perRelease(), "|") + `)-([^"]+))" not found`)
+
+// perRelease returns the names of the tasks that a site has for each kubespray release.
+func perRelease() (names []string) {
+	for _, task := range contract.InstallTasks {
+		if task.PerRelease {
+			names = append(names, task.Name)
+		}
+	}
+	return names
+}
 
 // missingTask returns the missing Task of a kubespray release from Tekton's message, or an empty
 // name if the message reports something else.

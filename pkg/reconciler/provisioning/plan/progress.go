@@ -10,19 +10,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// shares are the parts of the progress bar of each task, in percent. In measurements, all tasks
-// except kubespray took seconds.
-var shares = []struct {
-	task     string
-	from, to int32
-}{
-	{contract.TaskSeedRegistry, 0, 2},
-	{contract.TaskSelectHosts, 2, 4},
-	{contract.TaskRenderInventory, 4, 6},
-	{contract.TaskKubespray, 6, 97},
-	{contract.TaskCollectKubeconfig, 97, 99},
-}
-
 // longestStep limits the name of the step, in bytes: every user who can write ConfigMaps could
 // write any text there.
 const longestStep = 160
@@ -61,19 +48,22 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 	if r.State == Succeeded {
 		return 100, "", ""
 	}
-	for _, share := range shares {
-		t := r.task(share.task)
+	end := int32(0)
+	for _, known := range contract.InstallTasks {
+		begin := end
+		end = known.Percent
+		t := r.task(known.Name)
 		if t == nil { // the task has not started, or a customized Pipeline does not have it
 			continue
 		}
-		percent, task, step = share.from, share.task, ""
+		percent, task, step = begin, known.Name, ""
 		if t.State == Succeeded {
-			percent = share.to
+			percent = end
 			continue
 		}
-		if p := s.Progress; share.task == contract.TaskKubespray && p != nil && p.Run == r.Name {
+		if p := s.Progress; known.Name == contract.TaskKubespray && p != nil && p.Run == r.Name {
 			done := int32(min(max(p.Percent, 0), 100))
-			percent, step = share.from+(share.to-share.from)*done/100, cut(p.Step, longestStep)
+			percent, step = begin+(end-begin)*done/100, cut(p.Step, longestStep)
 		}
 	}
 	return percent, task, step

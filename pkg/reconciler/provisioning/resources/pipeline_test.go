@@ -80,7 +80,11 @@ func TestPipelineAndRun(t *testing.T) {
 			t.Errorf("%s declares no result %s: why it fails would be lost", pt.Name, contract.ResultFailure)
 		}
 	}
-	if diff := cmp.Diff(Tasks, tasks); diff != "" {
+	var ours []string
+	for _, task := range contract.InstallTasks {
+		ours = append(ours, task.Name)
+	}
+	if diff := cmp.Diff(ours, tasks); diff != "" {
 		t.Errorf("tasks (-ours +the Pipeline's):\n%s", diff)
 	}
 }

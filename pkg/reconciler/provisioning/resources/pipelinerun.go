@@ -112,10 +112,10 @@ func makeParams(p *v1alpha1.Provisioning, run Run) tekton.Params {
 		param(contract.ParamPlaybook, playbookInstall),
 		param(contract.ParamCertificateRequest, run.CSR),
 	}
-	if release := p.Spec.Kubespray.Release; release != "" {
-		params = append(params,
-			param(contract.ParamSeedRegistryTask, contract.TaskSeedRegistry+"-"+release),
-			param(contract.ParamKubesprayTask, contract.TaskKubespray+"-"+release))
+	for _, task := range contract.InstallTasks {
+		if release := p.Spec.Kubespray.Release; release != "" && task.PerRelease {
+			params = append(params, param(task.ReleaseParam(), task.OfRelease(release)))
+		}
 	}
 	return params
 }
@@ -160,11 +160,11 @@ func makePodTemplate() *pod.PodTemplate {
 // server.
 func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
 	var specs []tekton.PipelineTaskRunSpec
-	for _, task := range Tasks {
+	for _, task := range contract.InstallTasks {
 		specs = append(specs, tekton.PipelineTaskRunSpec{
-			PipelineTaskName:   task,
-			ServiceAccountName: contract.ServiceAccountName(p.Name, task),
-			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(asksAPI(task))},
+			PipelineTaskName:   task.Name,
+			ServiceAccountName: contract.ServiceAccountName(p.Name, task.Name),
+			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(task.CallsAPI())},
 		})
 	}
 	return specs

@@ -13,23 +13,14 @@ import (
 // it.
 const ClusterRoleSelectHosts = "bpa-select-hosts"
 
-// Tasks are the pipeline's tasks in order. Each task runs with its own account.
-var Tasks = []string{
-	contract.TaskSeedRegistry, contract.TaskSelectHosts, contract.TaskRenderInventory, contract.TaskKubespray, contract.TaskCollectKubeconfig,
-}
-
-// asksAPI reports whether a task uses the API server. The other tasks also have an account, because
-// seed-registry needs a token for the depot, but they have no token for the API server and no
-// permissions.
-func asksAPI(task string) bool { return task != contract.TaskSeedRegistry }
-
-// MakeServiceAccounts returns the accounts of the tasks. Their tokens are mounted only where the
-// run requests it.
+// MakeServiceAccounts returns the accounts of the tasks: one for each task, also for a task that
+// does not call the API server, because seed-registry needs a token for the depot. Tokens for the API
+// server are mounted only where the run requests it.
 func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	var all []*corev1.ServiceAccount
-	for _, task := range Tasks {
+	for _, task := range contract.InstallTasks {
 		all = append(all, &corev1.ServiceAccount{
-			ObjectMeta:                   meta(p, contract.ServiceAccountName(p.Name, task)),
+			ObjectMeta:                   meta(p, contract.ServiceAccountName(p.Name, task.Name)),
 			AutomountServiceAccountToken: ptr.To(false),
 		})
 	}
@@ -39,26 +30,31 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 // MakeRoles lists, by name, the ConfigMaps that each task reads and writes, and the Secrets that
 // select-hosts reads: Secrets that its hosts may receive, and Secrets with their addresses.
 func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
-	inventory, knownHosts, progress := contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name)
-	selectHosts := makeRole(p, contract.TaskSelectHosts, []string{"get", "update"}, inventory)
-	if len(secrets) > 0 { // without names, the rule would apply to every Secret
-		selectHosts.Rules = append(selectHosts.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"},
-		})
+	var all []*rbacv1.Role
+	for _, task := range contract.InstallTasks {
+		if !task.CallsAPI() {
+			continue
+		}
+		role := makeRole(p, task)
+		if task.ClaimsHosts && len(secrets) > 0 { // without names, the rule would apply to every Secret
+			role.Rules = append(role.Rules, rbacv1.PolicyRule{
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: secrets, Verbs: []string{"get"},
+			})
+		}
+		all = append(all, role)
 	}
-	return []*rbacv1.Role{
-		selectHosts,
-		makeRole(p, contract.TaskRenderInventory, []string{"get", "update"}, inventory),
-		makeRole(p, contract.TaskKubespray, []string{"get", "update"}, knownHosts, progress),
-		makeRole(p, contract.TaskCollectKubeconfig, []string{"get"}, knownHosts),
-	}
+	return all
 }
 
-func makeRole(p *v1alpha1.Provisioning, task string, verbs []string, configMaps ...string) *rbacv1.Role {
+func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
+	var names []string
+	for _, name := range task.ConfigMaps {
+		names = append(names, name(p.Name))
+	}
 	return &rbacv1.Role{
-		ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task)),
+		ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)),
 		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: configMaps, Verbs: verbs,
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: task.Verbs,
 		}},
 	}
 }
@@ -66,9 +62,9 @@ func makeRole(p *v1alpha1.Provisioning, task string, verbs []string, configMaps 
 // MakeRoleBindings bind each task to its Role, and select-hosts to the hosts of the namespace.
 func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	var all []*rbacv1.RoleBinding
-	for _, task := range Tasks {
-		if name := contract.ServiceAccountName(p.Name, task); asksAPI(task) {
-			all = append(all, makeBinding(p, name, task, "Role", name))
+	for _, task := range contract.InstallTasks {
+		if name := contract.ServiceAccountName(p.Name, task.Name); task.CallsAPI() {
+			all = append(all, makeBinding(p, name, task.Name, "Role", name))
 		}
 	}
 	return append(all, makeBinding(p, HostsBindingName(p.Name), contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))

@@ -72,9 +72,9 @@ func TestMakePipelineRun(t *testing.T) {
 	if run.Spec.Timeouts.Pipeline.Duration != 3*time.Hour || run.Spec.Timeouts.Tasks.Duration != 3*time.Hour {
 		t.Errorf("timeouts %+v: want 3h for the run and for its tasks", run.Spec.Timeouts)
 	}
-	for _, task := range Tasks {
-		if got, want := run.GetTaskRunSpec(task).ServiceAccountName, "edge-1-"+task; got != want {
-			t.Errorf("%s runs as %s, want %s", task, got, want)
+	for _, task := range contract.InstallTasks {
+		if got, want := run.GetTaskRunSpec(task.Name).ServiceAccountName, "edge-1-"+task.Name; got != want {
+			t.Errorf("%s runs as %s, want %s", task.Name, got, want)
 		}
 	}
 	for _, w := range run.Spec.Workspaces {

@@ -1,0 +1,111 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+const root = "../.."
+
+// TestTasksAreWhatTheTableSays walks the table of tasks: every row has a Task with the same params,
+// workspaces and results, a symbolic link in config/, a program, a package, and a place in the Pipeline.
+// No file exists without a row.
+func TestTasksAreWhatTheTableSays(t *testing.T) {
+	rows := map[string]contract.Task{}
+	for _, row := range contract.InstallTasks {
+		rows[row.Name] = row
+		t.Run(row.Name, func(t *testing.T) { checkTask(t, row) })
+	}
+	files, err := filepath.Glob(filepath.Join(root, "tekton/tasks/*.yaml"))
+	if err != nil || len(files) != len(rows) {
+		t.Errorf("%d files in tekton/tasks, %d rows in contract.InstallTasks (%v)", len(files), len(rows), err)
+	}
+	percent := int32(0)
+	for _, row := range contract.InstallTasks {
+		if row.Percent <= percent || row.Percent >= 100 {
+			t.Errorf("%s ends at %d%%, and the task before it at %d%%: progress must rise and stay below 100", row.Name, row.Percent, percent)
+		}
+		percent = row.Percent
+	}
+	var pipeline tekton.Pipeline
+	readYAML(t, "tekton/pipelines/"+contract.PipelineInstall+".yaml", &pipeline)
+	var order []string
+	for i, task := range pipeline.Spec.Tasks {
+		order = append(order, task.Name)
+		if i > 0 && !slices.Equal(task.RunAfter, order[i-1:i]) {
+			t.Errorf("%s runs after %v, want %s", task.Name, task.RunAfter, order[i-1])
+		}
+		if row := rows[task.Name]; row.PerRelease != slices.ContainsFunc(pipeline.Spec.Params, func(p tekton.ParamSpec) bool { return p.Name == row.ReleaseParam() }) {
+			t.Errorf("%s: PerRelease is %t, and the Pipeline's param %s says otherwise", task.Name, row.PerRelease, row.ReleaseParam())
+		}
+	}
+}
+
+func checkTask(t *testing.T, row contract.Task) {
+	path := "tekton/tasks/" + row.Name + ".yaml"
+	var task tekton.Task
+	readYAML(t, path, &task)
+	if task.Name != row.Name || task.Namespace != "bpa-system" {
+		t.Errorf("%s holds Task %s/%s", path, task.Namespace, task.Name)
+	}
+	compare := func(what string, want, got []string) {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-contract.InstallTasks +%s):\n%s", what, path, diff)
+		}
+	}
+	var params, workspaces, results []string
+	for _, p := range task.Spec.Params {
+		params = append(params, p.Name)
+	}
+	for _, w := range task.Spec.Workspaces {
+		workspaces = append(workspaces, w.Name)
+	}
+	for _, r := range task.Spec.Results {
+		results = append(results, r.Name)
+	}
+	compare("params", row.Params, params)
+	compare("workspaces", row.Workspaces, workspaces)
+	compare("results", append(slices.Clone(row.Results), contract.ResultFailure), results)
+	for _, step := range task.Spec.Steps {
+		if step.Image != row.Image() || len(step.Command) == 0 || step.Command[0] != "/ko-app/"+row.Name || step.Script != "" {
+			t.Errorf("step %s runs %v of %s, want the command /ko-app/%s of %s and no script", step.Name, step.Command, step.Image, row.Name, row.Image())
+		}
+		pod := corev1.PodSpec{Containers: []corev1.Container{{
+			Name: step.Name, Image: step.Image, SecurityContext: step.SecurityContext, Resources: step.ComputeResources,
+			ReadinessProbe: &corev1.Probe{}, LivenessProbe: &corev1.Probe{}, // a task has none
+		}}}
+		for _, wrong := range unrestricted(pod) {
+			t.Error(wrong)
+		}
+	}
+	for _, needed := range []string{"cmd/" + row.Name + "/main.go", "pkg/tasks/" + strings.ReplaceAll(row.Name, "-", "") + "/doc.go"} {
+		if _, err := os.Stat(filepath.Join(root, needed)); err != nil {
+			t.Error(err)
+		}
+	}
+	link := filepath.Join(root, "config/600-task-"+row.Name+".yaml")
+	if to, err := os.Readlink(link); err != nil || to != "../"+path {
+		t.Errorf("%s leads to %q (%v), want ../%s", link, to, err, path)
+	}
+}
+
+func readYAML(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
