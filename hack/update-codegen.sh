@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Regenerates all generated code and documents: deep copies, clients, listers, informers, the
-# reconciler skeleton, the CRD and docs/api.md.
+# reconciler skeleton, the CRDs and docs/api.md.
 #   hack/update-codegen.sh [ROOT]
 # ROOT is the tree to write to. Default is this tree; verify-codegen.sh uses a copy.
 set -euo pipefail
@@ -37,12 +37,14 @@ gofmt -w "$new/client"
 rm -rf pkg/client
 cp -r "$new/client" pkg/client
 
-echo "CRD"
+echo "CRDs"
 tool controller-gen crd:headerFile=/dev/null paths=./pkg/apis/bpa/... output:crd:dir="$new"
 # In ICN's samples, a worker that is also a master is "- master-1:", which is null. controller-gen
 # has no marker for a map with null values.
-sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
-  "$new/bpa.akraino.org_provisionings.yaml" >config/300-provisionings.yaml
+for crd in "$new"/bpa.akraino.org_*.yaml; do
+  sed -E '/^ +(masters|workers):$/,/additionalProperties:$/ s/^( *)additionalProperties:$/&\n\1  nullable: true/' \
+    "$crd" >"config/300-${crd##*bpa.akraino.org_}"
+done
 
 echo "API reference"
 go run ./hack/apidoc >docs/api.md

@@ -37,12 +37,17 @@ const (
 // gracePeriod lets requests that are on their way end before the process does.
 const gracePeriod = 5 * time.Second
 
-var kinds = map[schema.GroupVersionKind]resourcesemantics.GenericCRD{
-	v1alpha1.SchemeGroupVersion.WithKind("Provisioning"): admitted{&v1alpha1.Provisioning{}},
+// kinds are all kinds of the API. Each of them has defaults and validation, or the program does not start.
+func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
+	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
+	for _, kind := range v1alpha1.Kinds {
+		all[v1alpha1.SchemeGroupVersion.WithKind(kind.Name)] = admitted{kind.Object.(resourcesemantics.GenericCRD)}
+	}
+	return all
 }
 
 // admitted narrows what the API server asks about: deletion and status never wait for this program.
-type admitted struct{ *v1alpha1.Provisioning }
+type admitted struct{ resourcesemantics.GenericCRD }
 
 var (
 	_ resourcesemantics.VerbLimited        = admitted{}
@@ -73,11 +78,11 @@ func main() {
 }
 
 func newDefaulting(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", kinds, nil, true)
+	return defaulting.NewAdmissionController(ctx, defaultingName, "/defaulting", kinds(), nil, true)
 }
 
 func newValidation(ctx context.Context, _ configmap.Watcher) *controller.Impl {
-	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds, nil, true)
+	return validation.NewAdmissionController(ctx, validationName, "/validation", kinds(), nil, true)
 }
 
 func newSettings(ctx context.Context, _ configmap.Watcher) *controller.Impl {

@@ -14,9 +14,24 @@ var SchemeGroupVersion = schema.GroupVersion{Group: bpa.GroupName, Version: "v1a
 var (
 	// SchemeBuilder collects the functions that add this package's kinds to a scheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-	// AddToScheme adds Provisioning and ProvisioningList to a scheme.
+	// AddToScheme adds Kinds and their lists to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
+
+// Kind is one kind of this package.
+//
+// +k8s:deepcopy-gen=false
+type Kind struct {
+	Name string
+	// Object and List are empty objects of the kind and of its list.
+	Object, List runtime.Object
+}
+
+// Kinds are all kinds of this package. The scheme and the webhook read this list; the generators find the
+// same kinds by their markers in the source.
+var Kinds = []Kind{
+	{"Provisioning", &Provisioning{}, &ProvisioningList{}},
+}
 
 // Resource qualifies a resource of this group. The generated listers call it.
 func Resource(resource string) schema.GroupResource {
@@ -24,7 +39,9 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &Provisioning{}, &ProvisioningList{})
+	for _, kind := range Kinds {
+		scheme.AddKnownTypes(SchemeGroupVersion, kind.Object, kind.List)
+	}
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

@@ -22,11 +22,10 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
-
-	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1"
 )
 
 type Interface interface {

@@ -23,14 +23,13 @@ import (
 	sync "sync"
 	time "time"
 
+	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
+	bpa "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa"
+	internalinterfaces "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/internalinterfaces"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
-
-	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
-	bpa "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa"
-	internalinterfaces "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/internalinterfaces"
 )
 
 // SharedInformerOption defines the functional option type for SharedInformerFactory.

@@ -21,10 +21,9 @@ package externalversions
 import (
 	fmt "fmt"
 
+	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
-
-	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
 // GenericInformer is type of SharedIndexInformer which will locate and delegate to other

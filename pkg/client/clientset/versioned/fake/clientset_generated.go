@@ -19,16 +19,15 @@ limitations under the License.
 package fake
 
 import (
+	clientset "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
+	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1"
+	fakebpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/testing"
-
-	clientset "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
-	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1"
-	fakebpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1/fake"
 )
 
 // NewSimpleClientset returns a clientset that will respond with the provided objects.

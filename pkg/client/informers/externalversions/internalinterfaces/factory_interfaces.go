@@ -21,11 +21,10 @@ package internalinterfaces
 import (
 	time "time"
 
+	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	cache "k8s.io/client-go/tools/cache"
-
-	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
 )
 
 // NewInformerFunc takes versioned.Interface and time.Duration to return a SharedIndexInformer.

@@ -21,12 +21,11 @@ package factory
 import (
 	context "context"
 
+	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
+	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
-	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
 )
 
 func init() {

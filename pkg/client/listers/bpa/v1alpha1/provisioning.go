@@ -19,11 +19,10 @@ limitations under the License.
 package v1alpha1
 
 import (
+	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	labels "k8s.io/apimachinery/pkg/labels"
 	listers "k8s.io/client-go/listers"
 	cache "k8s.io/client-go/tools/cache"
-
-	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
 // ProvisioningLister helps list Provisionings.

@@ -22,15 +22,14 @@ import (
 	context "context"
 	time "time"
 
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	runtime "k8s.io/apimachinery/pkg/runtime"
-	watch "k8s.io/apimachinery/pkg/watch"
-	cache "k8s.io/client-go/tools/cache"
-
 	apisbpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
 	internalinterfaces "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/internalinterfaces"
 	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtime "k8s.io/apimachinery/pkg/runtime"
+	watch "k8s.io/apimachinery/pkg/watch"
+	cache "k8s.io/client-go/tools/cache"
 )
 
 // ProvisioningInformer provides access to a shared informer and lister for

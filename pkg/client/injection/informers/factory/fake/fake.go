@@ -21,12 +21,11 @@ package fake
 import (
 	context "context"
 
-	controller "knative.dev/pkg/controller"
-	injection "knative.dev/pkg/injection"
-
 	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
 	fake "github.com/akraino-icn/bpa/pkg/client/injection/client/fake"
 	factory "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory"
+	controller "knative.dev/pkg/controller"
+	injection "knative.dev/pkg/injection"
 )
 
 var Get = factory.Get

@@ -21,13 +21,12 @@ package filteredFactory
 import (
 	context "context"
 
+	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
+	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
-	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
 )
 
 func init() {

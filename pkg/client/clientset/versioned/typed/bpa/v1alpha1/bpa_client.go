@@ -21,10 +21,9 @@ package v1alpha1
 import (
 	http "net/http"
 
-	rest "k8s.io/client-go/rest"
-
 	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	scheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
+	rest "k8s.io/client-go/rest"
 )
 
 type BpaV1alpha1Interface interface {

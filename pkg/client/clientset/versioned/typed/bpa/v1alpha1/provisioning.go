@@ -21,13 +21,12 @@ package v1alpha1
 import (
 	context "context"
 
+	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	scheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	types "k8s.io/apimachinery/pkg/types"
 	watch "k8s.io/apimachinery/pkg/watch"
 	gentype "k8s.io/client-go/gentype"
-
-	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	scheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
 )
 
 // ProvisioningsGetter has a method to return a ProvisioningInterface.

@@ -21,12 +21,11 @@ package provisioning
 import (
 	context "context"
 
+	v1alpha1 "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa/v1alpha1"
+	factory "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	v1alpha1 "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa/v1alpha1"
-	factory "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory"
 )
 
 func init() {

@@ -21,14 +21,13 @@ package fakeFilteredFactory
 import (
 	context "context"
 
+	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
+	fake "github.com/akraino-icn/bpa/pkg/client/injection/client/fake"
+	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	externalversions "github.com/akraino-icn/bpa/pkg/client/informers/externalversions"
-	fake "github.com/akraino-icn/bpa/pkg/client/injection/client/fake"
-	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 )
 
 var Get = filtered.Get

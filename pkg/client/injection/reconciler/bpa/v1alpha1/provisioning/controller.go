@@ -24,6 +24,9 @@ import (
 	reflect "reflect"
 	strings "strings"
 
+	versionedscheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
+	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
+	provisioning "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	zap "go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	labels "k8s.io/apimachinery/pkg/labels"
@@ -37,10 +40,6 @@ import (
 	logging "knative.dev/pkg/logging"
 	logkey "knative.dev/pkg/logging/logkey"
 	reconciler "knative.dev/pkg/reconciler"
-
-	versionedscheme "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/scheme"
-	client "github.com/akraino-icn/bpa/pkg/client/injection/client"
-	provisioning "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 )
 
 const (

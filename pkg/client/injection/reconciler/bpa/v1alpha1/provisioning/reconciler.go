@@ -23,6 +23,9 @@ import (
 	json "encoding/json"
 	fmt "fmt"
 
+	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
+	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	zap "go.uber.org/zap"
 	zapcore "go.uber.org/zap/zapcore"
 	v1 "k8s.io/api/core/v1"
@@ -38,10 +41,6 @@ import (
 	kmp "knative.dev/pkg/kmp"
 	logging "knative.dev/pkg/logging"
 	reconciler "knative.dev/pkg/reconciler"
-
-	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	versioned "github.com/akraino-icn/bpa/pkg/client/clientset/versioned"
-	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 )
 
 // Interface defines the strongly typed interfaces to be implemented by a

@@ -21,11 +21,10 @@ package provisioning
 import (
 	fmt "fmt"
 
+	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	types "k8s.io/apimachinery/pkg/types"
 	cache "k8s.io/client-go/tools/cache"
 	reconciler "knative.dev/pkg/reconciler"
-
-	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
 // state is used to track the state of a reconciler in a single run.

@@ -19,10 +19,9 @@ limitations under the License.
 package fake
 
 import (
-	gentype "k8s.io/client-go/gentype"
-
 	v1alpha1 "github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	bpav1alpha1 "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/typed/bpa/v1alpha1"
+	gentype "k8s.io/client-go/gentype"
 )
 
 // fakeProvisionings implements ProvisioningInterface

@@ -21,11 +21,10 @@ package fake
 import (
 	context "context"
 
-	controller "knative.dev/pkg/controller"
-	injection "knative.dev/pkg/injection"
-
 	provisioning "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	fake "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/fake"
+	controller "knative.dev/pkg/controller"
+	injection "knative.dev/pkg/injection"
 )
 
 var Get = provisioning.Get

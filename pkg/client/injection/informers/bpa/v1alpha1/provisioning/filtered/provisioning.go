@@ -21,12 +21,11 @@ package filtered
 import (
 	context "context"
 
+	v1alpha1 "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa/v1alpha1"
+	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	v1alpha1 "github.com/akraino-icn/bpa/pkg/client/informers/externalversions/bpa/v1alpha1"
-	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 )
 
 func init() {

@@ -21,12 +21,11 @@ package fake
 import (
 	context "context"
 
+	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning/filtered"
+	factoryfiltered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 	controller "knative.dev/pkg/controller"
 	injection "knative.dev/pkg/injection"
 	logging "knative.dev/pkg/logging"
-
-	filtered "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning/filtered"
-	factoryfiltered "github.com/akraino-icn/bpa/pkg/client/injection/informers/factory/filtered"
 )
 
 var Get = filtered.Get

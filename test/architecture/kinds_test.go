@@ -1,0 +1,32 @@
+package architecture
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+// TestEveryKindHasACRD: the list of kinds, which the scheme and the webhook read, has exactly the kinds of
+// the CRDs that the generator has written.
+func TestEveryKindHasACRD(t *testing.T) {
+	crds := map[string]bool{}
+	for _, objects := range manifests(t) {
+		for _, object := range objects {
+			if object.GetKind() == "CustomResourceDefinition" {
+				names, _ := object.Object["spec"].(map[string]any)["names"].(map[string]any)
+				crds[names["kind"].(string)] = true
+			}
+		}
+	}
+	for _, kind := range v1alpha1.Kinds {
+		if _, ok := kind.Object.(client.Object); !ok || !crds[kind.Name] {
+			t.Errorf("kind %s has no CRD in config/, or its object %T is none: add its markers and run make generate", kind.Name, kind.Object)
+		}
+		delete(crds, kind.Name)
+	}
+	for name := range crds {
+		t.Errorf("the CRD of kind %s has no entry in v1alpha1.Kinds", name)
+	}
+}
