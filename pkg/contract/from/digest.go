@@ -16,24 +16,79 @@ import (
 // version2 is the prefix of current digests. Digests of DigestV1 begin with "sha256:".
 const version2 = "v2:"
 
-// Digest identifies the cluster that a request describes. It leaves out how BPA reaches the cluster
-// and where its parts come from (user, port, depot, the object's UID): a site that moves its depot
-// has not changed its clusters. It also leaves out standby hosts, because nothing is installed on
-// them; the image and the operating system for later hosts; and the label with the cluster's name.
+// identity lists the fields of a request whose change needs another cluster, and no others: a new
+// field of contract.Request is not part of the digest unless it is added here. Its JSON is the text
+// that digests were computed from since version 1, so the order of the fields and their names stay,
+// including the four that are always empty or only in version 1.
+type identity struct {
+	Provisioning      string                     `json:"provisioning"`
+	Namespace         string                     `json:"namespace"`
+	UID               string                     `json:"uid"`     // always empty
+	Cluster           string                     `json:"cluster"` // empty since version 2
+	Slots             []slotIdentity             `json:"slots"`
+	Sets              []setIdentity              `json:"sets,omitempty"`
+	Release           string                     `json:"release,omitempty"`
+	Access            contract.Access            `json:"access,omitzero"`
+	KubernetesVersion string                     `json:"kubernetesVersion"`
+	NetworkPlugin     string                     `json:"networkPlugin"`
+	PodSubnet         string                     `json:"podSubnet"`
+	ServiceSubnet     string                     `json:"serviceSubnet"`
+	SSHUser           string                     `json:"sshUser"` // always empty
+	SSHPort           int                        `json:"sshPort"` // always 0
+	Vars              map[string]json.RawMessage `json:"vars,omitempty"`
+}
+
+// slotIdentity lists the fields of a slot that count.
+type slotIdentity struct {
+	Name  string   `json:"name"`
+	Roles []string `json:"roles"`
+	MAC   string   `json:"mac,omitempty"`
+	contract.Needs
+}
+
+// setIdentity lists the fields of a node set that count. Standby hosts do not, because nothing is
+// installed on them.
+type setIdentity struct {
+	Name   string   `json:"name"`
+	Roles  []string `json:"roles"`
+	Active int      `json:"active"`
+	contract.Needs
+	Spread *contract.Spread `json:"spread,omitempty"`
+}
+
+func identityOf(r contract.Request) identity {
+	id := identity{
+		Provisioning: r.Provisioning, Namespace: r.Namespace, Release: r.Release, Access: r.Access,
+		KubernetesVersion: r.KubernetesVersion, NetworkPlugin: r.NetworkPlugin,
+		PodSubnet: r.PodSubnet, ServiceSubnet: r.ServiceSubnet, Vars: r.Vars,
+	}
+	for _, s := range r.Slots {
+		id.Slots = append(id.Slots, slotIdentity{s.Name, s.Roles, s.MAC, s.Needs})
+	}
+	for _, s := range r.Sets {
+		if s.Active > 0 {
+			id.Sets = append(id.Sets, setIdentity{s.Name, s.Roles, s.Active, s.Needs, s.Spread})
+		}
+	}
+	return id
+}
+
+// Digest identifies the cluster that a request describes: identity lists the fields that count. How
+// BPA reaches the cluster and where its parts come from (user, port, depot, the object's UID) does not
+// count: a site that moves its depot has not changed its clusters. Neither do standby hosts, the image
+// and the operating system for later hosts, and the label with the cluster's name.
 //
-// The kubespray release is part of the digest, because a run of another release would upgrade the
-// existing nodes.
+// The kubespray release counts, because a run of another release would upgrade the existing nodes.
 //
-// The order of workers is not part of the digest. The order of control plane nodes is, because
-// kubespray numbers etcd's members by it and initializes the cluster on the first node.
+// The order of workers does not count. The order of control plane nodes does, because kubespray
+// numbers etcd's members by it and initializes the cluster on the first node.
 //
-// The webhook's warning of a change that BPA does not apply leaves out the same fields (clusterOf
-// in package v1alpha1).
+// The webhook's warning of a change that BPA does not apply uses the same fields (clusterOf in
+// package v1alpha1).
 func Digest(r contract.Request) (string, error) {
-	r.Cluster = ""
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })
 	r.Sets = workersSorted(r.Sets, func(s contract.Set) (string, []string) { return s.Name, s.Roles })
-	digest, err := DigestV1(r)
+	digest, err := digest(identityOf(r))
 	return version2 + digest, err
 }
 
@@ -60,17 +115,9 @@ func workersSorted[T any](items []T, of func(T) (name string, roles []string)) [
 // includes the label with the cluster's name and the order of workers. Clusters that those versions
 // installed are recognized by it.
 func DigestV1(r contract.Request) (string, error) {
-	r.UID, r.SSHUser, r.SSHPort, r.OSImage, r.OperatingSystem = "", "", 0, nil, ""
-	r.DepotURL, r.DepotCA, r.DepotOfSite, r.Connected, r.DepotChecksums = "", "", false, false, false
-	r.Installed, r.Lost = nil, nil
-	installed := []contract.Set(nil)
-	for _, set := range r.Sets {
-		if set.Standby = 0; set.Active > 0 {
-			installed = append(installed, set)
-		}
-	}
-	r.Sets = installed
-	return digest(r)
+	id := identityOf(r)
+	id.Cluster = r.Cluster
+	return digest(id)
 }
 
 // Inputs identifies everything that can change the result of a run. If one of the inputs changes, a

@@ -1,7 +1,10 @@
 package from
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -23,14 +26,35 @@ spec:
   depot: {url: 'http://10.60.0.1:5000'}
   kubespray: {vars: {b: {z: [1, null]}}}
 `
+	onlySetsSpec = `metadata: {namespace: site, name: edge-1, uid: uid-1}
+spec:
+  nodeSets: [{name: cp, role: master, count: {active: 3}}, {name: w, count: {active: 2, standby: 1}}]
+`
+	richSpec = `metadata: {namespace: site, name: edge-2, uid: uid-2, labels: {cluster: south}}
+spec:
+  masters: [{m-1: {mac-address: '00:c6:14:04:61:b2', cpu: 8, memory: 16Gi}}]
+  workers: [{w-1: {cpu: 4, sriov: true, qat: true, disks: [{count: 2, minSize: 100Gi, type: SSD}], nics: [{count: 1, minSpeedGbps: 25, sriov: true}], cpuFlags: [avx512f], selector: {matchLabels: {rack: a}}}}]
+  nodeSets: [{name: a, count: {active: 1}, topologyKey: rack, maxSkew: 2}]
+  access: {subnets: [10.1.0.0/16], interface: oam}
+  osImage: {url: 'http://site/os.qcow2', checksum: 'http://site/os.sha256'}
+  operatingSystem: ubuntu-24.04
+  kubernetes: {version: 1.34.2, networkPlugin: flannel, serviceSubnet: 10.233.0.0/18}
+  PodSubnet: 10.244.64.0/18
+  kubespray: {release: v2.31.0, vars: {a: 1}}
+  ssh: {user: ops, port: 2222, secretName: k}
+  depot: {url: 'https://10.60.0.1:5443', connected: true, checksums: Depot}
+  timeouts: {install: 2h}
+`
 )
 
 // The digests are the values that older versions stored. Installed clusters are recognized by them.
 func TestDigestV1StaysAsItWas(t *testing.T) {
 	for text, want := range map[string]string{
-		bareSpec:    "sha256:6d2e7a7d154f5e34b670fcdff82cd5da2ea7427d7569526b14ce922997d6b805",
-		workersSpec: "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b",
-		setsSpec:    "sha256:75db9ab0044119627864939b288f0694095806df2a4bdb425fc72095a067ab8c",
+		bareSpec:     "sha256:6d2e7a7d154f5e34b670fcdff82cd5da2ea7427d7569526b14ce922997d6b805",
+		workersSpec:  "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b",
+		setsSpec:     "sha256:75db9ab0044119627864939b288f0694095806df2a4bdb425fc72095a067ab8c",
+		onlySetsSpec: "sha256:1332e5ac442571d9d58f54a2c9cd65d7971475677cdfdb1f182d395c5437cba8",
+		richSpec:     "sha256:a0d71137f9da606306a990b2cfab190e64e8abce819e9959015625cb5d4c976c",
 	} {
 		got, err := DigestV1(requestOf(t, written(t, text)))
 		if err != nil || got != want {
@@ -42,14 +66,76 @@ func TestDigestV1StaysAsItWas(t *testing.T) {
 // If these values change, every installed cluster appears to be changed.
 func TestDigestStaysAsItIs(t *testing.T) {
 	for text, want := range map[string]string{
-		bareSpec:    "v2:sha256:4256be77bce60d681bff9651e5985666d5856a0ab3be044e9cc4c79bde7a4e98",
-		workersSpec: "v2:sha256:c18e33e70152bc7f7344ad2e96927b746fe8c5b1f3c3841a2ae069263c1ae7ed",
-		setsSpec:    "v2:sha256:d962961059038a0e9f6ed62c63718b7f24445e598d4877dfece99653d8d7e6c4",
+		bareSpec:     "v2:sha256:4256be77bce60d681bff9651e5985666d5856a0ab3be044e9cc4c79bde7a4e98",
+		workersSpec:  "v2:sha256:c18e33e70152bc7f7344ad2e96927b746fe8c5b1f3c3841a2ae069263c1ae7ed",
+		setsSpec:     "v2:sha256:d962961059038a0e9f6ed62c63718b7f24445e598d4877dfece99653d8d7e6c4",
+		onlySetsSpec: "v2:sha256:f83b59ecccaf1c124a92fc1ed14335426afd2e2f1acc56b100dfb4580e4d79c6",
+		richSpec:     "v2:sha256:61ed46519693cac605ccbdc6f284c5c2e9075108c9e13460120fae4b7f74b40e",
 	} {
 		got, err := Digest(requestOf(t, written(t, text)))
 		if err != nil || got != want {
 			t.Errorf("%s, %v; want %s of\n%s", got, err, want, text)
 		}
+	}
+}
+
+// The digest depends on the fields that identity lists and on no other field of a request. A field that
+// is added to contract.Request, with whatever default, leaves the digests of installed clusters alone.
+func TestDigestDependsOnListedFieldsOnly(t *testing.T) {
+	listed := map[string]bool{}
+	for _, name := range jsonNames(reflect.TypeFor[identity]()) {
+		listed[name] = true
+	}
+	for _, name := range []string{"uid", "cluster", "sshUser", "sshPort"} { // in the text for version 1 alone
+		delete(listed, name)
+	}
+	request := requestOf(t, written(t, richSpec))
+	was, err := Digest(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range jsonNames(reflect.TypeFor[contract.Request]()) {
+		changed := request
+		change(t, reflect.ValueOf(&changed).Elem().Field(i))
+		is, err := Digest(changed)
+		if err != nil || (is != was) != listed[name] {
+			t.Errorf("another %s: other digest %t, want %t (%v)", name, is != was, listed[name], err)
+		}
+	}
+}
+
+func jsonNames(of reflect.Type) (names []string) {
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// change gives a field a value that no sample has.
+func change(t *testing.T, field reflect.Value) {
+	t.Helper()
+	switch field.Kind() {
+	case reflect.String:
+		field.SetString("changed")
+	case reflect.Bool:
+		field.SetBool(!field.Bool())
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		field.SetInt(field.Int() + 1)
+	case reflect.Slice:
+		item := reflect.New(field.Type().Elem()).Elem()
+		if item.Kind() == reflect.Struct && item.FieldByName("Active").IsValid() {
+			item.FieldByName("Active").SetInt(1) // a set without active nodes is not installed
+		}
+		field.Set(reflect.Append(field.Slice3(0, field.Len(), field.Len()), item))
+	case reflect.Map:
+		field.Set(reflect.ValueOf(map[string]json.RawMessage{"changed": json.RawMessage("1")}))
+	case reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+	case reflect.Struct:
+		change(t, field.Field(0))
+	default:
+		t.Fatalf("a field of kind %s: teach this test to change it", field.Kind())
 	}
 }
 

@@ -70,23 +70,30 @@ func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	return warning("spec", "this version of BPA does not change an installed cluster; to install the cluster again, delete the Provisioning and apply it again")
 }
 
-// clusterOf returns the part of a spec that defines the cluster. The other fields do not define it:
-// pausing takes effect at once, standby hosts and the image are for later hosts, SSH access, depot
-// and limits are for later runs, and the order of workers makes no difference. clusterOf leaves out
-// the same fields as the digest of the controller's request (from.Digest, whose test compares
-// both).
-func clusterOf(all ProvisioningSpec) *ProvisioningSpec {
+// clusterFields are the fields of a spec that define the cluster, and no others: a new field of
+// ProvisioningSpec does not count unless it is added here. They are the fields of the digest of the
+// controller's request (from.Digest, whose test compares both).
+type clusterFields struct {
+	Masters    []map[string]Master
+	Workers    []map[string]Worker
+	NodeSets   []NodeSet
+	PodSubnet  string
+	Access     AccessSpec
+	Kubernetes KubernetesSpec
+	Kubespray  KubespraySpec
+}
+
+// clusterOf returns the part of a spec that defines the cluster. The order of workers makes no
+// difference, and standby hosts do not count.
+func clusterOf(all ProvisioningSpec) clusterFields {
 	spec := all.DeepCopy()
-	spec.Paused, spec.KUDPlugins = false, nil
-	spec.OSImage, spec.OperatingSystem = nil, ""
-	spec.SSH, spec.Depot, spec.Timeouts = SSHSpec{}, DepotSpec{}, TimeoutsSpec{}
 	slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })
 	spec.NodeSets = slices.DeleteFunc(spec.NodeSets, func(s NodeSet) bool { return s.Count.Active == 0 })
 	for i := range spec.NodeSets {
 		spec.NodeSets[i].Count.Standby = 0
 	}
 	slices.SortStableFunc(spec.NodeSets, compareSets)
-	return spec
+	return clusterFields{spec.Masters, spec.Workers, spec.NodeSets, spec.PodSubnet, spec.Access, spec.Kubernetes, spec.Kubespray}
 }
 
 // compareSets sorts sets with control plane nodes first, in their original order, and the other
