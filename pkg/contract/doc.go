@@ -1,5 +1,8 @@
-// Package contract is the agreement between the reconciler and the tasks that it runs: names of labels, objects, params, workspaces and
-// results, the closed set of failure reasons, and the request that a run is given.
+// Package contract holds what the reconciler, the tasks that it runs, and the packages below both of
+// them share: the table of tasks, the names of labels, objects, params, workspaces and results, the
+// closed set of failure reasons, and the request of a run. Package from makes a Request from a
+// Provisioning.
 //
-// It holds names and plain data only, so that either side can be tested, and replaced, without the other. It imports no Kubernetes package.
+// Invariant: the package holds names and plain data only, so that each side can be tested and replaced
+// without the other. It imports no Kubernetes package.
 package contract

@@ -1,70 +1,84 @@
 package contract
 
-// Reason is why a task failed: one string from the task's exit through its result to the condition and the event.
+// Reason is the cause of a failure. The same text is in the task's result, the condition and the event.
 type Reason string
 
+// Reasons that tasks report. "Transient" means that the controller tries again without a change by a
+// user; after any other reason, a user must act.
 const (
-	// ReasonHostsNotAvailable: no assignment exists any more, or other claimants were faster every time. Goes away when hosts appear.
+	// ReasonHostsNotAvailable: no assignment exists, or other claimants took the hosts at every
+	// attempt. Transient: the controller tries again when hosts appear.
 	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
-	// ReasonAddressMissing: a claimed host has no usable address in its hardware facts. A person must act.
+	// ReasonAddressMissing: the hardware facts of a claimed host contain no usable address.
 	ReasonAddressMissing Reason = "AddressMissing"
-	// ReasonHostProvisioningFailed: Metal3 could not put the operating system on a host; the hosts are given back. May go away: Metal3 keeps its error
-	// on that host, so the next attempt takes another.
+	// ReasonHostProvisioningFailed: Metal3 could not install the operating system on a host. The
+	// hosts are released. Transient: Metal3 keeps its error on that host, so the next attempt uses
+	// another host.
 	ReasonHostProvisioningFailed Reason = "HostProvisioningFailed"
-	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. May go away.
+	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. Transient.
 	ReasonHostUnreachable Reason = "HostUnreachable"
-	// ReasonSSHDenied: the host refuses the user or the key. A person must act.
+	// ReasonSSHDenied: the host refuses the user or the key.
 	ReasonSSHDenied Reason = "SSHDenied"
-	// ReasonHostKeyChanged: the host shows another SSH host key than at first contact. A person must act.
+	// ReasonHostKeyChanged: the host has another SSH host key than at the first contact.
 	ReasonHostKeyChanged Reason = "HostKeyChanged"
-	// ReasonWrongMachine: the machine at a host's address has none of the host's MAC addresses. A person must act: the address is a fact of the host, which
-	// another attempt would read again.
+	// ReasonWrongMachine: the machine at a host's address has none of the host's MAC addresses. The
+	// address is a hardware fact of the host, so another attempt would use it again.
 	ReasonWrongMachine Reason = "WrongMachine"
-	// ReasonPlaybookFailed: an Ansible task failed for good. A person must act.
+	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
-	// ReasonDownloadFailed: a node could not fetch a file, an image or a package, for a reason of the network or of an overloaded server. May go away.
+	// ReasonDownloadFailed: a node could not download a file, an image or a package because of the
+	// network or an overloaded server. Transient.
 	ReasonDownloadFailed Reason = "DownloadFailed"
-	// ReasonPackagesLocked: another process on a node, such as unattended-upgrades, holds the lock of the package manager. May go away.
+	// ReasonPackagesLocked: another process on a node, such as unattended-upgrades, holds the lock of
+	// the package manager. Transient.
 	ReasonPackagesLocked Reason = "PackagesLocked"
-	// ReasonTaskTimedOut: an Ansible task waited in vain. May go away.
+	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit. Transient.
 	ReasonTaskTimedOut Reason = "TaskTimedOut"
-	// ReasonClusterUnhealthy: the playbook ended well, yet nodes or system pods are not Ready. May go away.
+	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready. Transient.
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
-	// ReasonAPIUnavailable: an API server (the bootstrap's or the new cluster's) does not answer. May go away.
+	// ReasonAPIUnavailable: the API server of the bootstrap machine or of the new cluster does not
+	// answer. Transient.
 	ReasonAPIUnavailable Reason = "APIUnavailable"
-	// ReasonArtifactsMissing: the depot lacks images or files, and the site is closed or upstream has them not. Goes away when somebody brings them.
+	// ReasonArtifactsMissing: images or files are missing in the depot, and the site has no Internet
+	// or the upstream server does not have them. Transient: the controller tries again when they are
+	// uploaded.
 	ReasonArtifactsMissing Reason = "ArtifactsMissing"
-	// ReasonDepotUnavailable: the depot does not answer, or refuses. May go away.
+	// ReasonDepotUnavailable: the depot does not answer, or refuses the request. Transient.
 	ReasonDepotUnavailable Reason = "DepotUnavailable"
-	// ReasonInvalidRequest: the request or the inventory contradicts itself. A person must act.
+	// ReasonInvalidRequest: the request or the inventory contradicts itself.
 	ReasonInvalidRequest Reason = "InvalidRequest"
-	// ReasonInternal: a bug or a missing right. A person must act.
+	// ReasonInternal: a bug, or a missing permission.
 	ReasonInternal Reason = "InternalError"
+)
 
-	// The following are found by the reconciler, not told by a task.
-
+// Reasons that the reconciler finds in the run, because the task could not report one.
+const (
 	// ReasonTimeout: the run took longer than spec.timeouts allows.
 	ReasonTimeout Reason = "RunTimedOut"
-	// ReasonCancelled: a person or the controller cancelled the run.
+	// ReasonCancelled: a user or the controller cancelled the run.
 	ReasonCancelled Reason = "RunCancelled"
-	// ReasonImagePullFailed: a task's image cannot be pulled. May go away.
+	// ReasonImagePullFailed: the image of a task cannot be pulled. Transient.
 	ReasonImagePullFailed Reason = "ImagePullFailed"
-	// ReasonOutOfMemory: a task's pod, or the playbook in it, was killed for its memory; the task tells of the latter. A person must act.
+	// ReasonOutOfMemory: a task's pod, or the playbook in it, was killed because it exceeded its
+	// memory limit. The task itself reports it for the playbook.
 	ReasonOutOfMemory Reason = "OutOfMemory"
-	// ReasonPodLost: the pod of a task was evicted or deleted. May go away.
+	// ReasonPodLost: the pod of a task was evicted or deleted. Transient.
 	ReasonPodLost Reason = "PodLost"
-	// ReasonPipelineMissing: Tekton did not get the Pipeline or one of its Tasks. Goes away when config/ is applied again.
+	// ReasonPipelineMissing: Tekton could not read the Pipeline or one of its Tasks. Transient: the
+	// controller tries again when config/ is applied.
 	ReasonPipelineMissing Reason = "PipelineMissing"
-	// ReasonReleaseMissing: there are no Tasks of the kubespray release that the Provisioning picks. A person must act.
+	// ReasonReleaseMissing: the site has no Tasks of the kubespray release that the Provisioning
+	// selects.
 	ReasonReleaseMissing Reason = "ReleaseMissing"
-	// ReasonVersionSkew: the controller and the Tasks or the Pipeline are of builds that do not fit together, as in the middle of an upgrade. Goes away
-	// when config/ of one build is applied.
+	// ReasonVersionSkew: the controller and the Tasks or the Pipeline are of builds that do not fit
+	// together, for example during an upgrade. Transient: the controller tries again when config/ of
+	// one build is applied.
 	ReasonVersionSkew Reason = "VersionSkew"
-	// ReasonRunFailed: none of the above; the message is Tekton's.
+	// ReasonRunFailed: none of the other reasons; the message is Tekton's.
 	ReasonRunFailed Reason = "RunFailed"
 )
 
-// Transient reports whether the same attempt may succeed later without anybody's doing.
+// Transient reports whether the same attempt may succeed later without a change by a user.
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
@@ -75,7 +89,8 @@ func (r Reason) Transient() bool {
 	return false
 }
 
-// Failure is a task's last word, its result "failure" as JSON. All texts are cut so that it fits in MaxText bytes.
+// Failure is the result "failure" of a task, as JSON. All texts are shortened so that it fits into
+// MaxText bytes.
 type Failure struct {
 	Reason  Reason `json:"reason"`
 	Host    string `json:"host,omitempty"`    // node name
