@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,17 +81,11 @@ func TestReconcile(t *testing.T) {
 	}, {
 		name:  "with hosts and key a run starts, the run last",
 		world: []runtime.Object{edge(), sshKey()},
-		writes: []string{
-			"create serviceaccounts edge-1-seed-registry", "create serviceaccounts edge-1-select-hosts", "create serviceaccounts edge-1-render-inventory",
-			"create serviceaccounts edge-1-kubespray", "create serviceaccounts edge-1-collect-kubeconfig",
-			"create roles edge-1-select-hosts", "create roles edge-1-render-inventory", "create roles edge-1-kubespray",
-			"create roles edge-1-collect-kubeconfig",
-			"create rolebindings edge-1-select-hosts", "create rolebindings edge-1-render-inventory", "create rolebindings edge-1-kubespray",
-			"create rolebindings edge-1-collect-kubeconfig", "create rolebindings edge-1-select-hosts-hosts",
+		writes: append(createsOfTasks(),
 			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress",
 			"create configmaps edge-1-request", "create secrets edge-1-kubeconfig-key",
 			"create pipelineruns edge-1-install-1", "update provisionings/status edge-1",
-		},
+		),
 		reason: "Starting",
 	}, {
 		name:   "a run that cannot be created is retried, and the status shows the reason",
@@ -472,4 +467,17 @@ func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	return encode(caDER), encode(leafDER)
+}
+
+// createsOfTasks are the writes that give every task of a run its account and its rights.
+func createsOfTasks() (writes []string) {
+	var roles, bindings []string
+	for _, task := range contract.InstallTasks {
+		writes = append(writes, "create serviceaccounts edge-1-"+task.Name)
+		if task.CallsAPI() {
+			roles = append(roles, "create roles edge-1-"+task.Name)
+			bindings = append(bindings, "create rolebindings edge-1-"+task.Name)
+		}
+	}
+	return slices.Concat(writes, roles, bindings, []string{"create rolebindings edge-1-select-hosts-hosts"})
 }
