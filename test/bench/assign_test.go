@@ -19,9 +19,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// TestBenchAssign prints how much processor time the assignment of 1,000 nodes takes among 1,000, 3,000 and 10,000 hosts, and the most memory
-// that it takes; then the same for the explanation of a request that cannot be met. It needs no cluster. Figures are printed, not judged, but
-// for an answer that is wrong.
+// TestBenchAssign prints the processor time and the peak memory of an assignment of 1,000 nodes
+// among 1,000, 3,000 and 10,000 hosts. It prints the same for the explanation of a request that
+// cannot be met. It needs no cluster. The figures have no limits: the test fails only if an answer
+// is wrong.
 func TestBenchAssign(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	fmt.Printf("\n%-58s %10s %12s\n", "assignment of 1,000 nodes, GOMAXPROCS=1", "processor", "heap")
@@ -36,7 +37,7 @@ func TestBenchAssign(t *testing.T) {
 			{"500 slots, 5 sets, 3 of them spread", sets(), true},
 			{"impossible: 10 too many with SR-IOV", impossible(all), false},
 			{"impossible: a rack has too few", narrow(all, false), false},
-			{"the same, softly", narrow(all, true), true},
+			{"the same with a soft spread", narrow(all, true), true},
 		} {
 			took, peak, err := measure(c.request, all)
 			var nofit *assign.NoFit
@@ -52,8 +53,9 @@ func TestBenchAssign(t *testing.T) {
 	fmt.Printf("%-58s %7d ms %8d MiB\n\n", "goal at 10,000 hosts (an impossible one: 1,000 ms)", 100, 64)
 }
 
-// measure takes the median time of five runs, and of one more all that it allocates: with the collector off that is the
-// most that the heap can hold beyond what it held before.
+// measure returns the median processor time of five assignments, and the bytes that one more
+// assignment allocates. The garbage collector is off during the latter, so this is the upper bound
+// of the growth of the heap.
 func measure(request contract.Request, all []hosts.Host) (took time.Duration, peak uint64, err error) {
 	var times []time.Duration
 	for range 5 {
@@ -71,7 +73,8 @@ func measure(request contract.Request, all []hosts.Host) (took time.Duration, pe
 	return times[len(times)/2], after.HeapAlloc - before.HeapAlloc, err
 }
 
-// processorTime is what this process has used so far: other work on the machine does not count, the garbage collector does.
+// processorTime returns the processor time that this process has used, including the garbage
+// collector. Other processes do not affect it.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -139,7 +142,8 @@ func impossible(all []hosts.Host) contract.Request {
 	return request
 }
 
-// narrow asks for half of 1,000 nodes in sets over racks of which one has next to nothing.
+// narrow returns a request for 1,000 nodes, half of them in sets that are spread over racks. It
+// changes the labels of all, so that only three hosts remain in one of the racks.
 func narrow(all []hosts.Host, soft bool) contract.Request {
 	request := slots(500)
 	for i := range 2 {

@@ -1,2 +1,3 @@
-// Package bench measures what the README claims, as ratios within one run, on real parts: `make bench`.
+// Package bench measures the performance figures that the README claims, with `make bench`. It
+// compares the product with a reference in the same run, on the real programs.
 package bench

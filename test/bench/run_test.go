@@ -24,9 +24,10 @@ import (
 
 const limit = 15 * time.Minute
 
-// TestBenchRunAgainstHand installs a cluster of three through a Provisioning, then the same cluster with the same playbook, variables
-// and image by hand on the same machines, made fresh again, and prints both wall times. It also looks at the controller's memory while
-// the run goes on. Times are printed, not judged: a busy machine is no fault of the code.
+// TestBenchRunAgainstHand installs a cluster of three nodes through a Provisioning. It then resets
+// the machines, installs the same cluster by hand with the same playbook, variables and image, and
+// prints both wall times. The times have no limit, because the load of the machine affects them.
+// The controller's memory during the run has one.
 func TestBenchRunAgainstHand(t *testing.T) {
 	playbooks := map[string]site.Playbooks{"the lab's playbooks": site.LabPlaybooks}
 	if os.Getenv("KUBESPRAY") != "" {
@@ -55,12 +56,13 @@ func benchRun(t *testing.T, name string, on site.Playbooks) {
 		name, "PipelineRun, 3 machines", through.Seconds(), "the same playbook by hand", hand.Seconds(), "on top of it", (through - hand).Seconds(),
 		"ratio", through.Seconds()/hand.Seconds(), "controller, resident, during the run", float64(memory)/(1<<20))
 	if memory > 100<<20 {
-		t.Errorf("the controller takes %d MiB; limit 100", memory>>20)
+		t.Errorf("the controller uses %d MiB of memory; limit 100", memory>>20)
 	}
 }
 
-// byHand makes the machines fresh, takes the run's inventory with their new addresses and runs ansible-playbook in a pod of its own, in
-// the image that the task has as its base. The time is the container's.
+// byHand resets the machines and replaces the addresses in the run's inventory by their new ones.
+// It then runs ansible-playbook in a separate pod, with the base image of the task, and returns the
+// running time of the container.
 func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration {
 	t.Helper()
 	ctx := context.Background()
@@ -91,8 +93,9 @@ func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration 
 	return ended.FinishedAt.Sub(ended.StartedAt.Time)
 }
 
-// newAddresses pairs each node's address in the run with its machine's address now, each with what may follow it: 10.60.0.1 must not match
-// the beginning of 10.60.0.12.
+// newAddresses returns pairs of each node's address in the run and the current address of its
+// machine, as arguments of strings.NewReplacer. Both include the character after the address, so
+// that 10.60.0.1 does not match the beginning of 10.60.0.12.
 func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 	t.Helper()
 	var pairs []string
@@ -102,14 +105,14 @@ func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string
 			t.Fatal(err)
 		}
 		now := host.Status.HardwareDetails.NIC[0].IP
-		for _, end := range []string{"\n", " ", "\"", ":"} { // whatever may follow an address in either file
+		for _, end := range []string{"\n", " ", "\"", ":"} { // all characters that may follow an address in either file
 			pairs = append(pairs, n.Address+end, now+end)
 		}
 	}
 	return pairs
 }
 
-// playbooksImage is the base of the Tasks that the run used.
+// playbooksImage returns the base image of the Tasks that the run used.
 func playbooksImage(p *v1alpha1.Provisioning) string {
 	if release := p.Spec.Kubespray.Release; release != "" {
 		return "10.60.0.1:5000/base/ansible:kubespray-" + release
@@ -146,7 +149,8 @@ func handPod(namespace, image string, forks int) *corev1.Pod {
 	}
 }
 
-// controllerMemory is the resident memory of the controller's process, in bytes, as the kernel of this machine tells it.
+// controllerMemory returns the resident memory of the controller's process, in bytes, from /proc of
+// this machine.
 func controllerMemory(t *testing.T, s *site.Site) int64 {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -160,7 +164,7 @@ func controllerMemory(t *testing.T, s *site.Site) int64 {
 		}
 		return residentOf(t, filepath.Dir(path))
 	}
-	t.Fatal("the controller's process is not on this machine")
+	t.Fatal("no process of the controller on this machine")
 	return 0
 }
 

@@ -29,7 +29,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// rounds is how often each side of a ratio is measured, in turn; the medians are compared.
+// rounds is the number of measurements of each side of a ratio. The sides alternate, and the
+// medians are compared.
 const rounds = 3
 
 func mib(variable string, otherwise int) int64 {
@@ -39,7 +40,8 @@ func mib(variable string, otherwise int) int64 {
 	return int64(otherwise) << 20
 }
 
-// TestBenchDepot prints the table. Times are printed, not judged: a busy machine is no fault of the code. Memory is judged.
+// TestBenchDepot prints a table of times. They have no limits, because the load of the machine
+// affects them.
 func TestBenchDepot(t *testing.T) {
 	size := mib("BENCH_MIB", 1024)
 	dir := t.TempDir()
@@ -67,15 +69,18 @@ func TestBenchDepot(t *testing.T) {
 	line("pull (/v2)        : distribution's registry", 1.0, compare(
 		func(n int) { pull(t, depot.url, n, pullJobs) },
 		func(n int) { pull(t, registry.url, n, pullJobs) }))
-	// No goal: what the kernel sends without a copy is not in the cache of the processor when a client on the same machine hashes it, and one
-	// connection waits for that client. Over a network, or with several connections, it is the server's processor time that counts.
-	remark("pull, a layer after the other", compare(
+	// This row has no goal. The kernel sends the bytes without a copy, so they are not in the
+	// processor's cache when a client on the same machine hashes them, and a single connection
+	// waits for that client. Over a network, or with several connections, the server's processor
+	// time counts.
+	remark("pull, one layer at a time", compare(
 		func(n int) { pull(t, depot.url, n, 1) },
 		func(n int) { pull(t, registry.url, n, 1) }))
 	fmt.Println()
 }
 
-// TestBenchDepotMemory sends a file in and out of a fresh depot.
+// TestBenchDepotMemory uploads a large file to an empty depot, downloads it twice, and checks the
+// peak memory of the depot.
 func TestBenchDepotMemory(t *testing.T) {
 	size := mib("BENCH_MEMORY_MIB", 10240)
 	dir := t.TempDir()
@@ -91,13 +96,13 @@ func TestBenchDepotMemory(t *testing.T) {
 	download(t, depot.url+"/files/os_images/bench/bench/large")
 	download(t, depot.url+"/v1/baremetalcluster/bench/bench/os_images/large/content")
 	peak := depot.peak(t)
-	fmt.Printf("\n%-52s %6d MiB   (limit 64)\n\n", fmt.Sprintf("depot, peak resident, %d MiB in and twice out", size>>20), peak)
+	fmt.Printf("\n%-52s %6d MiB   (limit 64)\n\n", fmt.Sprintf("depot, peak resident, %d MiB up, twice down", size>>20), peak)
 	if peak >= 64 {
-		t.Errorf("the depot took %d MiB; limit 64", peak)
+		t.Errorf("the depot used up to %d MiB of memory; limit 64", peak)
 	}
 }
 
-// compare gives the medians of both sides, measured in turn.
+// compare measures both sides alternately and returns their medians.
 func compare(depot, peer func(round int)) [2]time.Duration {
 	var spent [2][]time.Duration
 	for n := range rounds {
@@ -132,7 +137,8 @@ func makeFile(t *testing.T, path string, size int64) {
 	}
 }
 
-// upload is ICN's way: a record, then the bytes in one PATCH, by curl.
+// upload uploads a file with ICN's API: it creates a record, then sends the bytes in one PATCH with
+// curl.
 func upload(t *testing.T, url, name, file string, size int64) {
 	t.Helper()
 	kind := url + "/v1/baremetalcluster/bench/bench/os_images"
@@ -156,7 +162,8 @@ func download(t *testing.T, url string) {
 	}
 }
 
-// makeLayers makes four layers of random bytes, in files, so that neither side's client holds them.
+// makeLayers writes four layers of random bytes to files, so that they are not in the memory of
+// either side's client.
 func makeLayers(t *testing.T, dir string, size int64) []string {
 	t.Helper()
 	var files []string
@@ -168,7 +175,7 @@ func makeLayers(t *testing.T, dir string, size int64) []string {
 	return files
 }
 
-// push pushes an image whose repository is new to the registry, so that each layer travels.
+// push pushes an image to a new repository, so that the client sends every layer.
 func push(t *testing.T, url string, n int, files []string) {
 	t.Helper()
 	image := v1.Image(empty.Image)
@@ -177,7 +184,7 @@ func push(t *testing.T, url string, n int, files []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content[0], content[1] = byte(n), byte(i) // other bytes in each round: nothing is there already
+		content[0], content[1] = byte(n), byte(i) // the bytes differ in each round, so that the registry has none of them
 		if image, err = mutate.AppendLayers(image, static.NewLayer(content, types.OCIUncompressedLayer)); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +195,7 @@ func push(t *testing.T, url string, n int, files []string) {
 	}
 }
 
-// pullJobs is how many layers containerd fetches at once (max_concurrent_downloads).
+// pullJobs is the number of layers that containerd pulls at once (max_concurrent_downloads).
 const pullJobs = 3
 
 func pull(t *testing.T, url string, n, jobs int) {
@@ -209,7 +216,7 @@ func pull(t *testing.T, url string, n, jobs int) {
 			if err != nil {
 				return err
 			}
-			_, err = io.Copy(io.Discard, body) // which compares the digest
+			_, err = io.Copy(io.Discard, body) // body compares the digest
 			return errors.Join(err, body.Close())
 		})
 	}
@@ -218,7 +225,8 @@ func pull(t *testing.T, url string, n, jobs int) {
 	}
 }
 
-// reference names an image, and who asks for it: the user of the URL, if it has one.
+// reference returns the reference of an image, and the login of the server's URL. The login is
+// anonymous if the URL has no password.
 func reference(t *testing.T, server string, n int) (name.Reference, remote.Option) {
 	t.Helper()
 	parsed, err := url.Parse(server)

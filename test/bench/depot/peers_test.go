@@ -52,7 +52,7 @@ func start(t *testing.T, address, path, name string, args ...string) process {
 	p := process{cmd, "http://" + address}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond) // a process of others tells nobody that it listens
+	tick := time.NewTicker(20 * time.Millisecond) // the peers do not report that they listen
 	defer tick.Stop()
 	for {
 		if resp, err := http.Get(p.url + path); err == nil {
@@ -77,7 +77,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startDepot gives the depot's local door, with what it asks for a write in the URL, on a root of its own.
+// startDepot starts a depot with the given root directory. The URL is that of the local listener,
+// with the token for writes.
 func startDepot(t *testing.T, root string) process {
 	t.Helper()
 	address := freeAddress(t)
@@ -96,7 +97,7 @@ func startPlainRegistry(t *testing.T, root string) process {
 	return start(t, address, "/v2/", build(t, "./test/bench/plainregistry"), "--listen="+address, "--root="+root)
 }
 
-// startNginx serves a folder as nginx does it best: sendfile, one worker a core.
+// startNginx serves a folder with nginx's fastest settings: sendfile, and one worker per core.
 func startNginx(t *testing.T, folder string) process {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
@@ -114,7 +115,7 @@ server { listen %[2]s; root %[3]s; } }`, dir, address, folder)
 	return start(t, address, "/", "nginx", "-e", dir+"/error.log", "-c", file)
 }
 
-// peak is the most memory that a process had resident so far, in MiB.
+// peak returns the peak resident memory of the process, in MiB.
 func (p process) peak(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -130,6 +131,6 @@ func (p process) peak(t *testing.T) int {
 			return n >> 10
 		}
 	}
-	t.Fatal("no VmHWM")
+	t.Fatalf("/proc/%d/status has no VmHWM", p.cmd.Process.Pid)
 	return 0
 }

@@ -1,5 +1,5 @@
-// Command plainregistry is the peer that the depot is measured against: the distribution project's registry with its file system storage and
-// nothing around it, as its own binary runs it.
+// Command plainregistry is the peer with which the depot is compared. It is the distribution
+// project's registry with its file system storage and no middleware, as in that project's binary.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage below
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // registers the storage "filesystem"
 	"github.com/sirupsen/logrus"
 )
 
@@ -18,7 +18,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:5001", "address")
 	root := flag.String("root", "", "directory of the store")
 	flag.Parse()
-	logrus.SetLevel(logrus.FatalLevel) // it calls a HEAD of what is not there an error
+	logrus.SetLevel(logrus.FatalLevel) // the registry logs each HEAD of missing content as an error
 	app := handlers.NewApp(context.Background(), &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Log:     configuration.Log{Level: "fatal"},
