@@ -15,8 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// TestAssignments: of the hosts in a block of the kind hosts, the Provisioning before it gets the nodes that the block after it shows, or the
-// explanation.
+// TestAssignments checks each block of the kind hosts. From these hosts, the Provisioning before
+// the block gets the nodes, or the explanation, in the block after it.
 func TestAssignments(t *testing.T) {
 	seen := 0
 	for _, page := range pages(t) {
@@ -29,7 +29,7 @@ func TestAssignments(t *testing.T) {
 			t.Run(fmt.Sprintf("%s:%d", f.page, f.line), func(t *testing.T) {
 				before := slices.IndexFunc(all, func(p fence) bool { return p.line > f.line })
 				if before < 0 {
-					t.Fatal("nothing follows the hosts")
+					t.Fatal("no block follows the hosts")
 				}
 				for before--; before >= 0 && !(all[before].kind == "yaml" && strings.Contains(all[before].text, "kind: Provisioning")); before-- {
 				}
@@ -41,17 +41,18 @@ func TestAssignments(t *testing.T) {
 		}
 	}
 	if seen < 5 {
-		t.Errorf("only %d blocks of hosts are on the pages", seen)
+		t.Errorf("the pages have only %d blocks of hosts, want at least 5", seen)
 	}
 }
 
-func compare(t *testing.T, wants, site, outcome fence) {
-	p := read(t, wants)
+// compare assigns hosts to a Provisioning and compares the result with the page.
+func compare(t *testing.T, provisioning, inventory, outcome fence) {
+	p := read(t, provisioning)
 	request, err := from.Provisioning(p, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := described(t, site, p.Name)
+	all := described(t, inventory, p.Name)
 	assigned, err := assign.Assign(request, all)
 	var nodes []contract.Node
 	if err == nil {
@@ -68,17 +69,17 @@ func compare(t *testing.T, wants, site, outcome fence) {
 		}
 	case "explanation":
 		if err == nil {
-			t.Fatalf("there are nodes: %v", nodes)
+			t.Fatalf("nodes are assigned, but the page explains why none are: %v", nodes)
 		}
 		if page := strings.Join(strings.Fields(outcome.text), " "); page != err.Error() {
-			t.Errorf("%s:%d: the page explains\n%s\nand it is\n%s", outcome.page, outcome.line, page, err)
+			t.Errorf("%s:%d: the explanation on the page is\n%s\nthe real one is\n%s", outcome.page, outcome.line, page, err)
 		}
 	default:
-		t.Errorf("%s:%d: neither nodes nor an explanation", outcome.page, outcome.line)
+		t.Errorf("%s:%d: the block after the hosts has the kind %q, want nodes or explanation", outcome.page, outcome.line, outcome.kind)
 	}
 }
 
-// cells are the lines of a table without what is only for the eye.
+// cells returns the lines of a table with one space between columns.
 func cells(text string) []string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -87,7 +88,7 @@ func cells(text string) []string {
 	return lines
 }
 
-// table shows nodes as a page does, with the columns of its header.
+// table formats nodes as on a page, with the columns of the page's header.
 func table(nodes []contract.Node, columns []string) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)

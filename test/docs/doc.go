@@ -1,3 +1,4 @@
-// Package docs tries what the pages in docs/ show: every Provisioning in them is one that the webhook accepts, and where a page says which
-// hosts it gets, of which there are so many, that is what it gets.
+// Package docs tests the examples in docs/ and the README. The webhook accepts every Provisioning
+// there. Where a page shows hosts and the nodes that a Provisioning gets from them, package assign
+// returns the same nodes, or the same explanation.
 package docs

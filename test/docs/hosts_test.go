@@ -17,11 +17,12 @@ import (
 
 const image = "http://site/os.qcow2"
 
-// described makes the hosts of a block: a name and what there is to say of the host, with commas between, such as
+// described returns the hosts of a block for the Provisioning me. Each line is a host name and
+// properties with commas between them, such as
 //
 //	host-1   16 CPUs, 64Gi, label rack=r1, 2 NVMe 960G, card 10.0.0.1, held by edge-2
 //
-// They are Metal3's own objects, read by package facts.
+// described builds Metal3 objects, which package facts reads.
 func described(t *testing.T, f fence, me string) []hosts.Host {
 	t.Helper()
 	var all []hosts.Host
@@ -38,8 +39,8 @@ func described(t *testing.T, f fence, me string) []hosts.Host {
 				},
 			},
 		}
-		for word := range strings.SplitSeq(rest, ",") {
-			if err := m.is(strings.TrimSpace(word)); err != nil {
+		for property := range strings.SplitSeq(rest, ",") {
+			if err := m.add(strings.TrimSpace(property)); err != nil {
 				t.Fatalf("%s:%d: %s: %v", f.page, f.line+n, name, err)
 			}
 		}
@@ -48,10 +49,10 @@ func described(t *testing.T, f fence, me string) []hosts.Host {
 	return all
 }
 
-// machine is a host while it is described.
+// machine collects the properties of a host.
 type machine struct {
-	n         int // which of the page's
-	me        string
+	n         int    // number of the host in its block, from 1
+	me        string // name of the Provisioning under test
 	host      *metal3.BareMetalHost
 	data      *metal3.HardwareDetails
 	installed bool
@@ -66,7 +67,8 @@ func (m *machine) facts() hosts.Host {
 	return h
 }
 
-// card adds a network card, with any number of addresses and a model.
+// card adds a network card. Words that begin with 0x are its model, the others its addresses. Each
+// address is a separate NIC with the same MAC. The result is the first of these NICs.
 func (m *machine) card(words ...string) *metal3.NIC {
 	i := len(m.data.NIC)
 	nic := metal3.NIC{Name: fmt.Sprintf("eth%d", i), MAC: fmt.Sprintf("02:00:00:00:%02x:%02x", i, m.n)}
@@ -89,9 +91,9 @@ func (m *machine) card(words ...string) *metal3.NIC {
 	return &m.data.NIC[i]
 }
 
-// is adds one thing to what is said of the host.
-func (m *machine) is(word string) error {
-	fields := strings.Fields(word)
+// add adds a property to the host.
+func (m *machine) add(property string) error {
+	fields := strings.Fields(property)
 	number := 0
 	if len(fields) > 1 {
 		if n, err := strconv.Atoi(fields[0]); err == nil {
@@ -116,9 +118,9 @@ func (m *machine) is(word string) error {
 	case fields[0] == "label":
 		key, value, _ := strings.Cut(last, "=")
 		m.host.Labels[key] = value
-	case m.stands(word, last):
+	case m.setState(property, last):
 	default:
-		return fmt.Errorf("nobody knows what %q means", word)
+		return fmt.Errorf("unknown property %q", property)
 	}
 	return nil
 }
@@ -132,27 +134,28 @@ func (m *machine) disks(count int, fields []string) error {
 	return err
 }
 
-// stands says how things stand with the host.
-func (m *machine) stands(word, last string) bool {
+// setState sets a state of the host, such as "paused" or "held by edge-2". last is the last word of
+// the property. setState returns false if the property is not a state.
+func (m *machine) setState(property, last string) bool {
 	switch {
-	case word == "available":
+	case property == "available":
 		m.host.Spec.Image, m.host.Status.Provisioning = nil, metal3.ProvisionStatus{State: metal3.StateAvailable}
-	case word == "in error":
+	case property == "in error":
 		m.host.Status.ErrorType, m.host.Status.ErrorMessage = metal3.PowerManagementError, "no power"
-	case word == "powered off":
+	case property == "powered off":
 		m.host.Status.PoweredOn = false
-	case word == "in service":
+	case property == "in service":
 		m.host.Status.OperationalStatus = metal3.OperationalStatusServicing
-	case word == "paused":
+	case property == "paused":
 		m.host.Annotations[metal3.PausedAnnotation] = ""
-	case strings.HasPrefix(word, "in quarantine"):
+	case strings.HasPrefix(property, "in quarantine"):
 		m.host.Annotations[contract.AnnotationQuarantine] = last
-	case strings.HasPrefix(word, "held by "):
+	case strings.HasPrefix(property, "held by "):
 		m.hold(last, "")
-	case strings.HasPrefix(word, "installed as "):
+	case strings.HasPrefix(property, "installed as "):
 		m.hold(m.me, last)
 		m.installed = true
-	case strings.HasPrefix(word, "standby as "):
+	case strings.HasPrefix(property, "standby as "):
 		m.hold(m.me, last)
 		m.host.Labels[contract.LabelStandby] = "true"
 	default:
@@ -161,7 +164,8 @@ func (m *machine) stands(word, last string) bool {
 	return true
 }
 
-// hold takes the host for a Provisioning, as package claim does. A node whose name ends with a number is one of a set here.
+// hold claims the host for a Provisioning, as package claim does. The text before the last dash of
+// the node name is the node set.
 func (m *machine) hold(by, node string) {
 	m.host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: hosts.Group + "/v1alpha1", Kind: hosts.Kind, Namespace: "site", Name: by}
 	m.host.Labels[contract.LabelCluster], m.host.Labels[contract.LabelNode] = by, node

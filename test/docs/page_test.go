@@ -9,9 +9,9 @@ import (
 
 // fence is a fenced block of a page.
 type fence struct {
-	page string
-	line int // of its first line, from 1
-	kind string
+	page string // file name
+	line int    // number of the block's first line, from 1
+	kind string // text after the opening backticks, such as yaml
 	text string
 }
 
@@ -41,12 +41,12 @@ func fences(t *testing.T, path string) []fence {
 	return found
 }
 
-// pages are the pages that people read, README among them.
+// pages returns the paths of the pages in docs/ and of the README.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(found) < 4 {
-		t.Fatalf("%v: %d pages: have they moved?", err, len(found))
+		t.Fatalf("%v: found %d pages in docs/, want at least 4", err, len(found))
 	}
 	return append(found, "../../README.md")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// TestProvisionings: every Provisioning on a page can be applied as it is.
+// TestProvisionings checks that every Provisioning on a page can be applied unchanged.
 func TestProvisionings(t *testing.T) {
 	seen := 0
 	for _, page := range pages(t) {
@@ -24,11 +24,12 @@ func TestProvisionings(t *testing.T) {
 		}
 	}
 	if seen < 7 {
-		t.Errorf("only %d Provisionings are on the pages", seen)
+		t.Errorf("the pages have only %d Provisionings, want at least 7", seen)
 	}
 }
 
-// read is what the webhook makes of a block.
+// read returns the Provisioning in a block with the webhook's defaults. It fails the test if the
+// webhook would reject the Provisioning.
 func read(t *testing.T, f fence) *v1alpha1.Provisioning {
 	t.Helper()
 	p := &v1alpha1.Provisioning{}
