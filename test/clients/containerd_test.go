@@ -18,7 +18,7 @@ import (
 // node. Each call starts a new daemon with no content, so that all its images come from the depot.
 type containerdClient struct {
 	daemon, ctr string
-	at          at
+	at          endpoint
 }
 
 func (c *containerdClient) push(t *testing.T, layout, ref string) (string, error) {

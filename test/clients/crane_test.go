@@ -12,16 +12,16 @@ import (
 
 type craneClient struct {
 	program string
-	at      at
+	at      endpoint
 	env     []string
 }
 
-func newCrane(t *testing.T, program string, door at) *craneClient {
+func newCrane(t *testing.T, program string, at endpoint) *craneClient {
 	t.Helper()
 	home := t.TempDir()
-	c := &craneClient{program, door, []string{"DOCKER_CONFIG=" + home, "SSL_CERT_FILE=" + door.ca, "SSL_CERT_DIR=" + home}}
-	if door.token != "" {
-		must(t)(c.run(t, "auth", "login", door.address, "-u", "any", "-p", door.token))
+	c := &craneClient{program, at, []string{"DOCKER_CONFIG=" + home, "SSL_CERT_FILE=" + at.ca, "SSL_CERT_DIR=" + home}}
+	if at.token != "" {
+		must(t)(c.run(t, "auth", "login", at.address, "-u", "any", "-p", at.token))
 	}
 	return c
 }

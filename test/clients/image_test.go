@@ -133,7 +133,7 @@ func (i *image) isIn(t *testing.T, folder string) {
 	}
 	index, err := all.ImageIndex(digest)
 	if err != nil {
-		t.Fatalf("pulled something else: %v", err)
+		t.Fatalf("the pulled layout does not contain the image %s: %v", i.digest, err)
 	}
 	if err := validate.Index(index); err != nil {
 		t.Error(err)

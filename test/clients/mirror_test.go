@@ -22,7 +22,7 @@ func TestEveryRegistryIsTheDepot(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
 	programs := listeners.Machines(t, "containerd", "ctr")
-	node := &containerdClient{programs[0], programs[1], at{address: depot.TLS, ca: depot.CA, token: depot.Token}}
+	node := &containerdClient{programs[0], programs[1], endpoint{address: depot.TLS, ca: depot.CA, token: depot.Token}}
 	must(t)(node.push(t, image.layout, depot.TLS+"/x/y:1"))
 	node.at.token = ""
 	mirrored := node.start(t)
@@ -36,11 +36,11 @@ func TestEveryRegistryIsTheDepot(t *testing.T) {
 	}
 	const missing = "registry.example.test/x/none:1"
 	if out, err := mirrored.pullThrough(t, folder, missing); err == nil || strings.Contains(out, "lookup") || !strings.Contains(out, "not found") {
-		t.Errorf("what the depot lacks: %v; want it not found, and nobody else asked\n%s", err, out)
+		t.Errorf("pull of a missing image: %v; want it not found, without a request to upstream\n%s", err, out)
 	}
-	askUpstreamLast(t, folder)
+	addUpstream(t, folder)
 	if out, err := mirrored.pullThrough(t, folder, missing); err == nil || !strings.Contains(out, "lookup registry.example.test") {
-		t.Errorf("what the depot lacks, where a person wants upstream asked last: %v; want it asked\n%s", err, out)
+		t.Errorf("pull of a missing image with upstream as the last mirror: %v; want a request to upstream\n%s", err, out)
 	}
 }
 
@@ -86,9 +86,9 @@ func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	return folder
 }
 
-// askUpstreamLast changes the default hosts.toml as a user-provided entry with an empty server
-// does: containerd then tries the upstream registry last.
-func askUpstreamLast(t *testing.T, folder string) {
+// addUpstream changes the default hosts.toml as a user-provided entry with an empty server does:
+// containerd then tries the upstream registry last.
+func addUpstream(t *testing.T, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "_default", "hosts.toml"))
 	if err != nil {

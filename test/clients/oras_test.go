@@ -13,14 +13,14 @@ import (
 
 type orasClient struct {
 	program, config string
-	at              at
+	at              endpoint
 }
 
-func newORAS(t *testing.T, program string, door at) *orasClient {
+func newORAS(t *testing.T, program string, at endpoint) *orasClient {
 	t.Helper()
-	c := &orasClient{program, filepath.Join(t.TempDir(), "config.json"), door}
-	if door.token != "" {
-		must(t)(c.run(t, "", "login", "--username=any", "--password="+door.token, door.address))
+	c := &orasClient{program, filepath.Join(t.TempDir(), "config.json"), at}
+	if at.token != "" {
+		must(t)(c.run(t, "", "login", "--username=any", "--password="+at.token, at.address))
 	}
 	return c
 }

@@ -17,16 +17,16 @@ import (
 
 // programs returns a constructor for each client by name. A constructor logs in if the listener has
 // a token.
-func programs(t *testing.T) map[string]func(*testing.T, at) client {
+func programs(t *testing.T) map[string]func(*testing.T, endpoint) client {
 	crane := listeners.Build(t, ".", "github.com/google/go-containerregistry/cmd/crane")
 	oras := listeners.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
 	skopeo := debian(t, "skopeo")
 	containerd := listeners.Machines(t, "containerd", "ctr")
-	return map[string]func(*testing.T, at) client{
-		"crane":      func(t *testing.T, door at) client { return newCrane(t, crane, door) },
-		"oras":       func(t *testing.T, door at) client { return newORAS(t, oras, door) },
-		"skopeo":     func(t *testing.T, door at) client { return newSkopeo(t, skopeo, door) },
-		"containerd": func(_ *testing.T, door at) client { return &containerdClient{containerd[0], containerd[1], door} },
+	return map[string]func(*testing.T, endpoint) client{
+		"crane":      func(t *testing.T, at endpoint) client { return newCrane(t, crane, at) },
+		"oras":       func(t *testing.T, at endpoint) client { return newORAS(t, oras, at) },
+		"skopeo":     func(t *testing.T, at endpoint) client { return newSkopeo(t, skopeo, at) },
+		"containerd": func(_ *testing.T, at endpoint) client { return &containerdClient{containerd[0], containerd[1], at} },
 	}
 }
 
@@ -39,7 +39,7 @@ func debian(t *testing.T, name string) (program string) {
 	}
 	env := []string{"DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"}
 	if out, err := listeners.Try(t, env, "apt-get", "install", "-qy", "--no-install-recommends", name); err != nil {
-		t.Fatalf("%s is not here and cannot be installed (make integration does): %v\n%s", name, err, out)
+		t.Fatalf("%s is missing and cannot be installed: run make integration, which installs it: %v\n%s", name, err, out)
 	}
 	program, err := exec.LookPath(name)
 	if err != nil {
@@ -48,9 +48,8 @@ func debian(t *testing.T, name string) (program string) {
 	return program
 }
 
-// strangeAuthority returns the file of a CA certificate that has not signed the depot's
-// certificate.
-func strangeAuthority(t *testing.T) (file string) {
+// otherCA returns the file of a CA certificate that has not signed the depot's certificate.
+func otherCA(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
 	if _, err := tlscert.Open(dir, []string{"127.0.0.1"}, tlscert.WithLogger(slog.New(slog.DiscardHandler))); err != nil {

@@ -17,8 +17,8 @@ func TestClientsAttach(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
 	program := listeners.Build(t, "modules/oras", "oras.land/oras/cmd/oras")
-	writer := newORAS(t, program, at{address: depot.TLS, ca: depot.CA, token: depot.Token})
-	nobody := newORAS(t, program, at{address: depot.Plain})
+	writer := newORAS(t, program, endpoint{address: depot.TLS, ca: depot.CA, token: depot.Token})
+	reader := newORAS(t, program, endpoint{address: depot.Plain})
 	const repository = "/attached/app"
 	ref := depot.TLS + repository
 	must(t)(writer.push(t, image.layout, ref+":v1"))
@@ -27,25 +27,25 @@ func TestClientsAttach(t *testing.T) {
 	bill := writer.attach(t, ref+":v1", "test/sbom")
 	writer.attach(t, ref+"@"+signature, "test/countersignature")
 	if tags := writer.tags(t, ref); !slices.Equal(tags, []string{"v1"}) {
-		t.Errorf("tags %q: oras was not told that the depot lists referrers, and lists them itself", tags)
+		t.Errorf("tags %q: oras maintains the referrers list itself, because the depot does not announce its referrers API", tags)
 	}
 	// A client without the referrers API maintains the list of attached artifacts itself.
 	old := writer.attach(t, ref+":v1", "test/old", "--distribution-spec=v1.1-referrers-tag")
 
-	nobody.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
-	nobody.discovers(t, depot.Plain+repository+":v1", map[string]string{bill: "test/sbom"}, "--artifact-type=test/sbom")
+	reader.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
+	reader.discovers(t, depot.Plain+repository+":v1", map[string]string{bill: "test/sbom"}, "--artifact-type=test/sbom")
 
 	must(t)(writer.run(t, "to-", append([]string{"cp", "-r", ref + ":v1", ref + "-copy:v2"}, writer.flags("from-")...)...))
 	image.isAt(t, depot.Plain+repository+"-copy:v2")
-	nobody.discovers(t, depot.Plain+repository+"-copy:v2", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
-	nobody.discoversOne(t, depot.Plain+repository+"-copy@"+signature, "test/countersignature")
+	reader.discovers(t, depot.Plain+repository+"-copy:v2", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
+	reader.discoversOne(t, depot.Plain+repository+"-copy@"+signature, "test/countersignature")
 
 	must(t)(writer.remove(t, ref+"@"+bill))
-	nobody.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", old: "test/old"})
+	reader.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", old: "test/old"})
 	must(t)(writer.remove(t, ref+"@"+image.digest))
 	image.isGone(t, depot.Plain+repository+"@"+image.digest)
 	image.isAt(t, depot.Plain+repository+"-copy:v2") // a deletion does not affect other repositories
-	nobody.discovers(t, depot.Plain+repository+"-copy:v2", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
+	reader.discovers(t, depot.Plain+repository+"-copy:v2", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
 }
 
 // attach attaches an artifact to ref and returns its digest.
@@ -81,17 +81,17 @@ func (c *orasClient) discovers(t *testing.T, ref string, want map[string]string,
 	found := c.discover(t, ref, flags...)
 	for _, one := range found {
 		if want[one.Digest] != one.ArtifactType {
-			t.Errorf("about %s there is %v, want %v", ref, one, want)
+			t.Errorf("%v is attached to %s, want %v", one, ref, want)
 		}
 	}
 	if len(found) != len(want) {
-		t.Errorf("about %s: %v, want %v", ref, found, want)
+		t.Errorf("attached to %s: %v, want %v", ref, found, want)
 	}
 }
 
 func (c *orasClient) discoversOne(t *testing.T, ref, artifactType string) {
 	t.Helper()
 	if found := c.discover(t, ref); len(found) != 1 || found[0].ArtifactType != artifactType {
-		t.Errorf("about %s: %v, want one of type %s", ref, found, artifactType)
+		t.Errorf("attached to %s: %v, want one of type %s", ref, found, artifactType)
 	}
 }

@@ -14,21 +14,21 @@ import (
 
 type skopeoClient struct {
 	program, auth, certs string
-	at                   at
+	at                   endpoint
 }
 
-func newSkopeo(t *testing.T, program string, door at) *skopeoClient {
+func newSkopeo(t *testing.T, program string, at endpoint) *skopeoClient {
 	t.Helper()
-	c := &skopeoClient{program: program, auth: filepath.Join(writeFile(t, "auth.json", "{}"), "auth.json"), at: door}
-	if door.ca != "" {
-		ca, err := os.ReadFile(door.ca)
+	c := &skopeoClient{program: program, auth: filepath.Join(writeFile(t, "auth.json", "{}"), "auth.json"), at: at}
+	if at.ca != "" {
+		ca, err := os.ReadFile(at.ca)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.certs = writeFile(t, "ca.crt", string(ca))
 	}
-	if door.token != "" {
-		must(t)(listeners.Try(t, nil, program, append([]string{"login", "--username=any", "--password=" + door.token, door.address}, c.flags("")...)...))
+	if at.token != "" {
+		must(t)(listeners.Try(t, nil, program, append([]string{"login", "--username=any", "--password=" + at.token, at.address}, c.flags("")...)...))
 	}
 	return c
 }

@@ -33,10 +33,10 @@ var skips = []string{
 func TestConformance(t *testing.T) {
 	suite := build(t)
 	depot := listeners.Open(t)
-	t.Run("local door", func(t *testing.T) {
+	t.Run("local listener", func(t *testing.T) {
 		run(t, suite, "OCI_ROOT_URL=http://"+depot.Local, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.LocalToken)
 	})
-	t.Run("TLS door with a token", func(t *testing.T) {
+	t.Run("TLS listener with a token", func(t *testing.T) {
 		run(t, suite, "OCI_ROOT_URL=https://"+depot.TLS, "OCI_USERNAME=any", "OCI_PASSWORD="+depot.Token)
 	})
 }
@@ -80,7 +80,7 @@ func run(t *testing.T, suite string, env ...string) {
 		t.Errorf("skipped %q\nwant %q", skipped, skips)
 	}
 	if ran < fewest {
-		t.Errorf("%d specs passed; the suite has %d for this depot", ran, fewest)
+		t.Errorf("%d specs passed, want at least %d", ran, fewest)
 	}
 	t.Logf("%d specs passed, %d skipped", ran, len(skipped))
 }

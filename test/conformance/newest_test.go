@@ -49,16 +49,16 @@ func TestNewestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said struct{ APIs, Data map[string]string }
-	if err := yaml.Unmarshal(text, &said); err != nil {
+	var report struct{ APIs, Data map[string]string }
+	if err := yaml.Unmarshal(text, &report); err != nil {
 		t.Fatal(err)
 	}
 	const fewestAPIs, fewestData = 28, 24
-	if len(said.APIs) < fewestAPIs || len(said.Data) < fewestData {
-		t.Errorf("the suite tried %d requests and %d kinds of content, want %d and %d", len(said.APIs), len(said.Data), fewestAPIs, fewestData)
+	if len(report.APIs) < fewestAPIs || len(report.Data) < fewestData {
+		t.Errorf("the suite tested %d requests and %d kinds of content, want at least %d and %d", len(report.APIs), len(report.Data), fewestAPIs, fewestData)
 	}
 	left := map[string]string{}
-	for _, part := range []map[string]string{said.APIs, said.Data} {
+	for _, part := range []map[string]string{report.APIs, report.Data} {
 		for name, status := range part {
 			if status != "Pass" {
 				left[name] = status
@@ -66,6 +66,6 @@ func TestNewestConformance(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(notClaimed, left); diff != "" {
-		t.Errorf("what did not pass (-want +got):\n%s", diff)
+		t.Errorf("tests that did not pass (-want +got):\n%s", diff)
 	}
 }

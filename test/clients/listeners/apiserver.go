@@ -40,7 +40,7 @@ func startAPIServer(t *testing.T, dir string) *apiServer {
 			return api
 		}
 	}
-	t.Fatalf("the API server was not ready within %s, or ended", startLimit)
+	t.Fatalf("the API server exited, or was not ready within %s", startLimit)
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (d *Depot) start(t *testing.T, program string, args ...string) {
 	lines := bufio.NewScanner(log)
 	for d.Local == "" || d.Plain == "" || d.TLS == "" {
 		if !lines.Scan() {
-			t.Fatal("the depot ended before it served")
+			t.Fatal("the depot exited before all listeners were ready")
 		}
 		var entry struct{ Msg, Door, Address, Error string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {

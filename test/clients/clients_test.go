@@ -33,8 +33,8 @@ type keeper interface {
 	remove(t *testing.T, ref string) (string, error)
 }
 
-// at describes how a client reaches a listener.
-type at struct {
+// endpoint is a listener of the depot as a client uses it.
+type endpoint struct {
 	address string
 	ca      string // file of the CA certificate; empty means without TLS
 	token   string // empty means anonymous
@@ -44,28 +44,32 @@ type at struct {
 func TestClients(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
-	local, plain := at{address: depot.Local, token: depot.LocalToken}, at{address: depot.Plain}
-	nobody, writer := at{address: depot.TLS, ca: depot.CA}, at{address: depot.TLS, ca: depot.CA, token: depot.Token}
+	local, plain := endpoint{address: depot.Local, token: depot.LocalToken}, endpoint{address: depot.Plain}
+	localAnonymous := endpoint{address: depot.Local}
+	tls, tlsAnonymous := endpoint{address: depot.TLS, ca: depot.CA, token: depot.Token}, endpoint{address: depot.TLS, ca: depot.CA}
+	const loginHint = "the token as the password"
 	for name, open := range programs(t) {
 		t.Run(name, func(t *testing.T) {
-			t.Run("local door", func(t *testing.T) { image.travels(t, open(t, local), local, depot.Local, name+"/local") })
-			t.Run("TLS door", func(t *testing.T) { image.travels(t, open(t, writer), writer, depot.Local, name+"/tls") })
-			t.Run("plain door", func(t *testing.T) { image.isRead(t, open(t, plain), plain, name+"/tls", "for reading only") })
-			t.Run("local door as nobody", func(t *testing.T) {
-				image.isRead(t, open(t, at{address: depot.Local}), at{address: depot.Local}, name+"/tls", "the token as the password")
+			t.Run("local listener", func(t *testing.T) { image.canBeManaged(t, open(t, local), local, depot.Local, name+"/local") })
+			t.Run("TLS listener", func(t *testing.T) { image.canBeManaged(t, open(t, tls), tls, depot.Local, name+"/tls") })
+			t.Run("plain listener", func(t *testing.T) { image.isReadOnly(t, open(t, plain), plain, name+"/tls", "for reading only") })
+			t.Run("local listener, anonymous", func(t *testing.T) {
+				image.isReadOnly(t, open(t, localAnonymous), localAnonymous, name+"/tls", loginHint)
 			})
-			t.Run("TLS door as nobody", func(t *testing.T) { image.isRead(t, open(t, nobody), nobody, name+"/tls", "the token as the password") })
-			t.Run("strange authority", func(t *testing.T) {
-				isNotTrusted(t, open(t, at{address: depot.TLS, ca: strangeAuthority(t)}), depot.TLS+"/"+name+"/tls:v1")
+			t.Run("TLS listener, anonymous", func(t *testing.T) {
+				image.isReadOnly(t, open(t, tlsAnonymous), tlsAnonymous, name+"/tls", loginHint)
+			})
+			t.Run("another CA", func(t *testing.T) {
+				isNotTrusted(t, open(t, endpoint{address: depot.TLS, ca: otherCA(t)}), depot.TLS+"/"+name+"/tls:v1")
 			})
 		})
 	}
 }
 
-// travels pushes, pulls, copies, lists and deletes the image at a listener. It checks the results
-// at the listener other, without the client.
-func (i *image) travels(t *testing.T, c client, door at, other, repository string) {
-	ref := door.address + "/" + repository
+// canBeManaged pushes, pulls, copies, lists and deletes the image at an endpoint. It checks the
+// results at the listener other, without the client.
+func (i *image) canBeManaged(t *testing.T, c client, at endpoint, other, repository string) {
+	ref := at.address + "/" + repository
 	must(t)(c.push(t, i.layout, ref+":v1"))
 	i.isAt(t, other+"/"+repository+":v1")
 	i.comesBack(t, c, ref+":v1")
@@ -85,17 +89,17 @@ func (i *image) travels(t *testing.T, c client, door at, other, repository strin
 	i.isAt(t, other+"/"+repository+":v1") // a deletion does not affect other repositories
 }
 
-// isRead checks that the client can read the image but not change it.
-func (i *image) isRead(t *testing.T, c client, door at, repository, refusal string) {
-	ref := door.address + "/" + repository
+// isReadOnly checks that the client can read the image but not change it.
+func (i *image) isReadOnly(t *testing.T, c client, at endpoint, repository, refusal string) {
+	ref := at.address + "/" + repository
 	i.comesBack(t, c, ref+":v1")
 	out, err := c.push(t, i.layout, ref+":v3")
 	if err == nil || !strings.Contains(out, refusal) {
-		t.Errorf("a push without a right: %v; want it refused with %q\n%s", err, refusal, out)
+		t.Errorf("push without permission: %v; want it refused with %q\n%s", err, refusal, out)
 	}
 	if k, ok := c.(keeper); ok {
 		if out, err := k.remove(t, ref+"@"+i.digest); err == nil {
-			t.Errorf("removed without a right\n%s", out)
+			t.Errorf("the image was deleted without permission\n%s", out)
 		}
 	}
 	i.comesBack(t, c, ref+":v1")
@@ -105,7 +109,7 @@ func (i *image) isRead(t *testing.T, c client, door at, repository, refusal stri
 func isNotTrusted(t *testing.T, c client, ref string) {
 	t.Helper()
 	if out, err := c.pull(t, ref, filepath.Join(t.TempDir(), "pulled")); err == nil || !strings.Contains(out, "certificate") {
-		t.Errorf("pull with a strange authority: %v\n%s", err, out)
+		t.Errorf("pull with another CA certificate: %v; want a certificate error\n%s", err, out)
 	}
 }
 
@@ -140,7 +144,7 @@ func (i *image) isGone(t *testing.T, ref string) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("%s: %s, want it gone", ref, response.Status)
+		t.Errorf("%s: %s, want 404", ref, response.Status)
 	}
 }
 
