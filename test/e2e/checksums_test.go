@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// depotDecides leaves to the depot what is in the files that nodes download.
-func depotDecides(p *v1alpha1.Provisioning) {
+// trustDepotChecksums makes the depot the source of the checksums of the files that nodes download.
+func trustDepotChecksums(p *v1alpha1.Provisioning) {
 	p.Spec.Depot.Checksums = v1alpha1.ChecksumsDepot
 	for name := range p.Spec.Kubespray.Vars {
 		if strings.HasSuffix(name, "_checksum") {
@@ -29,7 +29,7 @@ func depotDecides(p *v1alpha1.Provisioning) {
 	}
 }
 
-// checkPinned wants the digest of the depot's kubelet among the variables that the playbook got.
+// checkPinned checks that the playbook's variables contain the digest of the depot's kubelet.
 func checkPinned(t *testing.T, s *site.Site, name string) {
 	t.Helper()
 	kubelet := "http://10.60.0.1:5000/files/dl.k8s.io/release/v" + v1alpha1.DefaultKubernetesVersion + "/bin/linux/amd64/kubelet.sha256"
@@ -51,6 +51,6 @@ func checkPinned(t *testing.T, s *site.Site, name string) {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprint(vars["kubelet_binary_checksum"]), `"sha256:`+string(sum)+`"`; !strings.Contains(got, want) {
-		t.Errorf("the playbook was told %s of the kubelet; the depot has %s", got, want)
+		t.Errorf("the playbook's checksum of kubelet is %s; the depot has %s", got, want)
 	}
 }

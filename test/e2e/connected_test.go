@@ -24,44 +24,46 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// cure is the command that a refusal ends with: the right to add, and for this run's account alone.
-var cure = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-connected:edge-7-seed-registry\b`)
+// grantCommand is the command at the end of a refusal. It permits additions to the depot, only to
+// the account of this run.
+var grantCommand = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-connected:edge-7-seed-registry\b`)
 
-// TestConnected: what the depot lacks comes from upstream before any host is claimed, once an administrator has said that it may: by the
-// command that the condition names, and by nothing that who writes a Provisioning can do. Nodes have it from the depot: upstream is gone by
-// the time that they pull.
+// TestConnected checks that an artifact that the depot lacks is copied from upstream before any
+// host is claimed. This needs the permission of an administrator, who runs the command in the
+// condition; the author of a Provisioning cannot give it. Nodes pull from the depot: upstream is
+// stopped before they pull.
 func TestConnected(t *testing.T) {
 	s := site.New(t, "e2e-connected", 1, 0)
-	to := siteDepot(t, s)
-	up := startUpstream(t, to.address)
+	depot := siteDepot(t, s)
+	up := startUpstream(t, depot.address)
 	ref, index := up.publish(t, "e2e/connected:1")
-	t.Cleanup(func() { to.remove(t, index) })
+	t.Cleanup(func() { depot.remove(t, index) })
 
 	s.Apply(oneMaster(s, "edge-7", site.Var("node_images", images(t, ref)), func(p *v1alpha1.Provisioning) { connected := true; p.Spec.Depot.Connected = &connected }))
 	refused := site.Await(s, &v1alpha1.ProvisioningList{}, "the refusal", 3*time.Minute, site.NotReady("ArtifactsMissing"))
 	message := refused.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).GetMessage()
-	command := cure.FindStringSubmatch(message)
+	command := grantCommand.FindStringSubmatch(message)
 	if command == nil || strings.Count(message, "kubectl create") != 1 {
-		t.Fatalf("the condition does not say, once, which right is missing: %s", message)
+		t.Fatalf("the condition does not contain the command that grants the permission exactly once: %s", message)
 	}
 	if held := s.Holders(); len(held) != 0 {
 		t.Errorf("hosts are held although nothing can be installed: %v", held)
 	}
-	if digest := to.has(t); digest != "" {
-		t.Errorf("without a right %s came into the depot", digest)
+	if digest := depot.digest(t); digest != "" {
+		t.Errorf("%s was copied to the depot without permission", digest)
 	}
 
 	s.Kubectl(strings.Fields(command[0])[1:]...)
 	t.Cleanup(func() { s.Kubectl("delete", "clusterrolebinding", command[1]) })
-	site.Await(s, &v1alpha1.ProvisioningList{}, "the depot to have all", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
+	site.Await(s, &v1alpha1.ProvisioningList{}, "all artifacts in the depot", 3*time.Minute, func(p *v1alpha1.Provisioning) bool {
 		return p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable).IsTrue()
 	})
-	if want, _ := index.Digest(); to.has(t) != want.String() {
-		t.Errorf("the depot has %q, want %s", to.has(t), want)
+	if want, _ := index.Digest(); depot.digest(t) != want.String() {
+		t.Errorf("the depot has %q, want %s", depot.digest(t), want)
 	}
 	different, all := up.blobs()
-	if different == 0 || all > 2*different { // twice: the attempt without the right had opened some
-		t.Errorf("%d blobs were read %d times", different, all)
+	if different == 0 || all > 2*different { // twice: the attempt without permission may have opened some
+		t.Errorf("%d blobs were read %d times, want at least one blob, and at most twice each", different, all)
 	}
 	up.server.Close()
 
@@ -69,7 +71,7 @@ func TestConnected(t *testing.T) {
 	runPod(t, s, ready, ref)
 }
 
-// images are those that the lab's nodes want anyway, and one more.
+// images returns the images that the lab's nodes need, and one more.
 func images(t *testing.T, more string) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal([]string{"{{ kube_image_repo }}/pause:{{ pause_version }}", "{{ kube_image_repo }}/kube-proxy:v{{ kube_version }}", more})
@@ -88,20 +90,20 @@ func runPod(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, image string) 
 		{"wait", "pod/seeded", "--for=condition=Ready", "--timeout=90s"},
 	} {
 		if out, err := site.Kubectl(kubeconfig, "", args...); err != nil {
-			seen, _ := site.Kubectl(kubeconfig, "", "describe", "pod/seeded")
-			t.Fatalf("kubectl %s: %v\n%s\n%s", strings.Join(args, " "), err, out, seen)
+			description, _ := site.Kubectl(kubeconfig, "", "describe", "pod/seeded")
+			t.Fatalf("kubectl %s: %v\n%s\n%s", strings.Join(args, " "), err, out, description)
 		}
 	}
 }
 
-// depotOf is the site's depot as an administrator works with it.
-type depotOf struct {
+// depotAdmin is an administrator's connection to the site's depot.
+type depotAdmin struct {
 	*depotclient.Depot
-	address string
+	address string // IP address of the depot
 }
 
-// siteDepot connects with an account of this test's that may write.
-func siteDepot(t *testing.T, s *site.Site) *depotOf {
+// siteDepot connects to the site's depot with an account that it creates and that may write.
+func siteDepot(t *testing.T, s *site.Site) *depotAdmin {
 	t.Helper()
 	settings := &corev1.ConfigMap{}
 	if err := s.Get(context.Background(), client.ObjectKey{Namespace: "bpa-system", Name: "config-bpa"}, settings); err != nil {
@@ -124,11 +126,12 @@ func siteDepot(t *testing.T, s *site.Site) *depotOf {
 		t.Fatal(err)
 	}
 	t.Cleanup(connected.Close)
-	return &depotOf{connected, address.Hostname()}
+	return &depotAdmin{connected, address.Hostname()}
 }
 
-// has tells the digest of what the test brings; empty: it is not there.
-func (d *depotOf) has(t *testing.T) string {
+// digest returns the digest of the test's image in the depot. It is empty if the depot lacks the
+// image.
+func (d *depotAdmin) digest(t *testing.T) string {
 	t.Helper()
 	digest, err := d.ImageDigest(context.Background(), artifacts.Place{Repository: "e2e/connected", Tag: "1"})
 	if err != nil {
@@ -137,8 +140,9 @@ func (d *depotOf) has(t *testing.T) string {
 	return digest
 }
 
-// remove leaves the depot as it was; what has no name any more goes with its next garbage collection.
-func (d *depotOf) remove(t *testing.T, index v1.ImageIndex) {
+// remove deletes the manifests of the test's image from the depot. The next garbage collection
+// removes the blobs.
+func (d *depotAdmin) remove(t *testing.T, index v1.ImageIndex) {
 	t.Helper()
 	all, err := index.IndexManifest()
 	if err != nil {
@@ -157,7 +161,7 @@ func (d *depotOf) remove(t *testing.T, index v1.ImageIndex) {
 			t.Errorf("remove %s: %v", digest, err)
 		}
 	}
-	if digest := d.has(t); digest != "" {
+	if digest := d.digest(t); digest != "" {
 		t.Errorf("%s is still in the depot", digest)
 	}
 }

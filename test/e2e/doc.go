@@ -1,6 +1,7 @@
-// Package e2e tells the stories of the README and of bad days on real parts: a bootstrap cluster, Tekton, lab machines, SSH, Ansible and
-// the clusters that come out of it. One file per story; each has hosts of its own.
+// Package e2e tests the scenarios of the README, and failures, on the real parts: a bootstrap
+// cluster, Tekton, lab machines, SSH, Ansible and the installed clusters. Each file tests one
+// scenario. Each test has separate hosts.
 //
-//	make e2e                                      every story
-//	go test -tags e2e ./test/e2e -run TestInstall one story, on a bootstrap machine that is up
+//	make e2e                                      all scenarios
+//	go test -tags e2e ./test/e2e -run TestInstall one scenario, on a running bootstrap machine
 package e2e

@@ -19,15 +19,17 @@ func oneMaster(s *site.Site, name string, more ...site.Option) *v1alpha1.Provisi
 	return s.Provisioning(name, site.LabPlaybooks, append([]site.Option{site.Master("master-1", v1alpha1.Master{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})}, more...)...)
 }
 
-// pauseBeforeKubeadm makes the lab's playbook wait in the middle until the file /run/lab-continue is on the machine.
+// pauseBeforeKubeadm makes the lab's playbook wait before kubeadm until the machine has the file
+// /run/lab-continue.
 var pauseBeforeKubeadm = site.Var("lab_pause_at", json.RawMessage(`"before kubeadm"`))
 
-// paused reports whether the playbook has come to that place.
+// paused reports whether the playbook waits because of pauseBeforeKubeadm.
 func paused(p *v1alpha1.Provisioning) bool {
 	return p.Status.Progress != nil && strings.Contains(p.Status.Progress.Step, "Test aid: wait")
 }
 
-// TestSSHDown: a node whose sshd is down is named, and the next attempt, by itself, succeeds once it is back.
+// TestSSHDown checks that the failure names a node whose sshd is down. When sshd is back, the next
+// attempt starts automatically and succeeds.
 func TestSSHDown(t *testing.T) {
 	s := site.New(t, "e2e-sshdown", 1, 0)
 	s.On("host-1", "systemctl stop ssh.service ssh.socket")
@@ -44,8 +46,8 @@ func TestSSHDown(t *testing.T) {
 	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-3 to be Ready", installLimit, site.Ready)
 }
 
-// TestPlaybookFails: the failing Ansible task, its host and its message are in the condition, nothing is tried again by itself, and a
-// mended spec starts the next attempt.
+// TestPlaybookFails checks that the condition names the failed Ansible task, its host and its
+// message, and that no retry is planned. A corrected spec starts the next attempt.
 func TestPlaybookFails(t *testing.T) {
 	s := site.New(t, "e2e-playbook", 1, 0)
 	p := s.Apply(oneMaster(s, "edge-4", site.Var("lab_fail_at", json.RawMessage(`"before kubeadm"`))))
@@ -54,11 +56,11 @@ func TestPlaybookFails(t *testing.T) {
 	message := failed.Status.GetCondition("Ready").GetMessage()
 	for _, want := range []string{"Test aid: fail before kubeadm", "asked to fail", "master-1", "kubespray"} {
 		if !strings.Contains(message, want) {
-			t.Errorf("message %q does not tell of %q", message, want)
+			t.Errorf("message %q does not contain %q", message, want)
 		}
 	}
 	if failed.Status.Failure == nil || failed.Status.Failure.NextAttempt != nil {
-		t.Errorf("failure %+v: want none planned, a person must act", failed.Status.Failure)
+		t.Errorf("failure %+v: want a failure without a next attempt, because the user must correct the spec", failed.Status.Failure)
 	}
 
 	s.Change(p, func(p *v1alpha1.Provisioning) { delete(p.Spec.Kubespray.Vars, "lab_fail_at") })
@@ -66,8 +68,9 @@ func TestPlaybookFails(t *testing.T) {
 	checkCluster(t, s, ready, 1)
 }
 
-// TestDeleteInTheMiddle: the run is cancelled, its pods are gone before a host is given back, and the same Provisioning can be applied
-// again. A second Provisioning that wants the same host waits and then gets it or nothing, never shares it.
+// TestDeleteInTheMiddle checks that a deletion during a run cancels the run and then releases its
+// host, and that the same Provisioning can be applied again. A second Provisioning that needs the
+// same host waits, and never shares it.
 func TestDeleteInTheMiddle(t *testing.T) {
 	s := site.New(t, "e2e-delete", 1, 0)
 	p := s.Apply(oneMaster(s, "edge-5", pauseBeforeKubeadm))
@@ -90,13 +93,13 @@ func TestDeleteInTheMiddle(t *testing.T) {
 	}
 	for _, run := range s.Runs() {
 		if run.Status.CompletionTime == nil {
-			t.Errorf("run %s goes on without its Provisioning", run.Name)
+			t.Errorf("run %s continues although its Provisioning is deleted", run.Name)
 		}
 	}
 
 	s.Lab("reset")
 	s.Apply(oneMaster(s, "edge-5"))
-	site.Await(s, &tekton.PipelineRunList{}, "the second life's run to succeed", installLimit, func(r *tekton.PipelineRun) bool {
+	site.Await(s, &tekton.PipelineRunList{}, "the run of the second edge-5 to succeed", installLimit, func(r *tekton.PipelineRun) bool {
 		return r.DeletionTimestamp == nil && r.IsSuccessful()
 	})
 	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to be Ready", time.Minute, site.Ready)

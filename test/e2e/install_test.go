@@ -19,18 +19,22 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// installLimit bounds one installation on lab machines; they share two cores with everything else.
+// installLimit is the time limit of one installation. The lab machines share two cores with all
+// other programs.
 const installLimit = 12 * time.Minute
 
-// TestInstall is the README's way: one node pinned by MAC, two found by what they need, on machines that reach nothing but the depot and each
-// other and get an operating system package from there, files by the depot's own checksums, the controller killed in the middle, a pod on the new cluster, then everything given back.
+// TestInstall tests the scenario of the README. One node is pinned by MAC, and two are selected by
+// their requirements. The machines can reach only the depot and each other, and install an
+// operating system package from the depot. The checksums of files are those of the depot. The
+// controller is killed during the run. The new cluster runs a pod, and a deletion then releases all
+// hosts.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
 	for _, host := range []string{"host-1", "host-2", "host-3"} {
-		closeOff(t, s, host)
-		giveOwnSource(s, host)
+		isolate(t, s, host)
+		addOtherSource(s, host)
 	}
-	p := s.Apply(s.Provisioning("edge-1", site.LabPlaybooks, pauseBeforeKubeadm, runs(osimage.NodeSystem), wants("jq"), depotDecides,
+	p := s.Apply(s.Provisioning("edge-1", site.LabPlaybooks, pauseBeforeKubeadm, withSystem(osimage.NodeSystem), withPackages("jq"), trustDepotChecksums,
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(strings.ToUpper(s.MAC("host-2")))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}}),
 		site.Worker("worker-2", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
@@ -44,7 +48,7 @@ func TestInstall(t *testing.T) {
 
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-1 to be Ready", installLimit, site.Ready)
 	if after := onlyRun(t, s); after.UID != before.UID {
-		t.Errorf("the killed controller's run was %s, now it is %s: work was done twice", before.Name, after.Name)
+		t.Errorf("the killed controller started run %s, now the run is %s: work was done twice", before.Name, after.Name)
 	}
 	if len(ready.Status.Nodes) != 3 || ready.Status.Nodes[0].Host != "host-2" {
 		t.Errorf("nodes %+v: want three, master-1 on the pinned host-2", ready.Status.Nodes)
@@ -56,7 +60,7 @@ func TestInstall(t *testing.T) {
 	}
 	checkCluster(t, s, ready, 3)
 	for _, n := range ready.Status.Nodes {
-		stayedClosed(t, s, n.Host)
+		checkIsolated(t, s, n.Host)
 		checkPackage(t, s, n.Host, "jq")
 	}
 	checkPinned(t, s, "edge-1")
@@ -67,7 +71,7 @@ func TestInstall(t *testing.T) {
 	}
 	site.AwaitGone(s, &v1alpha1.ProvisioningList{}, p, time.Minute)
 	if held := s.Holders(); len(held) != 0 {
-		t.Errorf("after deletion hosts are still held: %v", held)
+		t.Errorf("hosts are still held after the deletion: %v", held)
 	}
 }
 
@@ -80,7 +84,8 @@ func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {
 	return runs[0]
 }
 
-// killController ends the controller's process without a warning and waits until another one is ready.
+// killController kills the controller's pods without a grace period, and waits until a new one is
+// ready.
 func killController(t *testing.T, s *site.Site) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -94,11 +99,11 @@ func killController(t *testing.T, s *site.Site) {
 		}
 	}
 	if out, err := s.TryKubectl("", "--namespace", "bpa-system", "rollout", "status", "deployment/bpa-controller", "--timeout=90s"); err != nil {
-		t.Fatalf("no controller came back: %v\n%s", err, out)
+		t.Fatalf("no new controller is ready: %v\n%s", err, out)
 	}
 }
 
-// kubeconfigOf writes the new cluster's kubeconfig to a file.
+// kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path.
 func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -108,7 +113,8 @@ func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	return path
 }
 
-// checkCluster uses the new cluster as its owner would, with nothing but the Secret: all nodes Ready, and a pod that runs.
+// checkCluster checks the new cluster with the kubeconfig in the Secret: the given number of nodes
+// is Ready, and a pod runs.
 func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes int) {
 	t.Helper()
 	kubeconfig := kubeconfigOf(t, s, p)
@@ -117,7 +123,7 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)
 	}
 	for _, args := range [][]string{
-		{"delete", "pod", "hello", "--ignore-not-found", "--grace-period=0", "--force"}, // of an earlier look, maybe on a node that is gone
+		{"delete", "pod", "hello", "--ignore-not-found", "--grace-period=0", "--force"}, // from an earlier check, possibly on a lost node
 		{"run", "hello", "--image=registry.k8s.io/pause:3.10.1", "--restart=Never"},
 		{"wait", "pod/hello", "--for=condition=Ready", "--timeout=90s"},
 	} {
@@ -127,17 +133,18 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 	}
 }
 
-// checkNoSecretShown looks for key material and kubeadm tokens in everything that the right "view" lets people read.
+// checkNoSecretShown checks that the objects and logs that the role "view" permits to read contain
+// no private keys and no kubeadm tokens.
 func checkNoSecretShown(t *testing.T, s *site.Site, name string) {
 	t.Helper()
 	shown := s.Kubectl("get", "provisionings,pipelineruns,taskruns,configmaps,events", "-o", "yaml")
 	logs := s.Kubectl("logs", "--selector", "bpa.akraino.org/cluster="+name, "--all-containers", "--tail=-1", "--prefix")
 	for where, text := range map[string]string{"objects": shown, "logs": logs} {
 		if len(text) < 1000 {
-			t.Errorf("only %d bytes of %s to look at", len(text), where)
+			t.Errorf("only %d bytes of %s to check, want at least 1000", len(text), where)
 		}
 		for _, m := range append(secretPattern.FindAllString(text, 3), privateKey(text)...) {
-			t.Errorf("%s show a secret: %.60q", where, m)
+			t.Errorf("the %s contain a secret: %.60q", where, m)
 		}
 	}
 }

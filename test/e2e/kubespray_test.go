@@ -11,14 +11,15 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// TestKubespray: the real kubespray makes a cluster of two fresh machines that reach nothing but the depot and each other. The depot is
-// asked for every image, file and operating system package that kubespray wants, before a host is claimed.
+// TestKubespray checks that the real kubespray installs a cluster on two fresh machines that can
+// reach only the depot and each other. Before a host is claimed, BPA checks that the depot has
+// every image, file and operating system package that kubespray needs.
 func TestKubespray(t *testing.T) {
 	s := site.New(t, "e2e-kubespray", 2, 0)
 	for _, host := range []string{"host-1", "host-2"} {
-		closeOff(t, s, host)
+		isolate(t, s, host)
 	}
-	s.Apply(s.Provisioning("edge-12", site.Kubespray, runs(osimage.NodeSystem),
+	s.Apply(s.Provisioning("edge-12", site.Kubespray, withSystem(osimage.NodeSystem),
 		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
 		site.Worker("worker-1", v1alpha1.Worker{HostRequirements: v1alpha1.HostRequirements{CPU: 8, Memory: "16Gi"}})))
 
@@ -26,10 +27,10 @@ func TestKubespray(t *testing.T) {
 	checkCluster(t, s, ready, 2)
 	// Kubespray runs etcd as a service of the machine; the lab's playbooks run it as a static pod.
 	if out := strings.TrimSpace(s.On("host-1", "systemctl is-active etcd.service || true")); out != "active" {
-		t.Errorf("etcd.service on the control plane is %q: these were not kubespray's playbooks", out)
+		t.Errorf("etcd.service on the control plane is %q, want active: the playbooks were not kubespray's", out)
 	}
 	for _, n := range ready.Status.Nodes {
-		stayedClosed(t, s, n.Host)
+		checkIsolated(t, s, n.Host)
 	}
 	checkNoSecretShown(t, s, "edge-12")
 	t.Logf("the run took %s", ready.Status.Run.CompletionTime.Sub(ready.Status.Run.StartTime.Time))

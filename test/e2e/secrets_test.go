@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
-// secretPattern is a kubeadm bootstrap token or a bearer token.
+// secretPattern matches kubeadm bootstrap tokens and bearer tokens.
 var secretPattern = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|Bearer [A-Za-z0-9._-]{20,}`)
 
+// privateKey returns the characters before the first private key in text, without key material. It
+// returns nil if there is none.
 func privateKey(text string) []string {
 	if i := strings.Index(text, "PRIVATE KEY-----"); i >= 0 {
 		return []string{text[max(0, i-20):i]}

@@ -13,8 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// TestStandby: workers by number and spread over racks, one of them a standby; when the worker's machine is lost, the standby becomes a node of
-// the running cluster by itself.
+// TestStandby installs a node set that is spread over racks, with one active worker and one
+// standby. When the worker's machine is lost, the standby joins the running cluster automatically.
 func TestStandby(t *testing.T) {
 	s := site.New(t, "e2e-standby", 4, 0)
 	s.Kubectl("label", "baremetalhosts", "host-2", "rack=r1")
@@ -35,7 +35,7 @@ func TestStandby(t *testing.T) {
 	}
 	lost := hostOf(ready, "pool-1")
 	if held := s.Holders(); len(held) != 3 || held["host-4"] != "" {
-		t.Errorf("held are %v: want three, and not host-4, which is in no rack", held)
+		t.Errorf("held hosts: %v, want three, without host-4, which has no rack label", held)
 	}
 	if label := s.Kubectl("get", "baremetalhosts", "-l", contract.LabelStandby+"=true", "-o", "name"); label != "baremetalhost.metal3.io/"+hostOf(ready, "pool-2")+"\n" {
 		t.Errorf("labelled as standby: %q", label)
@@ -52,8 +52,8 @@ func TestStandby(t *testing.T) {
 	if _, there := states(replaced)["pool-1"]; there {
 		t.Errorf("nodes %v: the lost one is still there", states(replaced))
 	}
-	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to stay as it is", time.Minute, site.Ready)
-	// Kubernetes says that a node is lost 50 s after its last sign of life, and the standby can be faster.
+	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to be Ready", time.Minute, site.Ready)
+	// Kubernetes reports a node as lost 50 s after its last heartbeat. The standby can join earlier.
 	if out, err := site.Kubectl(kubeconfigOf(t, s, replaced), "", "wait", "node/pool-1", "--for=condition=Ready=Unknown", "--timeout=90s"); err != nil {
 		t.Errorf("the lost node: %v\n%s", err, out)
 	}

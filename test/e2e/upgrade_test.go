@@ -22,8 +22,9 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// TestUpgradeOfBPA: controller, webhook and every Task get images of another digest while a playbook runs. The run goes on, none of its tasks
-// is done twice, and the new controller finishes what the old one began.
+// TestUpgradeOfBPA replaces the images of the controller, the webhook and every Task by images with
+// other digests while a playbook runs. The run continues, no task runs twice, and the new
+// controller completes the work of the old one.
 func TestUpgradeOfBPA(t *testing.T) {
 	s := site.New(t, "e2e-upgrade", 1, 0)
 	s.Apply(oneMaster(s, "edge-13", pauseBeforeKubeadm))
@@ -35,7 +36,7 @@ func TestUpgradeOfBPA(t *testing.T) {
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-13 to be Ready", installLimit, site.Ready)
 
 	if after := onlyRun(t, s); after.UID != before.UID {
-		t.Errorf("the old build's run was %s, now it is %s: work was done twice", before.Name, after.Name)
+		t.Errorf("the old build started run %s, now the run is %s: work was done twice", before.Name, after.Name)
 	}
 	if now := s.Holders(); len(now) != 1 || now["host-1"] != held["host-1"] {
 		t.Errorf("hosts held before %v, after %v", held, now)
@@ -46,7 +47,7 @@ func TestUpgradeOfBPA(t *testing.T) {
 	}
 	for _, task := range tasks.Items {
 		if !task.IsSuccessful() || len(task.Status.RetriesStatus) > 0 {
-			t.Errorf("task %s: %+v, %d retries; want each done once", task.Name, task.Status.Conditions, len(task.Status.RetriesStatus))
+			t.Errorf("task %s: %+v, %d retries; want each task to succeed without a retry", task.Name, task.Status.Conditions, len(task.Status.RetriesStatus))
 		}
 	}
 	if len(tasks.Items) != 5 {
@@ -55,11 +56,11 @@ func TestUpgradeOfBPA(t *testing.T) {
 	checkCluster(t, s, ready, 1)
 }
 
-// projectImage is an image of this project as the machine's manifests name it.
+// projectImage matches an image of this project in the manifests of the bootstrap machine.
 var projectImage = regexp.MustCompile(`10\.60\.0\.1:5000/(bpa/[a-z-]+)@(sha256:[0-9a-f]{64})`)
 
-// deployAnotherBuild gives everything in bpa-system images with another digest, and waits until nothing of the old ones runs there.
-// The machine's own deployment is put back when the test ends.
+// deployAnotherBuild replaces the images of all objects in bpa-system by images with other digests,
+// and waits until no pod there runs the old images. It restores the old images when the test ends.
 func deployAnotherBuild(t *testing.T, s *site.Site) {
 	t.Helper()
 	get := []string{"--namespace", "bpa-system", "get", "deployments,tasks.tekton.dev", "-o", "yaml", "--show-managed-fields=false"}
@@ -75,7 +76,7 @@ func deployAnotherBuild(t *testing.T, s *site.Site) {
 	})
 	replace := func(text string) {
 		if out, err := s.TryKubectl(withoutVersions(text), "--namespace", "bpa-system", "replace", "-f", "-"); err != nil {
-			t.Fatalf("replace what is in bpa-system: %v\n%s", err, out)
+			t.Fatalf("replace the objects in bpa-system: %v\n%s", err, out)
 		}
 		for _, deployment := range []string{"bpa-webhook", "bpa-controller"} {
 			s.Kubectl("--namespace", "bpa-system", "rollout", "status", "deployment/"+deployment, "--timeout=90s")
@@ -91,12 +92,14 @@ func deployAnotherBuild(t *testing.T, s *site.Site) {
 	replace(fresh)
 }
 
-// withoutVersions lets objects be replaced that have changed since they were read, as Deployments do all the time.
+// withoutVersions removes the resource versions, so that objects can be replaced although they have
+// changed since they were read. Deployments change often.
 func withoutVersions(text string) string {
 	return regexp.MustCompile(`(?m)^    resourceVersion: .*\n`).ReplaceAllString(text, "")
 }
 
-// rebuilt is the same image with one label more: what another build of the same source would be to everybody who looks at digests.
+// rebuilt pushes the same image with one more label and returns its reference. The image differs
+// only in its digest, like another build of the same source.
 func rebuilt(t *testing.T, ref string) string {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(site.State(), "depot", "local-token"))

@@ -19,7 +19,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // where upstream keeps images
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // registers the storage "filesystem"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -32,18 +32,19 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// upstream is the distribution project's registry on an address that pods reach; it counts who asks for what.
+// upstream is the distribution project's registry at an address that pods can reach. It counts the
+// reads of blobs.
 type upstream struct {
 	host   string
 	server *httptest.Server
 
 	mu    sync.Mutex
-	reads map[string]int // of blobs, by path
+	reads map[string]int // number of reads by the blob's path
 }
 
 func startUpstream(t *testing.T, address string) *upstream {
 	t.Helper()
-	logrus.SetLevel(logrus.FatalLevel) // it calls a HEAD of what is not there an error
+	logrus.SetLevel(logrus.FatalLevel) // the registry logs each HEAD of missing content as an error
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	app := handlers.NewApp(ctx, &configuration.Configuration{
@@ -57,7 +58,7 @@ func startUpstream(t *testing.T, address string) *upstream {
 	}
 	u := &upstream{host: listener.Addr().String(), reads: map[string]int{}}
 	u.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u.note(r)
+		u.count(r)
 		app.ServeHTTP(w, r)
 	}))
 	u.server.Listener.Close()
@@ -67,7 +68,7 @@ func startUpstream(t *testing.T, address string) *upstream {
 	return u
 }
 
-func (u *upstream) note(r *http.Request) {
+func (u *upstream) count(r *http.Request) {
 	if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/blobs/sha256:") {
 		return
 	}
@@ -76,7 +77,7 @@ func (u *upstream) note(r *http.Request) {
 	u.reads[r.URL.Path]++
 }
 
-// blobs tells how many different ones were read, and how often in all.
+// blobs returns the number of different blobs that were read, and the number of all reads.
 func (u *upstream) blobs() (different, all int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,7 +87,8 @@ func (u *upstream) blobs() (different, all int) {
 	return len(u.reads), all
 }
 
-// publish puts an image for two architectures there and tells its name and its digest. That for amd64 runs; its content was never seen before.
+// publish pushes an image for two architectures and returns its reference and its index. The amd64
+// image can run. Its content is new in every test.
 func (u *upstream) publish(t *testing.T, repository string) (ref string, index v1.ImageIndex) {
 	t.Helper()
 	pause, err := os.ReadFile(filepath.Join(site.State(), "bin", "pause"))
@@ -125,7 +127,7 @@ func random(size int) []byte {
 	return content
 }
 
-// fileLayer is a layer with one program.
+// fileLayer returns a layer with one executable file.
 func fileLayer(t *testing.T, name string, content []byte) v1.Layer {
 	t.Helper()
 	var archive bytes.Buffer
