@@ -26,13 +26,15 @@ import (
 
 const (
 	edited = "edited" // namespace of this file's hosts
-	editor = "editor" // a person who may edit it
+	editor = "editor" // a user who may edit the namespace
 )
 
-// TestEditorsCannotReachHosts: somebody who may edit a namespace acts as its service accounts. With the account of select-hosts, while a run gives
-// it the hosts, that person can claim and release for this one Provisioning, as the task itself does, and nothing else.
+// TestEditorsCannotReachHosts checks the limits of a user who may edit a namespace, and so can act
+// as its service accounts. As the account of select-hosts, while a run permits this account to
+// change hosts, the user can claim and release hosts for this one Provisioning, like the task, and
+// nothing else.
 func TestEditorsCannotReachHosts(t *testing.T) {
-	admin, err := arenaClient(shared.kubeconfig, "")
+	admin, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +45,10 @@ func TestEditorsCannotReachHosts(t *testing.T) {
 		t.Run(try.name, func(t *testing.T) {
 			err := patchHost(t.Context(), account, try.host, try.patch)
 			if err == nil {
-				t.Fatal("done")
+				t.Fatalf("the patch was accepted, want it forbidden with %q", try.want)
 			}
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), try.want) {
-				t.Errorf("%v; want %q", err, try.want)
+				t.Errorf("%v; want it forbidden with %q", err, try.want)
 			}
 		})
 	}
@@ -69,7 +71,7 @@ func TestEditorsCannotReachHosts(t *testing.T) {
 	t.Run("the task itself", func(t *testing.T) { claimAndRelease(t, account) })
 	t.Run("after the run", func(t *testing.T) {
 		must(t, "", "delete", "rolebinding", resources.HostsBindingName("edge-1"), "-n", edited)
-		within(t, 10*time.Second, "the right is gone", func() bool {
+		within(t, 10*time.Second, "the permission has ended", func() bool {
 			return apierrors.IsForbidden(patchHost(t.Context(), account, "mine", `{"spec":{"consumerRef":null}}`))
 		})
 	})
@@ -81,7 +83,8 @@ func ref(namespace, name string) string {
 	return fmt.Sprintf(refOf, "bpa.akraino.org/v1alpha1", "Provisioning", namespace, name)
 }
 
-// attempts are tried on the hosts mine (edge-1's), other (edge-2's) and free.
+// attempts are patches of the hosts mine and imaged (held by edge-1), other (held by edge-2) and
+// free. Each must be forbidden with a message that contains want.
 var attempts = []struct{ name, host, patch, want string }{
 	{"BMC address", "mine", `{"spec":{"bmc":{"address":"redfish://10.66.6.6/1"}}}`, "only change consumerRef in spec: BMC, image and power"},
 	{"BMC address together with a claim", "free", `{"spec":{"bmc":{"address":"redfish://10.66.6.6/1"},"consumerRef":` + ref(edited, "edge-1") + `}}`, "only change consumerRef in spec"},
@@ -97,24 +100,25 @@ var attempts = []struct{ name, host, patch, want string }{
 	{"release of another's host", "other", `{"spec":{"consumerRef":null}}`, "its own Provisioning (edge-1)"},
 	{"labels of another's host", "other", `{"metadata":{"labels":{"bpa.akraino.org/release":"true"}}}`, "its own Provisioning (edge-1)"},
 	{"BMC address of another's host", "other", `{"spec":{"bmc":{"address":"redfish://10.66.6.6/1"}}}`, "its own Provisioning (edge-1)"},
-	{"a claim for another", "free", `{"spec":{"consumerRef":` + ref(edited, "edge-2") + `}}`, "its own Provisioning (edge-1)"},
-	{"a claim for one of the name elsewhere", "free", `{"spec":{"consumerRef":` + ref("elsewhere", "edge-1") + `}}`, "its own Provisioning (edge-1)"},
+	{"a claim for another Provisioning", "free", `{"spec":{"consumerRef":` + ref(edited, "edge-2") + `}}`, "its own Provisioning (edge-1)"},
+	{"a claim for the same name in another namespace", "free", `{"spec":{"consumerRef":` + ref("elsewhere", "edge-1") + `}}`, "its own Provisioning (edge-1)"},
 	{"a claim for another kind", "free", `{"spec":{"consumerRef":` + fmt.Sprintf(refOf, "example.org/v1", "Provisioning", edited, "edge-1") + `}}`, "its own Provisioning (edge-1)"},
-	{"a claim for nobody", "free", `{"spec":{"consumerRef":{}}}`, "its own Provisioning (edge-1)"},
-	{"a present of its own", "mine", `{"spec":{"consumerRef":{"name":"edge-2"}}}`, "its own Provisioning (edge-1)"},
+	{"a claim with an empty holder", "free", `{"spec":{"consumerRef":{}}}`, "its own Provisioning (edge-1)"},
+	{"a transfer to another Provisioning", "mine", `{"spec":{"consumerRef":{"name":"edge-2"}}}`, "its own Provisioning (edge-1)"},
 	{"labels of a free host", "free", `{"metadata":{"labels":{"bpa.akraino.org/node":"n"}}}`, "its own Provisioning (edge-1)"},
 	{"foreign label", "mine", `{"metadata":{"labels":{"rack":"r9"}}}`, "only change the labels of a claim"},
 	{"new foreign label", "mine", `{"metadata":{"labels":{"site":"s"}}}`, "only change the labels of a claim"},
 	{"removal of a foreign label", "mine", `{"metadata":{"labels":{"rack":null}}}`, "only change the labels of a claim"},
 	{"label that describes hardware", "mine", `{"metadata":{"labels":{"bpa.akraino.org/sriov":"true"}}}`, "only change the labels of a claim"},
 	{"reboot", "mine", `{"metadata":{"annotations":{"reboot.metal3.io":""}}}`, "not change annotations"},
-	{"what the controller restores", "mine", `{"metadata":{"annotations":{"bpa.akraino.org/os-image-before":"{}"}}}`, "not change annotations"},
+	{"annotation with the image to restore", "mine", `{"metadata":{"annotations":{"bpa.akraino.org/os-image-before":"{}"}}}`, "not change annotations"},
 	{"end of a quarantine", "mine", `{"metadata":{"annotations":{"bpa.akraino.org/quarantine":null}}}`, "not change annotations"},
 	{"finalizers", "mine", `{"metadata":{"finalizers":null}}`, "not change finalizers or owner references"},
 	{"owner", "mine", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c","uid":"1"}]}}`, "not change finalizers or owner references"},
 }
 
-// prepareEdited makes the namespace as a run of edge-1 finds it, with an editor and four hosts.
+// prepareEdited creates the namespace in the state that it has during a run of edge-1, with an
+// editor and four hosts.
 func prepareEdited(t *testing.T, admin client.Client) {
 	t.Helper()
 	must(t, "", "apply", "--server-side", "-f", metal3Kinds)
@@ -123,7 +127,7 @@ func prepareEdited(t *testing.T, admin client.Client) {
 		must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/"+file+".yaml")
 	}
 	must(t, "", "create", "namespace", edited)
-	// No controller manager aggregates these into "edit" here.
+	// There is no controller manager, which would aggregate these roles into "edit".
 	for _, role := range []string{"system:aggregate-to-edit", "system:aggregate-to-view", "bpa-edit", "bpa-view"} {
 		must(t, "", "create", "rolebinding", strings.ReplaceAll(role, ":", "-"), "-n", edited, "--clusterrole="+role, "--user="+editor)
 	}
@@ -151,7 +155,7 @@ func prepareEdited(t *testing.T, admin client.Client) {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { // others of these tests remove the kinds
+	t.Cleanup(func() { // other tests delete the CRDs
 		ctx := context.WithoutCancel(t.Context())
 		var list metal3.BareMetalHostList
 		_ = admin.List(ctx, &list, client.InNamespace(edited))
@@ -162,11 +166,11 @@ func prepareEdited(t *testing.T, admin client.Client) {
 	})
 }
 
-// tokenClient acts as an account, with a token that the editor got.
+// tokenClient returns a client with a token of a service account. The editor requests the token.
 func tokenClient(t *testing.T, account string) client.WithWatch {
 	t.Helper()
 	token := strings.TrimSpace(must(t, "", "create", "token", account, "-n", edited, "--as="+editor))
-	config, scheme, err := arenaConfig(shared.kubeconfig, "")
+	config, scheme, err := accountConfig(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,10 +197,11 @@ func hostsOf(t *testing.T, c client.Client) []metal3.BareMetalHost {
 	return list.Items
 }
 
-// claimAndRelease is what select-hosts does with its account, and the controller with its own.
+// claimAndRelease checks that select-hosts and the controller can claim, image and release hosts
+// with their accounts, and that the task cannot set an image.
 func claimAndRelease(t *testing.T, account client.WithWatch) {
 	ctx := t.Context()
-	admin, err := arenaClient(shared.kubeconfig, "")
+	admin, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,28 +223,28 @@ func claimAndRelease(t *testing.T, account client.WithWatch) {
 		t.Fatal(err)
 	}
 	if given, err := claim.Image(ctx, account, owner, image, nodes); !apierrors.IsForbidden(err) {
-		t.Errorf("the task gives an image: %v, %v", given, err)
+		t.Errorf("the task sets an image: %v, %v; want it forbidden", given, err)
 	}
 	if given, err := claim.Image(ctx, controller, owner, image, nodes); err != nil || len(given) != 1 {
-		t.Fatalf("the controller's image: %v, %v", given, err)
+		t.Fatalf("the controller sets an image: %v, %v; want one host", given, err)
 	}
 	if err := claimed.Undo(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if released, err := claim.ReleaseGivenUp(ctx, controller, owner, []string{"bare-1", "bare-2"}); err != nil || len(released) != 1 {
-		t.Fatalf("the controller releases %v, %v; want bare-1, bare-2 is free already", released, err)
+		t.Fatalf("the controller releases %v, %v; want only bare-1, because bare-2 is free already", released, err)
 	}
 	for _, h := range hostsOf(t, admin) {
 		if strings.HasPrefix(h.Name, "bare-") && (h.Spec.ConsumerRef != nil || h.Spec.Image != nil || len(h.Labels) > 0 || h.Spec.Online) {
-			t.Errorf("%s is left with %+v, labels %v", h.Name, h.Spec, h.Labels)
+			t.Errorf("%s is not completely released: %+v, labels %v", h.Name, h.Spec, h.Labels)
 		}
 	}
 }
 
-// actAs acts as an account that needs no token.
+// actAs returns a client that impersonates a user.
 func actAs(t *testing.T, user string) client.Client {
 	t.Helper()
-	config, scheme, err := arenaConfig(shared.kubeconfig, "")
+	config, scheme, err := accountConfig(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}

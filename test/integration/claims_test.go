@@ -27,9 +27,11 @@ import (
 
 const claims = "claims" // namespace of this file's hosts
 
-// TestClaimsAreExclusive lets four Provisionings contest five hosts at a real API server, with the rights that config/ gives to the task
-// select-hosts, while Metal3 keeps writing the status of the hosts: nobody shares, everybody has all or nothing, somebody wins, and
-// what is released can be claimed again.
+// TestClaimsAreExclusive lets four Provisionings claim from five hosts at once, at a real API
+// server and with the permissions of the task select-hosts in config/. Meanwhile the status of the
+// hosts changes, as Metal3 changes it. The test checks that no two Provisionings share a host, that
+// each gets all its hosts or none, that at least one gets its hosts, and that released hosts can be
+// claimed again.
 func TestClaimsAreExclusive(t *testing.T) {
 	admin := hostClient(t, "")
 	prepareHosts(t, admin)
@@ -37,17 +39,17 @@ func TestClaimsAreExclusive(t *testing.T) {
 		quiet, stop := context.WithCancel(t.Context())
 		var metal3Writes sync.WaitGroup
 		metal3Writes.Go(func() { writeStatus(quiet, admin) })
-		sizes, failed := contest(t)
+		sizes, failed := claimConcurrently(t)
 		stop()
 		metal3Writes.Wait()
-		judge(t, admin, round, sizes, failed)
+		checkHolders(t, admin, round, sizes, failed)
 		for i := range sizes {
 			if _, err := claim.ReleaseAll(t.Context(), hostClient(t, name(i)), owner(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if left := held(t, admin); len(left) > 0 {
-			t.Fatalf("round %d: still held after release: %v", round, left)
+			t.Fatalf("round %d: hosts are still held after the release: %v", round, left)
 		}
 	}
 }
@@ -57,14 +59,15 @@ func owner(i int) hosts.Owner { return hosts.Owner{Namespace: claims, Name: name
 func hostName(n int) string   { return fmt.Sprintf("host-%d", n) }
 func hostMAC(n int) string    { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
 
-// hostClient acts as the account of a Provisioning's task select-hosts, or as the administrator.
+// hostClient returns a client that acts as the account of a Provisioning's task select-hosts, or as
+// the administrator if provisioning is empty.
 func hostClient(t *testing.T, provisioning string) client.Client {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", shared.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Timeout, config.QPS = callLimit, -1 // as fast as it can
+	config.Timeout, config.QPS = callLimit, -1 // no rate limit
 	if provisioning != "" {
 		config.Impersonate.UserName = "system:serviceaccount:" + claims + ":" + contract.ServiceAccountName(provisioning, contract.TaskSelectHosts)
 		config.Impersonate.Groups = []string{"system:authenticated"}
@@ -82,7 +85,8 @@ func hostClient(t *testing.T, provisioning string) client.Client {
 	return c
 }
 
-// prepareHosts makes five hosts that fit, and gives four Provisionings the right to claim them.
+// prepareHosts creates five hosts that fit, and gives four Provisionings the permission to claim
+// them.
 func prepareHosts(t *testing.T, admin client.Client) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -122,17 +126,18 @@ func prepareHosts(t *testing.T, admin client.Client) {
 	}
 }
 
-// writeStatus changes what does not matter to a claim, without end.
+// writeStatus changes status fields that do not affect a claim, until ctx ends.
 func writeStatus(ctx context.Context, admin client.Client) {
 	for n := 0; ctx.Err() == nil; n++ {
 		h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: hostName(n % 5), Namespace: claims}}
 		patch := fmt.Appendf(nil, `{"status":{"lastUpdated":%q,"errorCount":%d}}`, time.Now().UTC().Format(time.RFC3339), n)
-		_ = admin.Status().Patch(ctx, h, client.RawPatch("application/merge-patch+json", patch)) // only noise
+		_ = admin.Status().Patch(ctx, h, client.RawPatch("application/merge-patch+json", patch)) // errors do not matter: the writes are only load
 	}
 }
 
-// contest has four Provisionings claim one to four hosts at once, one of them pinned, so that they want different sets.
-func contest(t *testing.T) (sizes []int, failed []error) {
+// claimConcurrently lets four Provisionings claim one to four hosts at once. One host of each is
+// pinned, so that they need different sets. It returns the number of hosts and the error of each.
+func claimConcurrently(t *testing.T) (sizes []int, failed []error) {
 	t.Helper()
 	sizes, failed = []int{1, 2, 3, 4}, make([]error, 4)
 	var all sync.WaitGroup
@@ -149,7 +154,7 @@ func contest(t *testing.T) (sizes []int, failed []error) {
 	return sizes, failed
 }
 
-// held counts the hosts of each holder.
+// held returns the number of hosts by holder.
 func held(t *testing.T, admin client.Client) map[string]int {
 	t.Helper()
 	var list metal3.BareMetalHostList
@@ -165,7 +170,9 @@ func held(t *testing.T, admin client.Client) map[string]int {
 	return count
 }
 
-func judge(t *testing.T, admin client.Client, round int, sizes []int, failed []error) {
+// checkHolders checks that exactly the Provisionings whose claim succeeded hold hosts, and as many
+// as they claimed.
+func checkHolders(t *testing.T, admin client.Client, round int, sizes []int, failed []error) {
 	t.Helper()
 	want := map[string]int{}
 	for i, size := range sizes {
@@ -177,9 +184,9 @@ func judge(t *testing.T, admin client.Client, round int, sizes []int, failed []e
 		}
 	}
 	if len(want) == 0 {
-		t.Errorf("round %d: nobody won: %v", round, failed)
+		t.Errorf("round %d: no claim succeeded: %v", round, failed)
 	}
 	if diff := cmp.Diff(want, held(t, admin)); diff != "" {
-		t.Errorf("round %d: hosts per holder (-won +held):\n%s", round, diff)
+		t.Errorf("round %d: hosts per holder (-claimed +held):\n%s", round, diff)
 	}
 }

@@ -21,19 +21,20 @@ import (
 
 const labelEnd = "audit-ends"
 
-// audit notes every change of every host. All versions are of one etcd, so that they can be compared.
+// audit records every change of every host. All resource versions are of one etcd, so that they can
+// be compared.
 type audit struct {
 	events *toolswatch.RetryWatcher
-	ended  chan struct{}
+	ended  chan struct{} // closed when the last event is recorded
 
-	history  map[string][]holding // by host, in order
+	history  map[string][]holding // by host, in the order of versions
 	problems []string
-	taken    int // by anybody
-	released int
-	foreign  int // taken by somebody who is no Provisioning
+	taken    int // number of changes from free to held
+	released int // number of changes from held to free
+	foreign  int // the part of taken by holders that are not Provisionings
 }
 
-// holding: from this version on, this one held the host; empty: nobody.
+// holding is the holder of a host from a version on. The holder is empty if the host is free.
 type holding struct {
 	version int64
 	holder  string
@@ -42,12 +43,12 @@ type holding struct {
 func startAudit(t *testing.T, ctx context.Context, admin client.WithWatch) *audit {
 	t.Helper()
 	var list metal3.BareMetalHostList
-	if err := admin.List(ctx, &list, client.InNamespace(arena)); err != nil {
+	if err := admin.List(ctx, &list, client.InNamespace(contestNamespace)); err != nil {
 		t.Fatal(err)
 	}
 	a := &audit{ended: make(chan struct{}), history: map[string][]holding{}}
 	for i := range list.Items {
-		a.note(&list.Items[i])
+		a.record(&list.Items[i])
 	}
 	var err error
 	a.events, err = toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, hostWatcher{admin})
@@ -59,11 +60,11 @@ func startAudit(t *testing.T, ctx context.Context, admin client.WithWatch) *audi
 		for event := range a.events.ResultChan() {
 			host, ok := event.Object.(*metal3.BareMetalHost)
 			if !ok {
-				a.problems = append(a.problems, fmt.Sprintf("the auditor lost sight: %v", event.Object))
+				a.problems = append(a.problems, fmt.Sprintf("the watch of the hosts failed: %v", event.Object))
 				return
 			}
 			if event.Type == watch.Modified {
-				a.note(host)
+				a.record(host)
 			}
 			if host.Labels[labelEnd] != "" {
 				return
@@ -73,11 +74,11 @@ func startAudit(t *testing.T, ctx context.Context, admin client.WithWatch) *audi
 	return a
 }
 
-// hostWatcher is what a RetryWatcher watches by.
+// hostWatcher watches the hosts of the contest for a RetryWatcher.
 type hostWatcher struct{ client.WithWatch }
 
 func (w hostWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return w.Watch(ctx, &metal3.BareMetalHostList{}, client.InNamespace(arena), &client.ListOptions{Raw: &options})
+	return w.Watch(ctx, &metal3.BareMetalHostList{}, client.InNamespace(contestNamespace), &client.ListOptions{Raw: &options})
 }
 
 func version(text string) int64 {
@@ -88,14 +89,15 @@ func version(text string) int64 {
 	return n
 }
 
-func (a *audit) note(host *metal3.BareMetalHost) {
+// record adds a version of a host to the history, and to the problems if it breaks a rule.
+func (a *audit) record(host *metal3.BareMetalHost) {
 	now := holding{version: version(host.ResourceVersion)}
 	ours := false
 	if ref := host.Spec.ConsumerRef; ref != nil {
 		now.holder, ours = ref.Name, ref.Kind == "Provisioning"
 	}
 	if cluster := host.Labels[contract.LabelCluster]; ours && cluster != now.holder || !ours && cluster != "" {
-		a.problems = append(a.problems, fmt.Sprintf("%s at %d: held by %q with the label of %q", host.Name, now.version, now.holder, cluster))
+		a.problems = append(a.problems, fmt.Sprintf("%s at %d: held by %q, but its label names %q", host.Name, now.version, now.holder, cluster))
 	}
 	was := ""
 	if h := a.history[host.Name]; len(h) > 0 {
@@ -112,25 +114,26 @@ func (a *audit) note(host *metal3.BareMetalHost) {
 	case now.holder == "":
 		a.released++
 	default:
-		a.problems = append(a.problems, fmt.Sprintf("%s at %d: from %s to %s without a release between", host.Name, now.version, was, now.holder))
+		a.problems = append(a.problems, fmt.Sprintf("%s at %d: the holder changed from %s to %s without a release", host.Name, now.version, was, now.holder))
 	}
 	a.history[host.Name] = append(a.history[host.Name], now)
 }
 
-// close ends the audit at a last write of its own, when nobody is to hold a host any more.
+// close checks that no host is held, and ends the audit with a write to a host, which is the last
+// event.
 func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *audit {
 	t.Helper()
 	var list metal3.BareMetalHostList
-	if err := admin.List(ctx, &list, client.InNamespace(arena)); err != nil {
+	if err := admin.List(ctx, &list, client.InNamespace(contestNamespace)); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != arenaHosts {
-		t.Errorf("%d hosts are left of %d", len(list.Items), arenaHosts)
+	if len(list.Items) != contestHosts {
+		t.Errorf("there are %d hosts, want %d", len(list.Items), contestHosts)
 	}
 	for i := range list.Items {
 		host := &list.Items[i]
 		if host.Spec.ConsumerRef != nil {
-			t.Errorf("%s is leaked: still held by %s", host.Name, host.Spec.ConsumerRef.Name)
+			t.Errorf("%s is still held by %s after the contest", host.Name, host.Spec.ConsumerRef.Name)
 		}
 		for label := range host.Labels {
 			if strings.Contains(label, "bpa.akraino.org") {
@@ -145,7 +148,7 @@ func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *a
 	select {
 	case <-a.ended:
 	case <-ctx.Done():
-		t.Fatal("the auditor does not see its last write")
+		t.Fatal("timeout: the watch does not report the last write")
 	}
 	a.events.Stop()
 	for _, problem := range a.problems[:min(len(a.problems), 20)] {
@@ -154,8 +157,8 @@ func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *a
 	return a
 }
 
-// judge compares what a claimant believed to hold, at a version, with what it held.
-func (a *audit) judge(t *testing.T, c completed) {
+// check compares the hosts that a claimant believed to hold at a version with the history.
+func (a *audit) check(t *testing.T, c completed) {
 	t.Helper()
 	for _, host := range c.Hosts {
 		h := a.history[host]
@@ -164,10 +167,10 @@ func (a *audit) judge(t *testing.T, c completed) {
 			i--
 		}
 		if i < 0 || h[i].holder != c.Name {
-			t.Errorf("%s believes to hold %s at %d: %v", c.Name, host, c.Version, h[max(0, i-1):min(len(h), i+2)])
+			t.Errorf("%s believed to hold %s at version %d; the history around it: %v", c.Name, host, c.Version, h[max(0, i-1):min(len(h), i+2)])
 		}
 	}
 	if slices.Sort(c.Hosts); len(slices.Compact(c.Hosts)) != c.Wanted {
-		t.Errorf("%s wanted %d hosts and got %v", c.Name, c.Wanted, c.Hosts)
+		t.Errorf("%s requested %d different hosts and claimed %v", c.Name, c.Wanted, c.Hosts)
 	}
 }

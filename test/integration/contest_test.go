@@ -25,58 +25,63 @@ import (
 )
 
 const (
-	arena      = "contest" // namespace of this file's hosts
-	arenaHosts = 500
-	arenaRacks = 10
-	claimants  = 20
-	replicas   = 2
-	// goal is how many hosts are claimed, in claims that were completed. BPA_CONTEST_HOSTS can say another number: 10000 for the whole contest.
+	contestNamespace = "contest" // namespace of this file's hosts
+	contestHosts     = 500
+	contestRacks     = 10
+	claimants        = 20
+	replicas         = 2
+	// goal is the number of hosts to claim in completed claims. BPA_CONTEST_HOSTS overrides it: the
+	// full contest has 10000.
 	goal = 800
-	// slowest is how many hosts a second are claimed on the slowest machine.
+	// slowest is the number of hosts per second that are claimed on the slowest machine.
 	slowest = 2
 )
 
-// TestContest has 20 claimants, each a process, contest 500 hosts until so many were claimed, while two controller replicas plan and
-// release, Metal3 and people write to the hosts, somebody else takes hosts too, and all are killed at random instants and started
-// again. Of every change of every host an auditor knows: no host goes from one holder to another without a
-// release between, what a claimant believes to hold it holds, and in the end nobody holds anything.
+// TestContest runs 20 claimants, each a process, that compete for 500 hosts until the goal is
+// reached. Meanwhile two controller replicas plan and release, a client changes hosts as Metal3 and
+// users do, and another one claims hosts for another holder. Claimants and replicas are killed at
+// random times and restarted.
+//
+// An audit of every change of every host checks that no host changes from one holder to another
+// without a release, that a claimant holds the hosts that it believes to hold, and that no host is
+// held at the end.
 func TestContest(t *testing.T) {
-	admin, err := arenaClient(shared.kubeconfig, "")
+	admin, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepareArena(t, admin)
+	prepareContest(t, admin)
 	wanted := wantedHosts(t)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(wanted)*time.Second/slowest)
 	defer stop()
 	audit := startAudit(t, ctx, admin)
 	noise, quiet := context.WithCancel(ctx)
 	defer quiet()
-	var meddlers errgroup.Group
-	meddlers.Go(func() error { return meddle(noise, admin) })
-	meddlers.Go(func() error { return compete(noise, admin) })
+	var background errgroup.Group
+	background.Go(func() error { return writeNoise(noise, admin) })
+	background.Go(func() error { return compete(noise, admin) })
 
 	begun := time.Now()
-	crowd := startCrowd(t, ctx)
-	crowd.playUntil(t, wanted)
+	all := startParticipants(t, ctx)
+	all.runUntil(t, wanted)
 	took := time.Since(begun)
-	crowd.stopClaimants(t)
+	all.stopClaimants(t)
 	quiet()
-	if err := meddlers.Wait(); err != nil {
+	if err := background.Wait(); err != nil {
 		t.Error(err)
 	}
 	releaseRest(t, ctx, admin)
-	crowd.stopReplicas(t)
+	all.stopReplicas(t)
 
 	report := audit.close(t, ctx, admin)
-	for _, c := range crowd.claims() {
-		report.judge(t, c)
+	for _, c := range all.claims() {
+		report.check(t, c)
 	}
-	t.Logf("%d claims of %d hosts completed in %s: %.1f hosts a second (%.1f taken, completed or not); %d writes came too late, %d claims were lost to others; %d hosts taken and %d released, of which %d by others; %d kills",
-		len(crowd.claims()), crowd.hosts(), took.Round(time.Second), float64(crowd.hosts())/took.Seconds(), float64(report.taken-report.foreign)/took.Seconds(),
-		crowd.late(), crowd.lost(), report.taken, report.released, report.foreign, crowd.kills)
-	if crowd.late() == 0 || crowd.kills == 0 {
-		t.Error("nobody was too late or nobody was killed: this was no contest")
+	t.Logf("%d claims of %d hosts completed in %s: %.1f hosts a second (%.1f taken, completed or not); %d writes had conflicts, %d attempts to claim failed because of other holders; %d hosts taken and %d released, of which %d by the other holder; %d kills",
+		len(all.claims()), all.hosts(), took.Round(time.Second), float64(all.hosts())/took.Seconds(), float64(report.taken-report.foreign)/took.Seconds(),
+		all.conflicts(), all.lost(), report.taken, report.released, report.foreign, all.kills)
+	if all.conflicts() == 0 || all.kills == 0 {
+		t.Error("there were no conflicts, or no kills: the test does not prove anything")
 	}
 }
 
@@ -93,37 +98,38 @@ func wantedHosts(t *testing.T) int {
 	return n
 }
 
-// prepareArena makes the hosts, in racks, and gives the claimants the rights of the task select-hosts.
-func prepareArena(t *testing.T, admin client.Client) {
+// prepareContest creates the hosts, in racks, and gives the claimants the permissions of the task
+// select-hosts.
+func prepareContest(t *testing.T, admin client.Client) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"apply", "--server-side", "-f", metal3Kinds},
 		{"wait", "--for=condition=Established", "--timeout=30s", "crd/baremetalhosts.metal3.io", "crd/hardwaredata.metal3.io"},
 		{"apply", "-f", "../../config/200-task-select-hosts.yaml"},
 		{"apply", "-f", "../../config/500-claims.yaml"},
-		{"create", "namespace", arena},
+		{"create", "namespace", contestNamespace},
 	} {
 		must(t, "", args...)
 	}
 	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context()) // others of these tests remove the kinds, which takes long with so many objects
+		ctx := context.WithoutCancel(t.Context()) // other tests delete the CRDs, which takes long with so many objects
 		for _, kind := range []client.Object{&metal3.BareMetalHost{}, &metal3.HardwareData{}} {
-			if err := admin.DeleteAllOf(ctx, kind, client.InNamespace(arena)); err != nil {
+			if err := admin.DeleteAllOf(ctx, kind, client.InNamespace(contestNamespace)); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "select-hosts", Namespace: arena},
+		ObjectMeta: metav1.ObjectMeta{Name: "select-hosts", Namespace: contestNamespace},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bpa-select-hosts"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + arena}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + contestNamespace}},
 	}
 	if err := admin.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 	var all errgroup.Group
 	all.SetLimit(8)
-	for n := range arenaHosts {
+	for n := range contestHosts {
 		all.Go(func() error { return makeHost(t.Context(), admin, n) })
 	}
 	if err := all.Wait(); err != nil {
@@ -131,9 +137,9 @@ func prepareArena(t *testing.T, admin client.Client) {
 	}
 }
 
-// makeHost makes a host with its hardware, as Metal3 would.
+// makeHost creates a host with its hardware data, as Metal3 does.
 func makeHost(ctx context.Context, admin client.Client, n int) error {
-	meta := metav1.ObjectMeta{Name: fmt.Sprintf("host-%03d", n), Namespace: arena, Labels: map[string]string{"rack": rack(n % arenaRacks)}}
+	meta := metav1.ObjectMeta{Name: fmt.Sprintf("host-%03d", n), Namespace: contestNamespace, Labels: map[string]string{"rack": rack(n % contestRacks)}}
 	mac := fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)
 	host := &metal3.BareMetalHost{ObjectMeta: meta, Spec: metal3.BareMetalHostSpec{BootMACAddress: mac}}
 	if err := admin.Create(ctx, host); err != nil {
@@ -150,18 +156,19 @@ func makeHost(ctx context.Context, admin client.Client, n int) error {
 	return admin.Create(ctx, &metal3.HardwareData{ObjectMeta: meta, Spec: metal3.HardwareDataSpec{HardwareDetails: details}})
 }
 
-func rack(n int) string { return fmt.Sprintf("r%d", n%arenaRacks) }
+func rack(n int) string { return fmt.Sprintf("r%d", n%contestRacks) }
 
-// wish is what a claimant asks for in a round: 5 to 25 nodes in one to three racks. It is the same after a restart.
-func wish(claimant, round int) contract.Request {
+// makeRequest returns the request of a claimant in a round: 5 to 25 nodes in one to three racks. It
+// is the same after a restart of the claimant.
+func makeRequest(claimant, round int) contract.Request {
 	r := rand.New(rand.NewPCG(uint64(claimant), uint64(round)))
-	first, racks := r.IntN(arenaRacks), []string{}
+	first, racks := r.IntN(contestRacks), []string{}
 	for n := range 1 + r.IntN(3) {
 		racks = append(racks, rack(first+n))
 	}
 	slices.Sort(racks)
 	name := fmt.Sprintf("edge-%d-%d", claimant, round)
-	request := contract.Request{Provisioning: name, Namespace: arena, UID: name}
+	request := contract.Request{Provisioning: name, Namespace: contestNamespace, UID: name}
 	for n := range 5 + r.IntN(21) {
 		request.Slots = append(request.Slots, contract.Slot{
 			Name: fmt.Sprintf("n%d", n), Roles: []string{contract.RoleWorker},
@@ -171,28 +178,29 @@ func wish(claimant, round int) contract.Request {
 	return request
 }
 
-// A round's ConfigMap stands for its Provisioning: it has the request, and says, as a deletion would, when the hosts are to be given back.
+// The ConfigMap of a round represents a Provisioning. It contains the request.
 const (
-	keyRelease = "release"
-	labelRound = "contest"
+	keyRelease = "release" // data key that is set when the hosts are to be released, like a deletion
+	labelRound = "contest" // "round", or "over" when the hosts are released
 )
 
 func roundOf(request contract.Request) *corev1.ConfigMap {
-	text, _ := json.Marshal(request) // cannot fail: plain fields
+	text, _ := json.Marshal(request) // never fails for these field types
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: request.Provisioning, Namespace: arena, Labels: map[string]string{labelRound: "round"}},
+		ObjectMeta: metav1.ObjectMeta{Name: request.Provisioning, Namespace: contestNamespace, Labels: map[string]string{labelRound: "round"}},
 		Data:       map[string]string{contract.KeyRequest: string(text)},
 	}
 }
 
-// releaseRest ends the rounds in which a claimant was stopped, and returns once the replicas have released everything.
+// releaseRest marks the rounds during which a claimant was stopped, and returns when the replicas
+// have released all hosts.
 func releaseRest(t *testing.T, ctx context.Context, admin client.Client) {
 	t.Helper()
 	retry := time.NewTicker(500 * time.Millisecond)
 	defer retry.Stop()
 	for {
 		var rounds corev1.ConfigMapList
-		if err := admin.List(ctx, &rounds, client.InNamespace(arena), client.MatchingLabels{labelRound: "round"}); err != nil {
+		if err := admin.List(ctx, &rounds, client.InNamespace(contestNamespace), client.MatchingLabels{labelRound: "round"}); err != nil {
 			t.Fatal(err)
 		}
 		if len(rounds.Items) == 0 {
@@ -207,7 +215,7 @@ func releaseRest(t *testing.T, ctx context.Context, admin client.Client) {
 		select {
 		case <-retry.C:
 		case <-ctx.Done():
-			t.Fatalf("the replicas do not release %d Provisionings, such as %s", len(rounds.Items), rounds.Items[0].Name)
+			t.Fatalf("timeout: the replicas have not released the hosts of %d rounds, such as %s", len(rounds.Items), rounds.Items[0].Name)
 		}
 	}
 }

@@ -33,11 +33,12 @@ import (
 )
 
 const (
-	fillers  = "fillers" // namespace of the accounts that fill the depot, and owner of artifacts
+	fillers  = "fillers" // namespace of the accounts that write to the depot, and an owner of artifacts
 	audience = "depot.bpa.akraino.org"
 )
 
-// reporter is a role for who may say what is installed, and no more. kubectl create makes none for kinds that do not exist.
+// reporter is a role that permits only to report installed artifacts. It is a manifest, because
+// kubectl create cannot create a role for kinds that do not exist.
 const reporter = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reporter}
@@ -45,15 +46,17 @@ rules:
 - {apiGroups: [depot.bpa.akraino.org], resources: [artifacts/status], verbs: [update]}
 `
 
-// depot is the program of cmd/depot as a process with the rights that config/ gives it, and crane, a registry client that was not made for it.
+// depot is cmd/depot as a process with the permissions in config/. Its client is crane, a program
+// of another project.
 type depot struct {
-	tls, plain string // host:port
-	crane      string // path of the program
-	ca         string // path of the depot's authority
-	api        *passage
+	tls, plain string    // addresses of the listeners, host:port
+	crane      string    // path of the program
+	ca         string    // path of the depot's CA certificate
+	api        *apiProxy // the depot's connection to the API server
 }
 
-// TestDepotAsksKubernetes: a real API server judges, and a real client is judged.
+// TestDepotAsksKubernetes checks that a real API server authenticates and authorizes the requests
+// of a real client to the depot.
 func TestDepotAsksKubernetes(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-n", "bpa-system", "-f", "../../config/200-depot.yaml"}, {"create", "namespace", fillers}} {
 		must(t, "", args...)
@@ -71,28 +74,30 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	d := startDepot(t)
 
 	t.Run("a writer logs in, pushes and pulls", func(t *testing.T) { d.pushAndPull(t, tokenFor(t, "writer")) })
-	t.Run("who is nobody reads", func(t *testing.T) {
+	t.Run("an anonymous client reads", func(t *testing.T) {
 		if out, err := d.run(t, t.TempDir(), "manifest", d.tls+"/app:v1"); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
-	t.Run("a refused push says what would allow it", d.refusalNamesItsCure)
+	t.Run("a refused push names the command that allows it", d.refusalNamesCommand)
 	t.Run("a seeder adds and never replaces", d.seederAddsOnly)
-	t.Run("tokens that are good for nobody", d.badTokens)
-	t.Run("an owner writes in its own namespace", d.ownersKeepApart)
-	t.Run("a right that is taken away ends within seconds", d.rightsEnd)
-	t.Run("the API server is gone and comes back", d.apiServerGone)
+	t.Run("bad tokens", d.badTokens)
+	t.Run("an owner writes only in its namespace", d.ownersAreSeparate)
+	t.Run("a removed permission ends within seconds", d.permissionEnds)
+	t.Run("the API server is unreachable and comes back", d.apiServerGone)
 }
 
-// TestDepotsManifestsAreTaken: by a real API server, in the namespace that admits restricted pods only.
-func TestDepotsManifestsAreTaken(t *testing.T) {
+// TestDepotManifestsAreAccepted checks that a real API server accepts the depot's manifests, in the
+// namespace that admits only restricted pods.
+func TestDepotManifestsAreAccepted(t *testing.T) {
 	out := must(t, "", "apply", "-n", "bpa-system", "--dry-run=server", "-f", "../../config/200-depot.yaml", "-f", "../../config/400-depot-service.yaml", "-f", "../../config/depot.yaml")
 	if strings.Contains(out, "Warning") || !strings.Contains(out, "deployment.apps/bpa-depot") {
 		t.Error(out)
 	}
 }
 
-// tokenFor asks as a person does.
+// tokenFor returns a token of an account, from kubectl create token. By default the token is for
+// the depot.
 func tokenFor(t *testing.T, account string, flags ...string) string {
 	t.Helper()
 	if len(flags) == 0 {
@@ -125,8 +130,9 @@ func (d *depot) pushAndPull(t *testing.T, token string) {
 	}
 }
 
-// refusalNamesItsCure types the command that the refusal names, as an administrator would, and tries again.
-func (d *depot) refusalNamesItsCure(t *testing.T) {
+// refusalNamesCommand runs the command in a refusal, as an administrator does, and checks that the
+// write is then allowed.
+func (d *depot) refusalNamesCommand(t *testing.T) {
 	token := tokenFor(t, "nobody")
 	put := func() (int, string) { return d.ask(t, http.MethodPut, "/v2/cured/manifests/v1", token) }
 	status, text := put()
@@ -142,13 +148,14 @@ func (d *depot) refusalNamesItsCure(t *testing.T) {
 		t.Fatalf("no command in %s", text)
 	}
 	must(t, "", strings.Fields(command)...)
-	within(t, 30*time.Second, "the new right counts", func() bool { status, text = put(); return status != http.StatusForbidden })
-	if status != http.StatusBadRequest { // an empty manifest is none: the registry itself says so
-		t.Errorf("with the right: %d %s", status, text)
+	within(t, 30*time.Second, "the new permission is in force", func() bool { status, text = put(); return status != http.StatusForbidden })
+	if status != http.StatusBadRequest { // the registry rejects the empty manifest
+		t.Errorf("with the permission: %d %s, want 400", status, text)
 	}
 }
 
-// seederAddsOnly pushes an image of two architectures under a new name, and another one under a name that is there.
+// seederAddsOnly checks that a seeder can push an image index to a new tag, and that it can neither
+// replace nor delete a tag.
 func (d *depot) seederAddsOnly(t *testing.T) {
 	token, dir := tokenFor(t, "seeder"), t.TempDir()
 	home := d.login(t, token)
@@ -172,7 +179,7 @@ func (d *depot) seederAddsOnly(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if status, text := d.ask(t, http.MethodPut, "/v2/seeded/manifests/v1", token); status != http.StatusForbidden {
-		t.Errorf("in place of an index: %d %s", status, text)
+		t.Errorf("replace an index: %d %s, want 403", status, text)
 	}
 	for name, args := range map[string][]string{"replace": {"push", "--index", dir, d.tls + "/app:v1"}, "remove": {"delete", d.tls + "/seeded:v1"}} {
 		if out, err := d.run(t, home, args...); err == nil || !strings.Contains(out, ":seeder may not ") || !strings.Contains(out, "--clusterrole=bpa-depot-writer") {
@@ -181,6 +188,8 @@ func (d *depot) seederAddsOnly(t *testing.T) {
 	}
 }
 
+// badTokens checks that the depot refuses each kind of bad token, with a message that names the
+// reason.
 func (d *depot) badTokens(t *testing.T) {
 	left := tokenFor(t, "leaver")
 	must(t, "", "delete", "serviceaccount", "-n", fillers, "leaver")
@@ -199,14 +208,15 @@ func (d *depot) badTokens(t *testing.T) {
 	}
 	home := t.TempDir()
 	if out, err := d.run(t, home, "auth", "login", d.tls, "-u", "any", "-p", expiredToken(t)); err != nil {
-		t.Fatalf("%v\n%s", err, out) // it only keeps the password
+		t.Fatalf("%v\n%s", err, out) // the login only stores the password
 	}
 	if out, err := d.run(t, home, "manifest", d.tls+"/app:v1"); err == nil || !strings.Contains(out, "expired") {
 		t.Errorf("crane with an expired token: %v\n%s", err, out)
 	}
 }
 
-// expiredToken is one that this API server signed an hour ago for ten minutes, as far as it can tell.
+// expiredToken returns a token with the API server's signature that is valid from an hour ago for
+// ten minutes. The test signs it with the API server's key.
 func expiredToken(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(shared.dir, "apiserver", "pki", "sa.key"))
@@ -218,7 +228,7 @@ func expiredToken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The header, with the key's id, is that of a good token.
+	// The header, with the key ID, is that of a valid token.
 	header, claims, _ := strings.Cut(tokenFor(t, "writer"), ".")
 	claims, _, _ = strings.Cut(claims, ".")
 	plain, err := base64.RawURLEncoding.DecodeString(claims)
@@ -243,8 +253,9 @@ func expiredToken(t *testing.T) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// ownersKeepApart: a role in one namespace is a right to that owner's artifacts, and to nothing that others share.
-func (d *depot) ownersKeepApart(t *testing.T) {
+// ownersAreSeparate checks that a role in a namespace permits writes to the artifacts of that owner
+// only, and not to shared content.
+func (d *depot) ownersAreSeparate(t *testing.T) {
 	tokens := map[string]string{"owner": tokenFor(t, "owner"), "reporter": tokenFor(t, "reporter")}
 	const tail, status = "/edge-1/os_images/absent", "/edge-1/status/node-1"
 	for _, c := range []struct {
@@ -268,7 +279,8 @@ func (d *depot) ownersKeepApart(t *testing.T) {
 	}
 }
 
-func (d *depot) rightsEnd(t *testing.T) {
+// permissionEnds checks that the depot refuses writes soon after a role binding is deleted.
+func (d *depot) permissionEnds(t *testing.T) {
 	must(t, "", "create", "serviceaccount", "-n", fillers, "briefly")
 	must(t, "", "create", "clusterrolebinding", "briefly", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":briefly")
 	token := tokenFor(t, "briefly")
@@ -276,35 +288,37 @@ func (d *depot) rightsEnd(t *testing.T) {
 		status, _ := d.ask(t, http.MethodPut, "/v2/brief/manifests/v1", token)
 		return status == http.StatusForbidden
 	}
-	within(t, 30*time.Second, "the right counts", func() bool { return !denied() })
+	within(t, 30*time.Second, "the permission is in force", func() bool { return !denied() })
 	must(t, "", "delete", "clusterrolebinding", "briefly")
-	within(t, 30*time.Second, "the right is gone", denied)
+	within(t, 30*time.Second, "the permission has ended", denied)
 }
 
+// apiServerGone checks that writes are refused while the API server is unreachable, that reads
+// succeed, and that writes are authorized again afterwards.
 func (d *depot) apiServerGone(t *testing.T) {
 	home, token := d.login(t, tokenFor(t, "writer")), tokenFor(t, "writer")
-	d.api.shut()
+	d.api.close()
 	defer d.api.open(t)
 	status, text := d.ask(t, http.MethodPut, "/files/a", token)
 	if status != http.StatusServiceUnavailable || !strings.Contains(text, "cannot reach the Kubernetes API server") {
 		t.Errorf("write: %d %s", status, text)
 	}
-	for name, home := range map[string]string{"nobody": t.TempDir(), "a writer": home} {
+	for name, home := range map[string]string{"anonymous": t.TempDir(), "a writer": home} {
 		if out, err := d.run(t, home, "manifest", d.tls+"/app:v1"); err != nil {
-			t.Errorf("%s reads: %v\n%s", name, err, out)
+			t.Errorf("read as %s: %v\n%s", name, err, out)
 		}
 	}
 	d.api.open(t)
-	within(t, 30*time.Second, "writes are judged again", func() bool {
+	within(t, 30*time.Second, "writes are authorized again", func() bool {
 		status, text = d.ask(t, http.MethodPut, "/files/a", token)
 		return status != http.StatusServiceUnavailable
 	})
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		t.Errorf("afterwards: %d %s", status, text)
+		t.Errorf("write after the API server is back: %d %s, want it allowed", status, text)
 	}
 }
 
-// startDepot runs it as the account that config/ makes for it.
+// startDepot builds and starts the depot as its service account in config/.
 func startDepot(t *testing.T) *depot {
 	t.Helper()
 	dir := t.TempDir()
@@ -323,7 +337,7 @@ func startDepot(t *testing.T) *depot {
 		user.Impersonate = "system:serviceaccount:bpa-system:bpa-depot"
 	}
 	for _, cluster := range config.Clusters {
-		d.api = newPassage(t, cluster.Server)
+		d.api = newAPIProxy(t, cluster.Server)
 		cluster.Server = "https://" + d.api.address
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
@@ -339,17 +353,17 @@ func startDepot(t *testing.T) *depot {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	d.awaitDoors(t, log)
+	d.awaitListeners(t, log)
 	return d
 }
 
-// awaitDoors reads from the log where the depot listens.
-func (d *depot) awaitDoors(t *testing.T, log io.Reader) {
+// awaitListeners reads the addresses of the listeners from the depot's log.
+func (d *depot) awaitListeners(t *testing.T, log io.Reader) {
 	t.Helper()
 	lines := bufio.NewScanner(log)
 	for d.tls == "" || d.plain == "" {
 		if !lines.Scan() {
-			t.Fatal("the depot ended before it served")
+			t.Fatal("the depot exited before all listeners were ready")
 		}
 		var entry struct{ Msg, Door, Address string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
@@ -362,10 +376,10 @@ func (d *depot) awaitDoors(t *testing.T, log io.Reader) {
 			d.plain = entry.Address
 		}
 	}
-	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
+	go io.Copy(io.Discard, log) //nolint:errcheck // drains the pipe, so that the depot never blocks
 }
 
-// login keeps a token as crane does, and gives the folder it is in.
+// login logs in with crane and returns the folder in which crane stores the token.
 func (d *depot) login(t *testing.T, token string) (home string) {
 	t.Helper()
 	home = t.TempDir()
@@ -388,7 +402,7 @@ func (d *depot) run(t *testing.T, home string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// ask sends one request without a body over TLS.
+// ask sends a request without a body over TLS and returns the status and the body of the answer.
 func (d *depot) ask(t *testing.T, method, path, token string) (status int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
@@ -408,6 +422,7 @@ func (d *depot) ask(t *testing.T, method, path, token string) (status int, text 
 	return status, string(out[:cut])
 }
 
+// within polls until cond is true. It fails the test after limit.
 func within(t *testing.T, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
 	timeout, tick := time.After(limit), time.NewTicker(200*time.Millisecond)
@@ -416,32 +431,32 @@ func within(t *testing.T, limit time.Duration, what string, cond func() bool) {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("waited %s in vain until %s", limit, what)
+			t.Fatalf("timeout after %s: waiting until %s", limit, what)
 		}
 	}
 }
 
-// passage is a way to the API server that can be closed.
-type passage struct {
+// apiProxy is a TCP proxy in front of the API server that can be closed and opened again.
+type apiProxy struct {
 	address, target string
 	mu              sync.Mutex
 	listener        net.Listener
 	conns           []net.Conn
 }
 
-func newPassage(t *testing.T, server string) *passage {
+func newAPIProxy(t *testing.T, server string) *apiProxy {
 	t.Helper()
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &passage{address: "127.0.0.1:0", target: u.Host}
+	p := &apiProxy{address: "127.0.0.1:0", target: u.Host}
 	p.open(t)
-	t.Cleanup(p.shut)
+	t.Cleanup(p.close)
 	return p
 }
 
-func (p *passage) open(t *testing.T) {
+func (p *apiProxy) open(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -456,7 +471,7 @@ func (p *passage) open(t *testing.T) {
 	go p.serve(listener)
 }
 
-func (p *passage) serve(listener net.Listener) {
+func (p *apiProxy) serve(listener net.Listener) {
 	for {
 		in, err := listener.Accept()
 		if err != nil {
@@ -475,7 +490,7 @@ func (p *passage) serve(listener net.Listener) {
 	}
 }
 
-func (p *passage) shut() {
+func (p *apiProxy) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listener == nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// TestEditIsTakenBack types the command that the condition SpecChanged names, with the real kubectl, API server and webhook: fields that were added,
-// changed and taken away are as before.
-func TestEditIsTakenBack(t *testing.T) {
+// TestEditIsReverted runs the command in the condition SpecChanged with the real kubectl, API
+// server and webhook. It checks that the command restores added, changed and removed fields.
+func TestEditIsReverted(t *testing.T) {
 	must(t, manifest("edited", one+"PodSubnet: 10.1.0.0/16\nssh: {user: admin}"), "apply", "-f", "-")
 	before := get(t, "edited")
 	request, err := from.Provisioning(before, settings.Depot{})
@@ -39,7 +39,7 @@ func TestEditIsTakenBack(t *testing.T) {
 	must(t, "", "patch", "provisioning", "edited", "--type=merge", "-p",
 		`{"spec":{"PodSubnet":"10.2.0.0/16","workers":[{"worker-1":{"cpu":4}}],"ssh":{"user":null},"kubespray":{"vars":{"a":1}}}}`)
 	if diff := cmp.Diff(before.Spec, get(t, "edited").Spec); diff == "" {
-		t.Fatal("the edit changed nothing")
+		t.Fatal("the patch did not change the spec")
 	}
 
 	command := exec.CommandContext(t.Context(), "sh", "-c", `kubectl patch provisioning -n site edited --type=json -p "$(kubectl get configmap -n site edited-request -o jsonpath='{.data.revert\.json}')"`)

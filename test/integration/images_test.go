@@ -65,7 +65,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-li
 subjects: [{kind: User, name: somebody, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// TestImagesInUse reads every kind that a real API server and BPA's definitions have.
+// TestImagesInUse checks that kubectl bpa depot images-in-use lists the images of every kind with
+// pods, from a real API server, and writes no incomplete list.
 func TestImagesInUse(t *testing.T) {
 	must(t, workloads, "apply", "-n", "in-use", "-f", "-")
 	defer func() { must(t, workloads, "delete", "-n", "in-use", "--wait=false", "-f", "-") }()
@@ -78,10 +79,10 @@ func TestImagesInUse(t *testing.T) {
 	var out, errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
 	if code := cli.Run(t.Context(), append(args, "--as", "somebody"), streams); code == 0 || !strings.Contains(errOut.String(), "forbidden") || !strings.Contains(errOut.String(), "There is no list") {
-		t.Errorf("for an account that reads little: exit code %d, %s", code, &errOut)
+		t.Errorf("as an account that may not read all kinds: exit code %d, %s", code, &errOut)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("half a list was written")
+		t.Error("an incomplete list was written")
 	}
 	errOut.Reset()
 	if code := cli.Run(t.Context(), args, streams); code != 0 {

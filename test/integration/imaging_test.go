@@ -18,22 +18,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/selecthosts"
 )
 
-// kept is an inventory in memory.
-type kept map[string]string
+// memoryInventory is an inventory in memory.
+type memoryInventory map[string]string
 
-func (k kept) Set(_ context.Context, key, value string) error {
-	k[key] = value
+func (m memoryInventory) Set(_ context.Context, key, value string) error {
+	m[key] = value
 	return nil
 }
 
-// selectHosts runs the task, with what the controller does beside it: it gives claimed hosts their image, and releases those that the task gives up.
+// selectHosts runs the task and, concurrently, the controller's part: the controller sets the image
+// of claimed hosts, and releases the hosts that the task gives up. It returns the task's output and
+// log.
 func selectHosts(t *testing.T, ctx context.Context, c client.WithWatch, request contract.Request) (selecthosts.Output, string, error) {
 	t.Helper()
-	beside, stop := context.WithCancel(ctx)
+	controllerCtx, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- imageHosts(beside, request) }()
+	go func() { done <- imageHosts(controllerCtx, request) }()
 	log := &bytes.Buffer{}
-	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: kept{}, Log: log})
+	out, err := selecthosts.Run(ctx, selecthosts.Input{Request: request}, selecthosts.Ports{Hosts: c, Inventory: memoryInventory{}, Log: log})
 	within(t, time.Minute, "hosts that the task gave up are released", func() bool {
 		var list metal3.BareMetalHostList
 		return c.List(ctx, &list, client.InNamespace(request.Namespace), client.HasLabels{contract.LabelRelease},
@@ -41,14 +43,15 @@ func selectHosts(t *testing.T, ctx context.Context, c client.WithWatch, request 
 	})
 	stop()
 	if failed := <-done; failed != nil {
-		t.Errorf("the controller's part: %v", failed)
+		t.Errorf("the controller's part failed: %v", failed)
 	}
 	return out, log.String(), err
 }
 
-// imageHosts is the controller's part, on its cache of hosts and woken by it.
+// imageHosts does the controller's part with a cache of hosts, at each change of the cache, until
+// ctx ends.
 func imageHosts(ctx context.Context, request contract.Request) error {
-	config, _, err := arenaConfig(shared.kubeconfig, "")
+	config, _, err := accountConfig(shared.kubeconfig, "")
 	if err != nil {
 		return err
 	}

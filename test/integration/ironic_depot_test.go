@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// imageDepot is the program of cmd/depot, filled at its door for the machine that it is on.
+// imageDepot is cmd/depot as a process. The test uploads images at its local listener.
 type imageDepot struct {
 	depot
-	socket string
+	socket string // path of the local listener
 }
 
 func startImageDepot(t *testing.T, program string) *imageDepot {
@@ -34,11 +34,11 @@ func startImageDepot(t *testing.T, program string) *imageDepot {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
-	d.awaitDoors(t, log)
+	d.awaitListeners(t, log)
 	return d
 }
 
-// put uploads with the checksum that is to be checked.
+// put uploads content with its checksum, which the depot verifies.
 func (d *imageDepot) put(t *testing.T, path string, content []byte) {
 	t.Helper()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// machine is one of a rack.
+// machine is a machine of a rack.
 type machine struct {
-	n         int
+	n         int // number in the rack, from 1
 	name, mac string
-	file      string // behind the disk
-	disk      string // /dev/loopN
-	agent     *exec.Cmd
+	file      string    // file with the contents of the disk
+	disk      string    // /dev/loopN
+	agent     *exec.Cmd // nil if the machine is off
 }
 
 func (m *machine) uuid() string  { return fmt.Sprintf("b9a00000-0000-4000-8000-%012d", m.n) }
@@ -27,7 +27,8 @@ func (m *machine) netns() string { return fmt.Sprintf("%s-%d", rackBridge, m.n) 
 
 var ipxeKernel = regexp.MustCompile(`(?m)^kernel .*?deploy_kernel (.*?)( \|\||$)`)
 
-// boot starts a machine from the network.
+// boot boots a machine from the network: it starts ironic-python-agent with the kernel command line
+// in Ironic's iPXE script.
 func (r *ironicRack) boot(m *machine) error {
 	script, err := os.ReadFile(filepath.Join(r.bootFiles, "pxelinux.cfg", strings.ReplaceAll(m.mac, ":", "-")))
 	if err != nil {
@@ -57,13 +58,14 @@ func (r *ironicRack) boot(m *machine) error {
 	return nil
 }
 
-// watch tells the BMC of a machine that has switched itself off.
+// watch reports to the BMC when a machine has switched itself off. Otherwise stop has cleared
+// m.agent.
 func (r *ironicRack) watch(m *machine, agent *exec.Cmd) {
 	_ = agent.Wait()
 	r.mu.Lock()
-	itself := m.agent == agent
+	switchedOff := m.agent == agent
 	r.mu.Unlock()
-	if !itself {
+	if !switchedOff {
 		return
 	}
 	url := r.bmcs + "/redfish/v1/Systems/" + m.uuid() + "/Actions/ComputerSystem.Reset"
@@ -73,7 +75,7 @@ func (r *ironicRack) watch(m *machine, agent *exec.Cmd) {
 	}
 }
 
-// stop takes the power away.
+// stop switches the machine off at once.
 func (m *machine) stop() {
 	if m.agent != nil {
 		_ = m.agent.Process.Kill()

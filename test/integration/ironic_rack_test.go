@@ -17,36 +17,38 @@ import (
 
 const (
 	rackBridge  = "bpa-ironic"
-	rackAddress = "10.63.0.1" // of this machine: Ironic, the BMCs and the depot are there
-	diskSize    = 5 << 30     // bytes, of a sparse file; Ironic's agent takes nothing below 4 GiB for a disk to install on
+	rackAddress = "10.63.0.1" // address of this machine, for Ironic, the BMCs and the depot
+	diskSize    = 5 << 30     // bytes, in a sparse file; Ironic's agent does not install on disks below 4 GiB
 )
 
-// promptEmulator is sushy-emulator, whose power changes take a random time of up to 11 s, without that.
+// promptEmulator runs sushy-emulator without its random delay of power changes (up to 11 s).
 const promptEmulator = "import random; random.randint = lambda least, most: 0; from sushy_tools.emulator.main import main; main()"
 
-// ironicRack is the hardware of the test: machines with a network card and a disk each, which run the real ironic-python-agent when they are started
-// from the network. Their BMCs are sushy-tools' Redfish emulator with its fake driver. It only keeps what it is told, and tells the rack,
-// which plays the firmware: it starts a machine as Ironic's iPXE script says. A machine that starts from its disk does nothing.
+// ironicRack is the hardware of the test. Each machine has a network card and a disk, and runs the
+// real ironic-python-agent when it boots from the network. The BMCs are sushy-tools' Redfish
+// emulator with its fake driver, which only stores the state and notifies the rack. The rack acts
+// as the firmware: it boots a machine with Ironic's iPXE script. A machine that boots from its disk
+// does nothing.
 type ironicRack struct {
 	dir, venv string
-	bootFiles string // Ironic's http_root
-	bmcs      string // URL of the emulator
-	mu        sync.Mutex
+	bootFiles string     // Ironic's http_root
+	bmcs      string     // URL of the emulator
+	mu        sync.Mutex // protects the agents of the machines
 	machines  map[string]*machine
-	notify    string // URL at which the emulator tells
+	notify    string // URL of the emulator's notifications
 	config    string // file of the ramdisk with the agent's configuration
 }
 
-// bmcAddress is what a BareMetalHost says.
+// bmcAddress returns the BMC address of a machine for its BareMetalHost.
 func (r *ironicRack) bmcAddress(m *machine) string {
 	return "redfish+" + r.bmcs + "/redfish/v1/Systems/" + m.uuid()
 }
 
-// newRack cables the machines. All are off.
+// newRack creates machines with these names, which are off, and their network and BMCs.
 func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironicRack {
 	t.Helper()
 	r := &ironicRack{dir: dir, venv: venv, bootFiles: bootFiles, machines: map[string]*machine{}}
-	_ = exec.Command("ip", "link", "delete", rackBridge).Run() // of a test that was killed
+	_ = exec.Command("ip", "link", "delete", rackBridge).Run() // left by a test that was killed
 	command(t, "ip", "link", "add", rackBridge, "type", "bridge")
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "delete", rackBridge).Run() })
 	command(t, "ip", "address", "add", rackAddress+"/24", "dev", rackBridge)
@@ -58,8 +60,8 @@ func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironic
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(r.told)}
-	go server.Serve(listener) //nolint:errcheck // ends with the test
+	server := &http.Server{Handler: http.HandlerFunc(r.handleNotification)}
+	go server.Serve(listener) //nolint:errcheck // it always fails when the test closes the server
 	t.Cleanup(func() {
 		_ = server.Close()
 		r.mu.Lock()
@@ -73,11 +75,12 @@ func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironic
 	return r
 }
 
+// cable creates the network namespace, the network card and the disk of a machine.
 func (r *ironicRack) cable(t *testing.T, n int, name string) *machine {
 	t.Helper()
 	m := &machine{n: n, name: name, mac: fmt.Sprintf("02:00:00:00:63:%02x", n), file: filepath.Join(r.dir, name+".disk")}
 	ns, port := m.netns(), fmt.Sprintf("bpa-ironic%d", n)
-	_ = exec.Command("ip", "netns", "delete", ns).Run() // of a test that was killed
+	_ = exec.Command("ip", "netns", "delete", ns).Run() // left by a test that was killed
 	command(t, "ip", "netns", "add", ns)
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", ns).Run() })
 	command(t, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns)
@@ -117,8 +120,9 @@ func (r *ironicRack) startBMCs(t *testing.T) {
 	awaitURL(t, r.bmcs+"/redfish/v1/Systems")
 }
 
-// told is what the emulator calls at every change of a machine.
-func (r *ironicRack) told(w http.ResponseWriter, req *http.Request) {
+// handleNotification handles the emulator's request after each change of a machine: it stops or
+// boots the machine.
+func (r *ironicRack) handleNotification(w http.ResponseWriter, req *http.Request) {
 	var system struct {
 		Name   string
 		Power  string `json:"power_state"`

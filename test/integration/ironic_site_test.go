@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// ironicSite is a real depot, a real Ironic and a rack of machines that it installs. Metal3 is started apart.
+// ironicSite is a real depot, and a real Ironic that installs the machines of a rack. startMetal3
+// starts Metal3 separately.
 type ironicSite struct {
 	dir, venv string
-	endpoint  string // of Ironic, without a trailing slash
+	endpoint  string // URL of Ironic, without a trailing slash
 	depot     *imageDepot
-	other     *imageDepot // whose authority Ironic does not know
+	other     *imageDepot // a depot whose CA Ironic does not trust
 	rack      *ironicRack
 }
 
@@ -42,7 +43,8 @@ func newIronicSite(t *testing.T, machines ...string) *ironicSite {
 	return s
 }
 
-// ironicPrograms installs what test/ironic/requirements.txt names, once, in the machine's cache.
+// ironicPrograms installs the packages in test/ironic/requirements.txt to the machine's cache, and
+// returns the folder. It does nothing if they are installed already.
 func ironicPrograms(t *testing.T) (venv string) {
 	t.Helper()
 	const requirements = "../ironic/requirements.txt"
@@ -56,19 +58,20 @@ func ironicPrograms(t *testing.T) (venv string) {
 	}
 	sum := sha256.Sum256(text)
 	venv = filepath.Join(filepath.Dir(bin), "cache", "ironic", hex.EncodeToString(sum[:6]))
-	whole := filepath.Join(venv, "whole")
-	if _, err := os.Stat(whole); err == nil {
+	complete := filepath.Join(venv, "whole") // exists after a complete installation
+	if _, err := os.Stat(complete); err == nil {
 		return venv
 	}
 	command(t, "python3", "-m", "venv", "--clear", venv)
 	command(t, filepath.Join(venv, "bin", "pip"), "install", "--quiet", "--no-deps", "--require-hashes", "--requirement", requirements)
-	if err := os.WriteFile(whole, nil, 0o600); err != nil {
+	if err := os.WriteFile(complete, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return venv
 }
 
-// startIronic makes its database and runs API and conductor in one process, as Metal3 does.
+// startIronic creates Ironic's database, and runs its API and conductor in one process, as Metal3
+// does.
 func (s *ironicSite) startIronic(t *testing.T) {
 	t.Helper()
 	port := anyPort(t)
@@ -92,7 +95,7 @@ func (s *ironicSite) startIronic(t *testing.T) {
 	awaitURL(t, s.endpoint+"/v1/drivers")
 }
 
-// command gives what a program says on standard output.
+// command runs a program and returns its standard output. It fails the test if the program fails.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var out, log bytes.Buffer
@@ -104,7 +107,8 @@ func command(t *testing.T, name string, args ...string) string {
 	return out.String()
 }
 
-// daemon runs a program, and what it starts, until the test ends. Its log is in dir.
+// daemon starts a program. When the test ends, it kills the program and its child processes. The
+// log is in dir.
 func daemon(t *testing.T, dir, name, program string, args ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(dir, name+".log"))
@@ -114,7 +118,7 @@ func daemon(t *testing.T, dir, name, program string, args ...string) {
 	defer log.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"} // certificates that other variables name would be trusted
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"} // without variables that name more trusted certificates
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -129,7 +133,7 @@ func daemon(t *testing.T, dir, name, program string, args ...string) {
 	})
 }
 
-// awaitURL returns once a server answers.
+// awaitURL waits until a server answers a request with 200.
 func awaitURL(t *testing.T, url string) {
 	t.Helper()
 	within(t, time.Minute, url+" answers", func() bool {
@@ -142,7 +146,8 @@ func awaitURL(t *testing.T, url string) {
 	})
 }
 
-// metal3Environment points Metal3 at this Ironic. The ramdisk's files come from the depot, though no machine of the rack has use for their bytes.
+// metal3Environment returns Metal3's environment variables for this Ironic. They name the ramdisk's
+// files in the depot. The machines of the rack do not read these files.
 func (s *ironicSite) metal3Environment(t *testing.T) []string {
 	t.Helper()
 	environment := []string{"IRONIC_ENDPOINT=" + s.endpoint + "/v1/"}

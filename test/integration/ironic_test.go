@@ -26,27 +26,29 @@ import (
 )
 
 const (
-	ironed      = "ironic" // namespace of this file's hosts
-	ironicLimit = 15 * time.Minute
-	imageSize   = 8 << 20 // bytes
-	userData    = "#cloud-config of TestIronic"
-	uploads     = "alpha/beta/"
+	ironicNamespace = "ironic" // namespace of this file's hosts
+	ironicLimit     = 15 * time.Minute
+	imageSize       = 8 << 20 // bytes
+	userData        = "#cloud-config of TestIronic"
+	uploads         = "alpha/beta/"
 )
 
-// imageStory is a host that is to get an image, and what becomes of it.
-type imageStory struct {
+// imageCase is a host that gets an image, and the expected result.
+type imageCase struct {
 	host  string
 	image v1alpha1.OSImageSpec
 	depot string // spec.depot.imageURL
-	want  string // in the message of the failure; empty: the disk has the image
+	want  string // part of the failure's message; empty means that the disk gets the image
 }
 
-// TestIronicWritesUploadedImages: what was uploaded to the depot is on the disk of a host in the end, with the user data, by way of the real
-// select-hosts, Metal3, Ironic and ironic-python-agent, over HTTP and over HTTPS; and what people read in the Provisioning when it is not.
+// TestIronicWritesUploadedImages checks that an image that was uploaded to the depot is written to
+// the disk of a host, with the user data, over HTTP and over HTTPS. The real select-hosts, Metal3,
+// Ironic and ironic-python-agent do this. It also checks the failures that a user sees if an image
+// cannot be written.
 func TestIronicWritesUploadedImages(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), ironicLimit)
 	defer stop()
-	c, err := arenaClient(shared.kubeconfig, "")
+	c, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,17 +58,17 @@ func TestIronicWritesUploadedImages(t *testing.T) {
 	site.depot.put(t, "/v1/baremetalcluster/"+uploads+"os_images/disk.raw/content", raw)
 	site.depot.put(t, "/v1/baremetalcluster/"+uploads+"os_images/disk.qcow2/content", qcow2(t, raw))
 	site.other.put(t, "/v1/baremetalcluster/"+uploads+"os_images/disk.raw/content", raw)
-	must(t, "", "create", "namespace", ironed)
-	must(t, "", "create", "secret", "generic", "user", "-n", ironed, "--from-literal=userData="+userData)
-	startMetal3(t, ctx, ironed, site.metal3Environment(t))
+	must(t, "", "create", "namespace", ironicNamespace)
+	must(t, "", "create", "secret", "generic", "user", "-n", ironicNamespace, "--from-literal=userData="+userData)
+	startMetal3(t, ctx, ironicNamespace, site.metal3Environment(t))
 	for _, host := range hosts {
 		m := site.rack.machines[host]
-		enroll(t, ctx, c, ironed, m.n, host, m.mac, site.rack.bmcAddress(m))
+		enroll(t, ctx, c, ironicNamespace, m.n, host, m.mac, site.rack.bmcAddress(m))
 	}
-	awaitHosts(t, ctx, c, ironed, hosts, metal3.StateAvailable)
+	awaitHosts(t, ctx, c, ironicNamespace, hosts, metal3.StateAvailable)
 
 	plain, https := "http://"+site.depot.plain, "https://"+site.depot.tls
-	stories := []imageStory{
+	cases := []imageCase{
 		{"raw", v1alpha1.OSImageSpec{Upload: uploads + "disk.raw", Format: "raw", UserData: "user"}, plain, ""},
 		{"qcow2", v1alpha1.OSImageSpec{Upload: uploads + "disk.qcow2", UserData: "user"}, https, ""},
 		{"missing", v1alpha1.OSImageSpec{Upload: uploads + "missing.raw"}, plain, "the image is not there: upload it"},
@@ -75,17 +77,17 @@ func TestIronicWritesUploadedImages(t *testing.T) {
 		}, plain, "the image and its checksum do not belong together"},
 		{"unknown-authority", v1alpha1.OSImageSpec{Upload: uploads + "disk.raw"}, "https://" + site.other.tls, "or name the depot's HTTP door in spec.depot.imageURL"},
 	}
-	var told sync.WaitGroup // all at once, however few processors there are: most of it is waiting
-	for _, story := range stories {
-		told.Go(func() { t.Run(story.host, func(t *testing.T) { story.run(t, ctx, c, site, raw) }) })
+	var all sync.WaitGroup // all cases run at once on any number of processors, because they mostly wait
+	for _, tc := range cases {
+		all.Go(func() { t.Run(tc.host, func(t *testing.T) { tc.run(t, ctx, c, site, raw) }) })
 	}
-	told.Wait()
+	all.Wait()
 }
 
-func (s imageStory) run(t *testing.T, ctx context.Context, c client.WithWatch, site *ironicSite, raw []byte) {
+func (s imageCase) run(t *testing.T, ctx context.Context, c client.WithWatch, site *ironicSite, raw []byte) {
 	m := site.rack.machines[s.host]
 	mac := v1alpha1.MAC(m.mac)
-	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Name: s.host, Namespace: ironed, UID: "uid"}, Spec: v1alpha1.ProvisioningSpec{
+	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Name: s.host, Namespace: ironicNamespace, UID: "uid"}, Spec: v1alpha1.ProvisioningSpec{
 		Masters: []map[string]v1alpha1.Master{{s.host: {MACAddress: &mac}}}, OSImage: &s.image, Depot: v1alpha1.DepotSpec{ImageURL: s.depot},
 	}}
 	request, err := from.Provisioning(p, settings.Depot{})
@@ -109,7 +111,8 @@ func (s imageStory) run(t *testing.T, ctx context.Context, c client.WithWatch, s
 	}
 }
 
-// checkDisk compares the disk with the image, but for the partition table, to which Ironic added one with the user data at the end.
+// checkDisk checks that the disk has the image and, at its end, the user data. It does not compare
+// the partition table, because Ironic adds a partition with the user data.
 func (m *machine) checkDisk(t *testing.T, raw []byte) {
 	t.Helper()
 	disk, err := os.Open(m.file)
@@ -122,22 +125,22 @@ func (m *machine) checkDisk(t *testing.T, raw []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(start[512:], raw[512:]) {
-		t.Error("the disk does not have the image")
+		t.Error("the disk does not contain the image")
 	}
 	end := make([]byte, 128<<20)
 	if _, err := disk.ReadAt(end, diskSize-int64(len(end))); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(end, []byte(userData)) {
-		t.Error("the disk does not have the user data")
+		t.Error("the end of the disk does not contain the user data")
 	}
 }
 
-// diskImage is a disk with one partition, of random bytes, and an MBR.
+// diskImage returns an image with an MBR and one partition of random bytes.
 func diskImage() []byte {
 	const sector, start, table = 512, 1 << 20, 446
 	image := make([]byte, imageSize)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(image[start:]) // gives no error
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(image[start:]) // never fails
 	entry := image[table:]
 	entry[4] = 0x83 // Linux
 	entry[9], entry[10] = start/sector>>8&0xff, start/sector>>16

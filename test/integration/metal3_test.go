@@ -24,41 +24,42 @@ import (
 )
 
 const (
-	imaged      = "metal3" // namespace of this file's hosts
-	metal3Limit = 4 * time.Minute
-	// A host of this name fails when Metal3 in demo mode puts an image on it.
+	metal3Namespace = "metal3" // namespace of this file's hosts
+	metal3Limit     = 4 * time.Minute
+	// failingHost is the name of a host that Metal3 in demo mode fails to provision.
 	failingHost = "demo-validation-error"
 )
 
-// TestMetal3PutsOperatingSystemsOnHosts runs the real Metal3, of which only the part that talks to Ironic is its own stand-in (demo mode):
-// available hosts are claimed, get their image and come back provisioned; released, they are deprovisioned and available again. A host that
-// Metal3 fails on ends the task with Metal3's words, and both hosts are given back.
+// TestMetal3PutsOperatingSystemsOnHosts runs the real Metal3 in demo mode, which simulates Ironic.
+// Available hosts are claimed, get their image and become provisioned. After a release, Metal3
+// deprovisions them, and they are available again. If Metal3 fails to provision a host, the task
+// fails with Metal3's message, and both hosts are released.
 func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), metal3Limit)
 	defer stop()
-	c, err := arenaClient(shared.kubeconfig, "")
+	c, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, "", "create", "namespace", imaged)
-	startMetal3(t, ctx, imaged, nil, "-demo-mode")
+	must(t, "", "create", "namespace", metal3Namespace)
+	startMetal3(t, ctx, metal3Namespace, nil, "-demo-mode")
 	t.Cleanup(func() {
-		// While Metal3 is there: it deprovisions them, and lets go of them.
-		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", imaged, "--timeout=25s")
+		// Metal3 still runs here: it deprovisions the hosts and removes its finalizers.
+		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", metal3Namespace, "--timeout=25s")
 	})
 	names := []string{"host-1", "host-2", failingHost}
 	for n, name := range names {
-		enroll(t, ctx, c, imaged, n+1, name, imagedMAC(n+1), fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n+1))
+		enroll(t, ctx, c, metal3Namespace, n+1, name, metal3MAC(n+1), fmt.Sprintf("redfish://10.9.1.%d/redfish/v1/Systems/1", n+1))
 	}
-	awaitHosts(t, ctx, c, imaged, names, metal3.StateAvailable)
-	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", imaged, "--from-literal=userData=#cloud-config")
-	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", imaged, "--from-literal=userData=#cloud-config")
+	awaitHosts(t, ctx, c, metal3Namespace, names, metal3.StateAvailable)
+	must(t, "", "create", "secret", "generic", "worker-1-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config")
+	must(t, "", "create", "secret", "generic", "worker-2-user", "-n", metal3Namespace, "--from-literal=userData=#cloud-config")
 
 	request := contract.Request{
-		Provisioning: "edge-1", Namespace: imaged, UID: "edge-1",
+		Provisioning: "edge-1", Namespace: metal3Namespace, UID: "edge-1",
 		OSImage: &contract.OSImage{URL: "http://depot.test/jammy.qcow2", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256", Format: "qcow2", UserData: "$(node)-user"},
 		Slots: []contract.Slot{
-			{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: imagedMAC(2)},
+			{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(1)}, {Name: "worker-2", Roles: []string{contract.RoleWorker}, MAC: metal3MAC(2)},
 		},
 	}
 	out, log, err := selectHosts(t, ctx, c, request)
@@ -66,40 +67,41 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 		t.Fatalf("%+v, %v\n%s", out, err, log)
 	}
 	if !strings.Contains(log, "host-1: provisioned\n") {
-		t.Errorf("the log does not say when host-1 was provisioned:\n%s", log)
+		t.Errorf("the log does not report that host-1 is provisioned:\n%s", log)
 	}
-	awaitHosts(t, ctx, c, imaged, names[:2], metal3.StateProvisioned)
+	awaitHosts(t, ctx, c, metal3Namespace, names[:2], metal3.StateProvisioned)
 
 	if _, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil {
 		t.Fatal(err)
 	}
-	awaitHosts(t, ctx, c, imaged, names[:2], metal3.StateAvailable)
+	awaitHosts(t, ctx, c, metal3Namespace, names[:2], metal3.StateAvailable)
 
-	request.Slots[1].MAC = imagedMAC(3)
+	request.Slots[1].MAC = metal3MAC(3)
 	_, log, err = selectHosts(t, ctx, c, request)
 	if err == nil {
-		t.Fatalf("a host that fails is provisioned:\n%s", log)
+		t.Fatalf("the task succeeded although Metal3 cannot provision %s:\n%s", failingHost, log)
 	}
 	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "worker-2",
 		Message: "host demo-validation-error, claimed for worker-2, does not get its operating system: provisioning error: validation failed"}
 	if got := task.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
 		t.Errorf("failure %+v; want %+v", got, want)
 	}
-	awaitHosts(t, ctx, c, imaged, names, metal3.StateAvailable) // Metal3 leaves its error on the host, so the next attempt takes another
+	awaitHosts(t, ctx, c, metal3Namespace, names, metal3.StateAvailable) // Metal3's error stays on the host, so the next attempt selects another one
 	var list metal3.BareMetalHostList
-	if err := c.List(ctx, &list, client.InNamespace(imaged)); err != nil {
+	if err := c.List(ctx, &list, client.InNamespace(metal3Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range list.Items {
 		if h.Spec.ConsumerRef != nil || h.Spec.Image != nil || h.Spec.UserData != nil || len(h.Labels) > 0 {
-			t.Errorf("%s is left with %+v, labels %v", h.Name, h.Spec, h.Labels)
+			t.Errorf("%s is not completely released: %+v, labels %v", h.Name, h.Spec, h.Labels)
 		}
 	}
 }
 
-func imagedMAC(n int) string { return fmt.Sprintf("02:00:00:00:01:%02x", n) }
+func metal3MAC(n int) string { return fmt.Sprintf("02:00:00:00:01:%02x", n) }
 
-// startMetal3 builds Metal3's operator and runs it on one namespace. At the end nothing of Metal3 in it keeps the kinds from being removed.
+// startMetal3 builds Metal3's operator and runs it for one namespace. When the test ends, it
+// deletes all Metal3 objects in the namespace, so that the CRDs can be deleted.
 func startMetal3(t *testing.T, ctx context.Context, namespace string, env []string, args ...string) {
 	t.Helper()
 	const module = "github.com/metal3-io/baremetal-operator"
@@ -146,7 +148,7 @@ func startMetal3(t *testing.T, ctx context.Context, namespace string, env []stri
 	})
 }
 
-// enroll makes a host whose hardware is known, so that Metal3 need not inspect it.
+// enroll creates a host with its hardware data, so that Metal3 does not inspect it.
 func enroll(t *testing.T, ctx context.Context, c client.Client, namespace string, n int, name, mac, bmc string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
@@ -169,7 +171,7 @@ func enroll(t *testing.T, ctx context.Context, c client.Client, namespace string
 	}
 }
 
-// awaitHosts returns once Metal3 says this of all of them.
+// awaitHosts waits until all hosts have the provisioning state. It fails the test when ctx ends.
 func awaitHosts(t *testing.T, ctx context.Context, c client.Client, namespace string, names []string, state metal3.ProvisioningState) {
 	t.Helper()
 	retry := time.NewTicker(200 * time.Millisecond)
@@ -186,7 +188,7 @@ func awaitHosts(t *testing.T, ctx context.Context, c client.Client, namespace st
 			select {
 			case <-retry.C:
 			case <-ctx.Done():
-				t.Fatalf("%s is %s (%s), not %s", name, h.Status.Provisioning.State, h.Status.ErrorMessage, state)
+				t.Fatalf("timeout: host %s is %s (%s), want %s", name, h.Status.Provisioning.State, h.Status.ErrorMessage, state)
 			}
 		}
 	}

@@ -26,8 +26,9 @@ const (
 	probes      = "http://127.0.0.1:8080"
 )
 
-// TestControllerWaitsForItsPrerequisites starts the real controller where neither Tekton's nor Metal3's kinds are: it lives, says in the
-// Provisioning and in its log what to install, and the same process goes on once both are there.
+// TestControllerWaitsForItsPrerequisites starts the real controller without the CRDs of Tekton and
+// Metal3. It checks that the controller keeps running, and that the Provisioning and the log name
+// the missing CRDs. The same process continues when both are installed.
 func TestControllerWaitsForItsPrerequisites(t *testing.T) {
 	tekton := filepath.Join(moduleDir(t, "github.com/tektoncd/pipeline"), "config", "300-crds")
 	must(t, "", "delete", "--ignore-not-found", "--timeout=20s", "-f", metal3Kinds)
@@ -39,23 +40,23 @@ func TestControllerWaitsForItsPrerequisites(t *testing.T) {
 	c.await(t, "message", both)
 	c.await(t, "reason", prerequisites.Reason)
 	if log := c.output(t); !strings.Contains(log, both) {
-		t.Errorf("the log does not say %q:\n%s", both, log)
+		t.Errorf("the log does not contain %q:\n%s", both, log)
 	}
 	c.answers(t, "/health")
 	c.answers(t, "/readiness")
 
 	must(t, "", "apply", "--server-side", "-f", metal3Kinds)
-	c.await(t, "message", prerequisites.Message(prerequisites.Needs[1:2])) // one of two is not enough
+	c.await(t, "message", prerequisites.Message(prerequisites.Needs[1:2])) // Tekton is still missing
 	must(t, "", "apply", "--server-side", "-f", tekton)
 	c.await(t, "reason", "HostsNotAvailable")
 	c.answers(t, "/health")
 	c.alive(t)
 	if log := c.output(t); strings.Contains(log, "forbidden") {
-		t.Errorf("config/200-controller.yaml lacks a right:\n%s", log)
+		t.Errorf("config/200-controller.yaml lacks a permission:\n%s", log)
 	}
 }
 
-// moduleDir is where the Go module cache has a module in the product's version.
+// moduleDir returns the folder of a module in the Go module cache, in the product's version.
 func moduleDir(t *testing.T, module string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -65,10 +66,10 @@ func moduleDir(t *testing.T, module string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// controller is the program of cmd/controller as a process with the rights of its own service account.
+// controller is cmd/controller as a process with the permissions of its service account.
 type controller struct {
-	log   string
-	ended chan error
+	log   string     // path of the log file
+	ended chan error // receives when the process exits
 }
 
 func startController(t *testing.T) *controller {
@@ -129,7 +130,7 @@ func anyPort(t *testing.T) string {
 	return strconv.Itoa(port)
 }
 
-// await returns once the Provisioning's condition Ready has this value.
+// await waits until a field of the Provisioning's condition Ready has this value.
 func (c *controller) await(t *testing.T, field, value string) {
 	t.Helper()
 	condition := fmt.Sprintf(`--for=jsonpath={.status.conditions[?(@.type=="Ready")].%s}=%s`, field, value)
@@ -139,7 +140,9 @@ func (c *controller) await(t *testing.T, field, value string) {
 	}
 }
 
-// answers asks as the kubelet does. A few tries are its right as well: between waiting and working the port changes hands.
+// answers sends a probe as the kubelet does, and repeats it for at most 20 s until it succeeds. A
+// probe can fail once the prerequisites are installed, because another server of the controller
+// then takes over the port.
 func (c *controller) answers(t *testing.T, path string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -171,13 +174,13 @@ func (c *controller) alive(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-c.ended:
-		c.ended <- err // for who cleans up
-		t.Fatalf("the controller ended: %v\n%s", err, c.output(t))
+		c.ended <- err // the cleanup receives it again
+		t.Fatalf("the controller exited: %v\n%s", err, c.output(t))
 	default:
 	}
 }
 
-// output is what it logged so far.
+// output returns the log so far.
 func (c *controller) output(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(c.log)

@@ -15,11 +15,13 @@ const (
 	crd        = "crd/provisionings.bpa.akraino.org"
 	validation = "validatingwebhookconfiguration/validation.webhook.bpa.akraino.org"
 	schema     = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
-	// oldSpec breaks rules of the webhook (the depot) and of the schema (two nodes in one item, the quantity, the MAC address).
+	// oldSpec violates rules of the webhook (the depot) and of the schema (two nodes in one item,
+	// the quantity, the MAC address).
 	oldSpec = "masters: [{m: {memory: lots}, n: {mac-address: none}}]\nworkers: [{w: {cpu: 1}}]\ndepot: {url: 'http://10.60.0.1:5000'}"
 )
 
-// until asks until the answer is what is waited for: what is written about rules reaches the API server's handlers a little later.
+// until calls ask until it returns true, for at most 30 s. A change of rules takes effect in the
+// API server's handlers with a delay.
 func until(t *testing.T, what string, ask func() (out string, done bool)) {
 	t.Helper()
 	var out string
@@ -28,11 +30,12 @@ func until(t *testing.T, what string, ask func() (out string, done bool)) {
 		return done, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, out)
+		t.Fatalf("waiting until %s: %v\n%s", what, err, out)
 	}
 }
 
-// storeOld stores an object as a version of BPA without today's rules would have done.
+// storeOld stores an object as an earlier version of BPA would do, without the current rules. It
+// removes the rules for the write and then restores them.
 func storeOld(t *testing.T) {
 	t.Helper()
 	must(t, "", "patch", validation, "--type=json", "-p",
@@ -44,14 +47,14 @@ func storeOld(t *testing.T) {
 	}
 	must(t, "", "patch", crd, "--type=json", "-p", "["+strings.Join(patch, ",")+"]")
 	t.Cleanup(func() { restoreRules(t) })
-	until(t, "store an object of old rules", func() (string, bool) {
+	until(t, "an object that violates the rules is stored", func() (string, bool) {
 		out, err := kubectl(t, manifest("old", oldSpec), "apply", "-f", "-")
 		return out, err == nil
 	})
 	restoreRules(t)
-	for name, want := range map[string]string{"masters: [{m: {memory: lots}}]": "should match", "depot: {url: 'http://d'}\n" + one: "is plain HTTP"} {
-		until(t, "rules are back", func() (string, bool) {
-			out, err := kubectl(t, manifest("old", name), "apply", "--dry-run=server", "-f", "-")
+	for spec, want := range map[string]string{"masters: [{m: {memory: lots}}]": "should match", "depot: {url: 'http://d'}\n" + one: "is plain HTTP"} {
+		until(t, "the rules are restored", func() (string, bool) {
+			out, err := kubectl(t, manifest("old", spec), "apply", "--dry-run=server", "-f", "-")
 			return out, err != nil && strings.Contains(out, want)
 		})
 	}
@@ -63,7 +66,7 @@ func restoreRules(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// Taken out once; a second time there is nothing left to take out.
+	// A second call does not find the condition, and removes nothing.
 	out, err = shared.run(context.Background(), nil, "get", validation, "-o", "jsonpath={.webhooks[0].matchConditions[*].name}")
 	if err == nil && strings.HasSuffix(out, " not-the-old-one") {
 		out, err = shared.run(context.Background(), nil, "patch", validation, "--type=json", "-p", `[{"op": "remove", "path": "/webhooks/0/matchConditions/1"}]`)
@@ -73,7 +76,8 @@ func restoreRules(t *testing.T) {
 	}
 }
 
-// An object that was stored before a rule can be changed everywhere but in what the rule is about, whether the rule is the webhook's or the schema's.
+// TestStoredObjectsOutliveNewRules checks that an object that violates a newer rule can be changed,
+// except in the fields of the rule. This applies to rules of the webhook and of the schema.
 func TestStoredObjectsOutliveNewRules(t *testing.T) {
 	storeOld(t)
 	must(t, "", "annotate", "bpa", "old", "bpa.akraino.org/retry=1")
@@ -95,7 +99,8 @@ func TestStoredObjectsOutliveNewRules(t *testing.T) {
 	must(t, "", "patch", "bpa", "old", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
 }
 
-// Settings that the controller could not use are refused when somebody applies them, with the key, what is allowed and the command that fixes it.
+// TestBadSettingsAreRefused checks that settings that the controller cannot use are rejected. The
+// message names the key, the allowed values and the command that fixes the settings.
 func TestBadSettingsAreRefused(t *testing.T) {
 	settings := func(data string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-bpa, namespace: bpa-system}\ndata: " + data + "\n"
@@ -103,7 +108,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 	apply := func(text string) (string, error) {
 		return shared.run(t.Context(), []byte(text), "apply", "--dry-run=server", "-f", "-")
 	}
-	until(t, "the webhook is asked", func() (string, bool) {
+	until(t, "the API server calls the webhook", func() (string, bool) {
 		out, err := apply(settings("{depot-uri: x}"))
 		return out, err != nil
 	})
@@ -123,10 +128,10 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-bpa, namespace: " + namespace + "}\ndata: {depot-uri: x}\n",
 	} {
 		if out, err := apply(text); err != nil {
-			t.Errorf("refused: %s", out)
+			t.Errorf("rejected: %s\n%s", text, out)
 		}
 	}
 	if out, err := shared.run(t.Context(), nil, "apply", "--dry-run=server", "-f", "../../config/config-bpa.yaml"); err != nil {
-		t.Errorf("what config/ installs is refused: %s", out)
+		t.Errorf("config/config-bpa.yaml is rejected: %s", out)
 	}
 }

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	startLimit = 2 * time.Minute  // for an API server, a build, the webhook
-	callLimit  = 30 * time.Second // for one kubectl
-	namespace  = "site"           // where the tests' Provisionings are
+	startLimit = 2 * time.Minute  // for the start of the API server, a build and the start of the webhook
+	callLimit  = 30 * time.Second // for one call of kubectl
+	namespace  = "site"           // namespace of the tests' Provisionings
 )
 
-// site is what the tests share: an API server with BPA's kinds, and BPA's webhook.
+// site is shared by all tests: an API server with BPA's kinds, and BPA's webhook.
 type site struct {
 	dir        string
-	kubectl    string
-	kubeconfig string // of the administrator
+	kubectl    string // path of the program
+	kubeconfig string // path of the administrator's kubeconfig
 	webhook    *webhook
 }
 
@@ -78,7 +78,8 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// programs gives the folder with what the machine was built of, or says how to get it.
+// programs returns the folder with the programs of the bootstrap machine. The error says how to
+// build them.
 func programs() (string, error) {
 	state := os.Getenv("BPA_STATE")
 	if state == "" {
@@ -87,13 +88,13 @@ func programs() (string, error) {
 	bin := filepath.Join(state, "bin")
 	for _, name := range []string{"machine", "etcd", "kube-apiserver", "kubectl"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
-			return "", fmt.Errorf("%w; run make integration, which builds it", err)
+			return "", fmt.Errorf("%w: run make integration, which builds it", err)
 		}
 	}
 	return bin, nil
 }
 
-// startAPIServer holds an etcd and a kube-apiserver up until stop is called.
+// startAPIServer starts an etcd and a kube-apiserver, which run until stop is called.
 func (s *site) startAPIServer(ctx context.Context, machine string) (stop func(), err error) {
 	cmd := exec.Command(machine, "apiserver", "--dir", filepath.Join(s.dir, "apiserver"))
 	cmd.Stderr = os.Stderr
@@ -112,10 +113,10 @@ func (s *site) startAPIServer(ctx context.Context, machine string) (stop func(),
 		hold.Close()
 		_ = cmd.Wait()
 	}
-	told := make(chan error, 1)
-	go func() { told <- s.awaitReady(out) }()
+	ready := make(chan error, 1)
+	go func() { ready <- s.awaitReady(out) }()
 	select {
-	case err = <-told:
+	case err = <-ready:
 	case <-ctx.Done():
 		err = fmt.Errorf("the API server: %w", ctx.Err())
 	}
@@ -126,6 +127,7 @@ func (s *site) startAPIServer(ctx context.Context, machine string) (stop func(),
 	return stop, nil
 }
 
+// awaitReady reads the path of the kubeconfig and the line READY from the output of machine.
 func (s *site) awaitReady(out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -134,10 +136,11 @@ func (s *site) awaitReady(out io.Reader) error {
 		}
 		s.kubeconfig = lines.Text()
 	}
-	return fmt.Errorf("the API server ended before it was ready")
+	return fmt.Errorf("the API server exited before it was ready")
 }
 
-// install applies what config/ says about the API, claims and the webhook, but for the Deployment. Metal3's kinds are not there yet.
+// install applies the manifests in config/ for the API, claims and the webhook, without the
+// Deployment. It does not install Metal3's CRDs.
 func (s *site) install(ctx context.Context) error {
 	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-claims", "500-webhooks", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
@@ -153,7 +156,7 @@ func (s *site) install(ctx context.Context) error {
 	return nil
 }
 
-// run calls kubectl as the administrator and gives what a person would see, warnings included.
+// run runs kubectl as the administrator and returns its output, including warnings.
 func (s *site) run(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -166,7 +169,7 @@ func (s *site) run(ctx context.Context, stdin []byte, args ...string) (string, e
 	return string(out), err
 }
 
-// webhook is the program of cmd/webhook as a process with the rights of its own service account.
+// webhook is cmd/webhook as a process with the permissions of its service account.
 type webhook struct {
 	site       *site
 	program    string
@@ -197,7 +200,8 @@ func newWebhook(ctx context.Context, s *site) (*webhook, error) {
 	return w, w.route(ctx)
 }
 
-// route makes the webhook's Service a name for this machine, where the API server finds the process.
+// route makes the webhook's Service an alias of localhost, so that the API server calls the
+// process.
 func (w *webhook) route(ctx context.Context) error {
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: bpa-webhook, namespace: bpa-system}\nspec: {type: ExternalName, externalName: localhost}\n"
 	if out, err := w.site.run(ctx, []byte(service), "apply", "-f", "-"); err != nil {
@@ -212,7 +216,7 @@ func (w *webhook) route(ctx context.Context) error {
 	return nil
 }
 
-// start returns once the API server gets an answer from both handlers.
+// start starts the webhook, and returns when the API server gets an answer from both handlers.
 func (w *webhook) start(ctx context.Context) error {
 	profiling, err := freePort()
 	if err != nil {
@@ -240,7 +244,7 @@ func (w *webhook) start(ctx context.Context) error {
 func (w *webhook) awaitAnswer(ctx context.Context, sample []byte) error {
 	retry := time.NewTicker(200 * time.Millisecond)
 	defer retry.Stop()
-	var last string // what a call that was not cut off said
+	var last string // output of the last call that ctx did not interrupt
 	for {
 		out, err := w.site.run(ctx, sample, "create", "--dry-run=server", "-n", "default", "-f", "-")
 		if err == nil {
@@ -253,7 +257,7 @@ func (w *webhook) awaitAnswer(ctx context.Context, sample []byte) error {
 		case <-retry.C:
 		case <-ctx.Done():
 			log, _ := os.ReadFile(w.log)
-			return fmt.Errorf("the webhook does not answer: %s\n%s", last, log)
+			return fmt.Errorf("timeout: the webhook does not answer: %s\nlog of the webhook:\n%s", last, log)
 		}
 	}
 }

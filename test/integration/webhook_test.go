@@ -16,13 +16,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// kubectl calls kubectl in the tests' namespace and gives what a person sees.
+// kubectl runs kubectl in the tests' namespace and returns its output.
 func kubectl(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return shared.run(t.Context(), []byte(stdin), append([]string{"-n", namespace}, args...)...)
 }
 
-// must is kubectl that works.
+// must runs kubectl in the tests' namespace and returns its output. It fails the test if kubectl
+// fails.
 func must(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	out, err := kubectl(t, stdin, args...)
@@ -37,6 +38,7 @@ func manifest(name, spec string) string {
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
+// one is a spec with one master.
 const one = "masters: [{master-1: {cpu: 4}}]\n"
 
 func get(t *testing.T, name string) *v1alpha1.Provisioning {
@@ -63,13 +65,14 @@ func TestDefaultsAreStored(t *testing.T) {
 	}
 }
 
-// Each refusal is what a person reads after kubectl apply. Every rule by itself is in the tables of pkg/apis.
+// TestBadInputIsRefused checks the messages that kubectl apply shows for invalid input. pkg/apis
+// tests each rule separately.
 func TestBadInputIsRefused(t *testing.T) {
 	for _, r := range []struct{ name, spec, want string }{
 		{"no masters", "workers: [{worker-1: {cpu: 4}}]", "the cluster has no masters: spec.masters\nadd a control plane node"},
 		{"empty spec", "{}", "no masters: spec.masters"},
 		{"empty MAC", "masters: [{m: {mac-address: ''}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
-		{"empty MAC beside needs", "masters: [{m: {mac-address: '', cpu: 4}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
+		{"empty MAC with requirements", "masters: [{m: {mac-address: '', cpu: 4}}]", "the MAC address is empty: spec.masters[0].m.mac-address"},
 		{"wrong MAC", "masters: [{m: {mac-address: '00:c6:14:04:61:zz'}}]", `spec.masters[0].m.mac-address: Invalid value: "00:c6:14:04:61:zz"`},
 		{"same host twice", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{w: {mac-address: '00-C6-14-04-61-B2'}}]",
 			"MAC address 00:c6:14:04:61:b2 is already used by spec.masters[0].m: spec.workers[0].w.mac-address"},
@@ -78,9 +81,9 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"cpu is a word", "masters: [{m: {cpu: four}}]", "cpu"},
 		{"memory is a word", "masters: [{m: {memory: lots}}]", `spec.masters[0].m.memory: Invalid value: "lots"`},
 		{"node name is not a DNS label", "masters: [{Master_1: {cpu: 1}}]", `node name "Master_1" is not a DNS label: spec.masters[0]`},
-		{"node name of Ansible's", "masters: [{localhost: {cpu: 1}}]", `node name "localhost" is reserved in Ansible inventories: spec.masters[0]`},
-		{"user name of Python's", one + "ssh: {user: 'None'}", `user name "None" has a special meaning in Ansible inventories: spec.ssh.user`},
-		{"master says nothing", "masters: [{m: null}]", `master "m" has no host requirements: spec.masters[0].m`},
+		{"node name with a meaning in Ansible", "masters: [{localhost: {cpu: 1}}]", `node name "localhost" is reserved in Ansible inventories: spec.masters[0]`},
+		{"user name with a meaning in Ansible", one + "ssh: {user: 'None'}", `user name "None" has a special meaning in Ansible inventories: spec.ssh.user`},
+		{"master without requirements", "masters: [{m: null}]", `master "m" has no host requirements: spec.masters[0].m`},
 		{"subnets overlap", one + "PodSubnet: 10.233.0.0/16", "pod subnet 10.233.0.0/16 and service subnet 10.233.0.0/18 overlap: spec.PodSubnet, spec.kubernetes.serviceSubnet"},
 		{"network plugin", one + "kubernetes: {networkPlugin: weave}", `spec.kubernetes.networkPlugin: Unsupported value: "weave": supported values: "calico"`},
 		{"misspelt field", one + "podSubnet: 10.0.0.0/8", `unknown field "spec.podSubnet"`},
@@ -98,7 +101,7 @@ func TestBadInputIsRefused(t *testing.T) {
 			"1101 nodes are too many: spec.nodeSets"},
 		{"node with a set's name", "masters: [{a-3: {cpu: 1}}]\nnodeSets: [{name: a, count: {active: 1}}]", `node name "a-3" is reserved for spec.nodeSets[0]: spec.masters[0]`},
 		{"role", one + "nodeSets: [{name: s, role: master, count: {active: 1}}]", `spec.nodeSets[0].role: Unsupported value: "master"`},
-		{"skew of nothing", one + "nodeSets: [{name: s, count: {active: 1}, maxSkew: 2}]", "maxSkew has no effect without topologyKey: spec.nodeSets[0].maxSkew"},
+		{"skew without a topology key", one + "nodeSets: [{name: s, count: {active: 1}, maxSkew: 2}]", "maxSkew has no effect without topologyKey: spec.nodeSets[0].maxSkew"},
 		{"selector", "masters: [{m: {selector: {matchExpressions: [{key: a, operator: Gt, values: ['1']}]}}}]",
 			`"Gt": not a valid selector operator: spec.masters[0].m.selector.matchExpressions[0].operator`},
 		{"selector of everything", "masters: [{m: {selector: {}}}]", `master "m" has no host requirements: spec.masters[0].m`},
@@ -110,7 +113,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"image without checksum", one + "osImage: {url: 'http://d/i.qcow2'}", "the image has no checksum: spec.osImage.checksum"},
 		{"image of Ironic's own disk", one + "osImage: {url: 'file:///etc/shadow', format: live-iso}", "the URL's scheme is file: spec.osImage.url"},
 		{"secret's name", one + "osImage: {url: 'oci://d/i', userData: u-$(name)}", `"u-$(name)" contains an unknown placeholder: spec.osImage.userData`},
-		{"nodes among the pods", one + "access: {subnets: [10.233.64.0/20]}", "the nodes' subnet 10.233.64.0/20 and the pod subnet 10.233.64.0/18 overlap: spec.access.subnets[0]"},
+		{"node subnet in the pod subnet", one + "access: {subnets: [10.233.64.0/20]}", "the nodes' subnet 10.233.64.0/20 and the pod subnet 10.233.64.0/18 overlap: spec.access.subnets[0]"},
 		{"three subnets", one + "access: {subnets: [10.60.0.0/24, 'fd00::/64', 10.61.0.0/24]}", "spec.access.subnets: Too many: 3: must have at most 2 items"},
 		{"depot without TLS", one + "depot: {url: 'http://10.60.0.1:5000'}", `"http://10.60.0.1:5000" is plain HTTP`},
 		{"two nodes in one item", "masters: [{m: {cpu: 1}, n: {cpu: 1}}]", "spec.masters[0]: Too many: 2: must have at most 1 item"},
@@ -126,12 +129,12 @@ func TestBadInputIsRefused(t *testing.T) {
 				t.Fatalf("accepted: %s", out)
 			}
 			if !strings.Contains(out, r.want) {
-				t.Errorf("kubectl says\n%s\nwithout\n%s", out, r.want)
+				t.Errorf("output of kubectl:\n%s\nwant it to contain\n%s", out, r.want)
 			}
 		})
 	}
 	if out, err := kubectl(t, "", "get", "provisioning", "bad"); err == nil {
-		t.Errorf("a refused object exists: %s", out)
+		t.Errorf("a rejected object exists: %s", out)
 	}
 }
 
@@ -145,19 +148,20 @@ func TestRefusedChangeLeavesTheObject(t *testing.T) {
 	}
 }
 
-func TestWarningsReachThePerson(t *testing.T) {
+func TestWarningsReachTheUser(t *testing.T) {
 	out := must(t, manifest("even", "masters: [{a: {cpu: 1}}, {b: {cpu: 1}}]\nKUDPlugins: [multus]"), "apply", "-f", "-")
 	for _, want := range []string{
 		"Warning: 2 masters tolerate no more failures than 1, because etcd needs a majority of them: add one or remove one: spec.masters",
 		"Warning: this version of BPA does not install plugins; see the condition PluginsInstalled: spec.KUDPlugins",
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("kubectl says\n%s\nwithout\n%s", out, want)
+			t.Errorf("output of kubectl:\n%s\nwant it to contain\n%s", out, want)
 		}
 	}
 }
 
-// Every sample applies as it is, by both ways that kubectl has, and applying it again leaves the spec alone: no new generation.
+// TestSamplesApply checks that every sample applies unchanged, with client-side and server-side
+// apply. Applying it again does not change the spec, so the generation stays 1.
 func TestSamplesApply(t *testing.T) {
 	files, err := filepath.Glob("../../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -197,19 +201,19 @@ func TestColumnsAndShortName(t *testing.T) {
 
 	lines := strings.Split(strings.TrimSpace(must(t, "", "get", "bpa", "columns", "-o", "wide")), "\n")
 	if len(lines) != 2 {
-		t.Fatalf("want a heading and a line, got %q", lines)
+		t.Fatalf("got lines %q, want a heading and one line", lines)
 	}
 	if diff := cmp.Diff([]string{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "RUN", "MESSAGE", "AGE"}, strings.Fields(lines[0])); diff != "" {
 		t.Errorf("heading (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{"Unknown", "Running", "64% kubespray", "https://10.60.0.11:6443", "columns-install-1", "installing"} {
 		if !strings.Contains(lines[1], want) {
-			t.Errorf("line %q lacks %q", lines[1], want)
+			t.Errorf("line %q does not contain %q", lines[1], want)
 		}
 	}
 	must(t, manifest("columns", one+"paused: true"), "apply", "-f", "-")
 	if got := get(t, "columns"); got.Status.APIEndpoint == "" || !got.Spec.Paused {
-		t.Errorf("applying the spec must leave the status: %+v", got.Status)
+		t.Errorf("apply of the spec changed the status, or did not change the spec: %+v", got.Status)
 	}
 }
 
@@ -223,12 +227,13 @@ func TestKubectlExplains(t *testing.T) {
 		"osImage.metaData":              "metadata",
 	} {
 		if out := must(t, "", "explain", "provisioning.spec."+field); !strings.Contains(out, want) {
-			t.Errorf("kubectl explain %s says\n%s", field, out)
+			t.Errorf("output of kubectl explain %s:\n%s\nwant it to contain %q", field, out, want)
 		}
 	}
 }
 
-// A node that says nothing is null in ICN's samples; what is filled in below a node or a set is stored, and types of disks may be written small.
+// TestNodesAreStored checks that a node can be null, as in ICN's samples, that defaults inside a
+// node or a node set are stored, and that disk types can be in lower case.
 func TestNodesAreStored(t *testing.T) {
 	spec := "masters: [{m: {cpu: 1, disks: [{type: nvme}]}}]\nworkers: [{m: null}]\nnodeSets: [{name: s, count: {active: 2}, topologyKey: rack, nics: [{sriov: true}]}]"
 	must(t, manifest("nodes", spec), "apply", "--server-side", "-f", "-")
@@ -247,9 +252,10 @@ func TestNodesAreStored(t *testing.T) {
 	}
 }
 
-// With the webhook gone nobody gets an unchecked object in, while the controller can still report and let go, and people can still
-// delete.
-func TestOnlyApplyWaitsForTheWebhook(t *testing.T) {
+// TestOnlyApplyNeedsTheWebhook checks that no object can be applied without validation while the
+// webhook is unavailable. The controller can still write the status and remove finalizers, and
+// users can delete objects.
+func TestOnlyApplyNeedsTheWebhook(t *testing.T) {
 	must(t, manifest("orphan", one), "apply", "-f", "-")
 	must(t, "", "patch", "bpa", "orphan", "--type=merge", "-p", `{"metadata": {"finalizers": ["test.bpa.akraino.org/held"]}}`)
 	shared.webhook.stop()
@@ -262,7 +268,7 @@ func TestOnlyApplyWaitsForTheWebhook(t *testing.T) {
 	})
 
 	if out, err := kubectl(t, manifest("unchecked", one), "apply", "-f", "-"); err == nil || !strings.Contains(out, "failed calling webhook") {
-		t.Errorf("want a refusal, got %v: %s", err, out)
+		t.Errorf("apply without the webhook: %v, want it rejected: %s", err, out)
 	}
 	must(t, "", "patch", "bpa", "orphan", "--subresource=status", "--type=merge", "-p", `{"status": {"apiEndpoint": "https://10.60.0.11:6443"}}`)
 	must(t, "", "delete", "bpa", "orphan", "--wait=false")
