@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The exit status of .ci/run, with a make that fails for some targets and a look for vulnerabilities that ends in some status.
+// TestCISaysWhatFailed checks the exit status of .ci/run. make fails for the given targets, and the
+// vulnerability check ends with the given status.
 func TestCISaysWhatFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails, vulnerable string

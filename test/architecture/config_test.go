@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// manifests are all objects of config/, by the file that they are in.
+// manifests returns all objects in config/ by file.
 func manifests(t *testing.T) map[string][]unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob("../../config/*.yaml")
@@ -45,7 +45,8 @@ func manifests(t *testing.T) map[string][]unstructured.Unstructured {
 	return all
 }
 
-// The namespace admits restricted pods only, and ko finds a program for each image.
+// TestDeploymentsAreRestricted: the namespace admits restricted pods only, and ko needs a program for each
+// image.
 func TestDeploymentsAreRestricted(t *testing.T) {
 	found := 0
 	for file, objects := range manifests(t) {
@@ -69,7 +70,8 @@ func TestDeploymentsAreRestricted(t *testing.T) {
 	}
 }
 
-// unrestricted lists what Pod Security's level "restricted", or we, would not have.
+// unrestricted lists the settings of a pod that Pod Security's level "restricted" or this project's own
+// rules forbid.
 func unrestricted(pod corev1.PodSpec) (wrong []string) {
 	complain := func(ok bool, what string) {
 		if !ok {
@@ -105,7 +107,8 @@ func unrestricted(pod corev1.PodSpec) (wrong []string) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// Nothing but the kinds that `ko apply -f config/` may install: no Secret with a content, no object outside our namespace.
+// TestManifestsStayAtHome: config/ has no Secret with content and no object in another namespace, and every
+// object has the label of this project.
 func TestManifestsStayAtHome(t *testing.T) {
 	for file, objects := range manifests(t) {
 		for _, object := range objects {

@@ -10,16 +10,17 @@ import (
 
 const module = "github.com/akraino-icn/bpa/"
 
-// layer is a folder of the module and what the packages in it may import. Paths end with a slash so that one name is no prefix of another.
+// layer is a folder of the module with the imports that its packages may have. Paths end with a slash, so
+// that no name is a prefix of another.
 type layer struct {
 	folder string
-	// ours are the folders of this module that it may import, besides itself.
+	// ours are the folders of this module that it may import, in addition to its own.
 	ours []string
-	// foreign are the modules that it may import, by prefix; nil means any.
+	// foreign are the prefixes of imports from other modules; nil allows any.
 	foreign []string
 }
 
-// layers are listed from the bottom of the stairs to the top; the longest folder that matches a package rules it.
+// layers are in the order from the lowest to the highest. The longest folder that contains a package applies.
 var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
@@ -32,7 +33,7 @@ var layers = []layer{
 	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
 	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
-	// Pure: the assignment of hosts, the inventory's renderer, the reader of Ansible's events.
+	// Most of these are pure: the assignment of hosts, the rendering of the inventory, the reader of Ansible's events.
 	{folder: "pkg/hosts/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/assign/", ours: []string{"pkg/contract/", "pkg/hosts/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
@@ -48,7 +49,7 @@ var layers = []layer{
 	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
-	// Tasks and the reconciler know each other by the contract alone.
+	// Tasks and the reconciler share only what lies below both.
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/settings/"}},
@@ -109,7 +110,7 @@ func hasPrefix(path string, prefixes []string) bool {
 	return false
 }
 
-// What is pure must not reach a client, a network or another process by any way round.
+// Pure packages must not depend on a client, the network or processes, directly or indirectly.
 func TestPurePackagesReachNothing(t *testing.T) {
 	clients := []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client", module + "pkg/client/clientset/versioned"}
 	nothing := append([]string{"k8s.io/apimachinery/pkg/apis/meta/v1", "net/http", "os/exec"}, clients...)
@@ -130,7 +131,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	})
 }
 
-// The store knows nothing of Kubernetes; its guard's reviewer is the one that does.
+// The depot's packages do not depend on Kubernetes, except pkg/depot/auth/kubernetes.
 func TestDepotKnowsNoKubernetes(t *testing.T) {
 	kubernetes := []string{"k8s.io/client-go/rest", "k8s.io/apimachinery/pkg/apis/meta/v1"}
 	depcheck.AssertNoDependency(t, map[string][]string{
@@ -140,7 +141,7 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 	})
 }
 
-// The store runs before there is a Kubernetes, and kubespray's pod needs none of the controller's library.
+// The depot starts before Kubernetes does, and the pod of kubespray does not need the controller's library.
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "cmd/depot":     {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},

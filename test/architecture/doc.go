@@ -1,2 +1,4 @@
-// Package architecture keeps the stairs of the house: which room may import which. Its tests read imports only; they run nothing.
+// Package architecture tests the structure of the repository: which package may import which, what the
+// manifests in config/ contain, that the table of tasks and the list of kinds agree with the files, and
+// the exit status of .ci/run. The tests read files; they need no cluster.
 package architecture

@@ -2,8 +2,9 @@ module github.com/akraino-icn/bpa/test/metal3
 
 go 1.26.0
 
-// The real Metal3, as a program for test/integration. It has a module of its own, so that what it needs is none of the product.
-// Not every version of every module is in the checksum database; the sums in go.sum were compared with the tagged sources.
+// This module builds the real Metal3 as a program for test/integration. It is separate, so that the dependencies of Metal3 do not enter the
+// product.
+// The checksum database lacks some versions; their sums in go.sum were compared with the tagged sources.
 
 require github.com/metal3-io/baremetal-operator v0.13.1 // indirect
 
