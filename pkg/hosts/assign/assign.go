@@ -71,16 +71,16 @@ func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assig
 func (w *work) read(m *matching) Assignment {
 	bySlot := make([]Placed, len(w.request.Slots))
 	bySet, lacks := map[string][]member{}, map[string]string{}
-	for i, b := range w.classes {
-		hosts := append(m.in(i), b.fixed...)
-		for _, h := range b.fixed {
-			lacks[w.hosts[h].Name] = shortfall(b.needs, w.hosts[h])
+	for i, c := range w.classes {
+		hosts := append(m.hostsIn(i), c.fixed...)
+		for _, h := range c.fixed {
+			lacks[w.hosts[h].Name] = shortfall(c.needs, w.hosts[h])
 		}
-		if b.set != nil {
-			bySet[b.set.Name] = w.members(i, hosts)
+		if c.set != nil {
+			bySet[c.set.Name] = w.members(i, hosts)
 			continue
 		}
-		for slot, h := range w.place(b, hosts) {
+		for slot, h := range w.place(c, hosts) {
 			s := w.request.Slots[slot]
 			bySlot[slot] = Placed{Node: s.Name, Roles: s.Roles, MAC: s.MAC, Host: w.hosts[h].Name}
 		}
@@ -112,21 +112,21 @@ func (w *work) name(bySlot []Placed, bySet map[string][]member) Assignment {
 }
 
 // place puts the hosts of a bin, which may be too few, into its slots: each that is held for one into that, the others in the order of their cost.
-func (w *work) place(b *class, hosts []int) map[int]int {
+func (w *work) place(c *class, hosts []int) map[int]int {
 	placed := map[int]int{}
 	var rest []int
 	slices.SortFunc(hosts, func(x, y int) int {
-		return cmp.Or(cmp.Compare(w.fixedIn[y], w.fixedIn[x]), w.rather(x, y)) // who is settled is in before all others
+		return cmp.Or(cmp.Compare(w.fixedIn[y], w.fixedIn[x]), w.compareCost(x, y)) // who is settled is in before all others
 	})
 	for _, h := range hosts {
-		s := w.presentSlot(b, h)
+		s := w.presentSlot(c, h)
 		if _, taken := placed[s]; s == none || taken {
 			rest = append(rest, h)
 			continue
 		}
 		placed[s] = h
 	}
-	for _, s := range b.slots {
+	for _, s := range c.slots {
 		if _, taken := placed[s]; !taken && len(rest) > 0 {
 			placed[s], rest = rest[0], rest[1:]
 		}
@@ -135,9 +135,9 @@ func (w *work) place(b *class, hosts []int) map[int]int {
 }
 
 // presentSlot is the slot of a bin that a host is held for, or none.
-func (w *work) presentSlot(b *class, h int) int {
+func (w *work) presentSlot(c *class, h int) int {
 	if host := w.hosts[h]; w.me.Holds(*host) {
-		for _, s := range b.slots {
+		for _, s := range c.slots {
 			if w.request.Slots[s].Name == host.Node {
 				return s
 			}

@@ -2,31 +2,31 @@ package assign
 
 // search is the state of the search for an augmenting path.
 type search struct {
-	round   int32
-	seen    []int32 // per node: in which round it was reached last
-	seenBin []int32 // per bin: in which round its common places were reached last
-	from    []int32 // per node: the host that would come, or common
-	via     []int32 // per bin: the node that would take a common place
-	closed  set     // classes that need no more visits in this round: reached or dead, and of one domain
-	dead    set     // the same for ever
-	queue   []int32 // nodes reached; those below 0 are the common places of bin -1-n
+	round     int32
+	seen      []int32 // per node: in which round it was reached last
+	seenClass []int32 // per bin: in which round its common places were reached last
+	from      []int32 // per node: the host that would come, or common
+	via       []int32 // per bin: the node that would take a common place
+	closed    set     // classes that need no more visits in this round: reached or dead, and of one domain
+	dead      set     // the same for ever
+	queue     []int32 // nodes reached; those below 0 are the common places of bin -1-n
 }
 
 const (
-	common   = -2        // the common places of the node's bin: one of the node's hosts gives up such a place
-	deadNode = 1<<31 - 1 // the round of what is reached in every round
+	viaShared = -2        // the common places of the node's bin: one of the node's hosts gives up such a place
+	deadNode  = 1<<31 - 1 // the round of what is reached in every round
 )
 
 func newSearch(classes, nodes int) search {
 	return search{
-		seen: make([]int32, nodes), seenBin: make([]int32, classes), from: make([]int32, nodes), via: make([]int32, classes),
+		seen: make([]int32, nodes), seenClass: make([]int32, classes), from: make([]int32, nodes), via: make([]int32, classes),
 		closed: newSet(classes), dead: newSet(classes),
 	}
 }
 
 // add brings a host in that is out, moving as few others as possible (the search is breadth first). Where a search ends without success, no
 // later one can succeed either, so what it saw is never searched again.
-func (m *matching) add(host int) {
+func (m *matching) augment(host int) {
 	m.round++
 	copy(m.closed, m.dead)
 	m.queue = m.queue[:0]
@@ -39,11 +39,11 @@ func (m *matching) add(host int) {
 		}
 	}
 	if end == none {
-		m.bury()
+		m.markDead()
 		return
 	}
 	m.shift(host, end)
-	m.left--
+	m.unfilled--
 }
 
 // tryHost looks where else a host may go. It returns a node that has room, or none.
@@ -57,8 +57,8 @@ func (m *matching) tryHost(host int) int32 {
 		if m.free(node) {
 			return node
 		}
-		if _, high := m.bounds(node); m.has[node] < high && m.seenBin[b] != m.round && m.seenBin[b] != deadNode {
-			m.seenBin[b], m.via[b] = m.round, node
+		if _, high := m.bounds(node); m.occupied[node] < high && m.seenClass[b] != m.round && m.seenClass[b] != deadNode {
+			m.seenClass[b], m.via[b] = m.round, node
 			m.queue = append(m.queue, int32(-1-b))
 		}
 	}
@@ -77,9 +77,9 @@ func (m *matching) tryNode(node int32) int32 {
 // reachSharers reaches the domains of a bin that have common places in use.
 func (m *matching) reachSharers(class int32) {
 	for d, low := range m.capacities[class].low {
-		node := m.first[class] + int32(d)
-		if m.has[node] > low && m.seen[node] != m.round && m.seen[node] != deadNode {
-			m.reach(node, common)
+		node := m.firstNode[class] + int32(d)
+		if m.occupied[node] > low && m.seen[node] != m.round && m.seen[node] != deadNode {
+			m.reach(node, viaShared)
 		}
 	}
 }
@@ -87,20 +87,20 @@ func (m *matching) reachSharers(class int32) {
 func (m *matching) reach(node, from int32) {
 	m.seen[node], m.from[node] = m.round, from
 	m.queue = append(m.queue, node)
-	if b := int(m.binOf[node]); len(m.capacities[b].low) == 1 {
+	if b := int(m.classOf[node]); len(m.capacities[b].low) == 1 {
 		m.closed.add(b)
 	}
 }
 
 // bury marks what a search without success saw.
-func (m *matching) bury() {
+func (m *matching) markDead() {
 	for _, n := range m.queue {
 		if n < 0 {
-			m.seenBin[-1-n] = deadNode
+			m.seenClass[-1-n] = deadNode
 			continue
 		}
 		m.seen[n] = deadNode
-		if b := int(m.binOf[n]); len(m.capacities[b].low) == 1 {
+		if b := int(m.classOf[n]); len(m.capacities[b].low) == 1 {
 			m.dead.add(b)
 		}
 	}
@@ -109,8 +109,8 @@ func (m *matching) bury() {
 // shift moves the hosts along the path from a host that is out to a node with room.
 func (m *matching) shift(start int, node int32) {
 	for {
-		for m.from[node] == common {
-			node = m.via[m.binOf[node]]
+		for m.from[node] == viaShared {
+			node = m.via[m.classOf[node]]
 		}
 		host := int(m.from[node])
 		before := m.nodeOf[host]

@@ -30,22 +30,22 @@ func newClasses(request contract.Request) []*class {
 		key := ""
 		if slot.MAC == "" {
 			key = keyOf(&slot.Needs)
-			if b, ok := alike[key]; ok {
-				b.slots, b.places = append(b.slots, i), b.places+1
+			if c, ok := alike[key]; ok {
+				c.slots, c.places = append(c.slots, i), c.places+1
 				continue
 			}
 		}
-		b := &class{needs: &slot.Needs, slots: []int{i}, mac: slot.MAC, places: 1}
-		classes = append(classes, b)
+		c := &class{needs: &slot.Needs, slots: []int{i}, mac: slot.MAC, places: 1}
+		classes = append(classes, c)
 		if key != "" {
-			alike[key] = b
+			alike[key] = c
 		}
 	}
 	for i := range request.Sets {
 		s := &request.Sets[i]
 		classes = append(classes, &class{needs: &s.Needs, set: s, places: s.Active + s.Standby})
 	}
-	slices.SortStableFunc(classes, func(a, b *class) int { return costOfNeeds(a.needs).compare(costOfNeeds(b.needs)) })
+	slices.SortStableFunc(classes, func(a, c *class) int { return costOfNeeds(a.needs).compare(costOfNeeds(c.needs)) })
 	return classes
 }
 
@@ -59,9 +59,9 @@ func keyOf(n *contract.Needs) string {
 }
 
 // spread is how a bin is to be spread, nil: no matter.
-func (b *class) spread() *contract.Spread {
-	if b.set == nil {
+func (c *class) spread() *contract.Spread {
+	if c.set == nil {
 		return nil
 	}
-	return b.set.Spread
+	return c.set.Spread
 }

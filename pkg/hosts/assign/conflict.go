@@ -15,7 +15,7 @@ func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	}
 	m := newMatching(w, capacities)
 	m.fill()
-	if m.left == 0 {
+	if m.unfilled == 0 {
 		return w.explainSpread(wanted, gaveUp)
 	}
 	nodes, also := m.minimalConflict()
@@ -23,7 +23,7 @@ func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	e.Also = w.namesOf(also)
 	for b, n := range nodes {
 		if n > 0 {
-			for _, h := range m.in(b) {
+			for _, h := range m.hostsIn(b) {
 				e.Fitting = append(e.Fitting, w.hosts[h].Name)
 			}
 		}
@@ -43,7 +43,7 @@ func (m *matching) minimalConflict() (nodes, also []int) {
 		if m.missing(b) == 0 {
 			continue
 		}
-		if found := m.closure(rivals, b); start == none || cmp.Or(cmp.Compare(sum(found), sum(best)), cmp.Compare(m.w.rank(b), m.w.rank(start))) < 0 {
+		if found := m.closure(rivals, b); start == none || cmp.Or(cmp.Compare(sum(found), sum(best)), cmp.Compare(m.w.specOrder(b), m.w.specOrder(start))) < 0 {
 			best, start = found, b
 		}
 	}
@@ -56,7 +56,9 @@ func (m *matching) minimalConflict() (nodes, also []int) {
 }
 
 // missing is how many places of a bin are empty; the bin is not spread.
-func (m *matching) missing(class int) int { return m.capacities[class].low[0] - m.has[m.first[class]] }
+func (m *matching) missing(class int) int {
+	return m.capacities[class].low[0] - m.occupied[m.firstNode[class]]
+}
 
 // rivals are, per bin, the bins that have a host which it could have.
 func (m *matching) rivals() table {
@@ -65,7 +67,7 @@ func (m *matching) rivals() table {
 	for h, node := range m.nodeOf {
 		if node != none {
 			for b := range m.w.fits.row(h).without(empty) {
-				rivals.row(b).add(int(m.binOf[node]))
+				rivals.row(b).add(int(m.classOf[node]))
 			}
 		}
 	}
@@ -78,7 +80,7 @@ func (m *matching) closure(rivals table, start int) []int {
 	reached := newSet(len(m.w.classes))
 	reached.add(start)
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		nodes[queue[0]] = m.has[m.first[queue[0]]]
+		nodes[queue[0]] = m.occupied[m.firstNode[queue[0]]]
 		for b := range rivals.row(queue[0]).without(reached) {
 			reached.add(b)
 			queue = append(queue, b)
@@ -89,9 +91,9 @@ func (m *matching) closure(rivals table, start int) []int {
 }
 
 // rank is where the spec names a bin: slots, then sets.
-func (w *work) rank(class int) int {
-	if b := w.classes[class]; b.set == nil {
-		return b.slots[0]
+func (w *work) specOrder(class int) int {
+	if c := w.classes[class]; c.set == nil {
+		return c.slots[0]
 	}
 	return len(w.request.Slots) + slices.IndexFunc(w.request.Sets, func(s contract.Set) bool { return s.Name == w.classes[class].set.Name })
 }

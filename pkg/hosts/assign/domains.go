@@ -8,14 +8,14 @@ type domains struct {
 	names  []string // sorted
 	of     []int32  // per host: its domain; of those without the label: one more than there are
 	supply []int    // per domain: hosts that may be taken
-	had    []int    // per domain: hosts that are settled
+	fixed  []int    // per domain: hosts that are settled
 }
 
 // findDomains finds the domains of the bins that are to be spread.
 func (w *work) findDomains() {
-	for i, b := range w.classes {
-		if b.spread() != nil {
-			b.domains = w.domainsOf(i, b.spread().TopologyKey)
+	for i, c := range w.classes {
+		if c.spread() != nil {
+			c.domains = w.domainsOf(i, c.spread().TopologyKey)
 		}
 	}
 }
@@ -34,12 +34,12 @@ func (w *work) domainsOf(class int, key string) *domains {
 	for h := range d.of {
 		d.of[h] = int32(len(d.names))
 	}
-	d.supply, d.had = make([]int, len(d.names)), make([]int, len(d.names))
+	d.supply, d.fixed = make([]int, len(d.names)), make([]int, len(d.names))
 	for _, h := range members {
 		i, _ := slices.BinarySearch(d.names, w.hosts[h].Labels[key])
 		d.of[h] = int32(i)
 		if w.fixedIn[h] == class {
-			d.had[i]++
+			d.fixed[i]++
 		} else {
 			d.supply[i]++
 		}

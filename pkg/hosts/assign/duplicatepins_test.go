@@ -7,7 +7,7 @@ func (t *reference) mayTake(b, h int) bool {
 	if t.classes[b].mac != "" {
 		return t.isPin(b, h)
 	}
-	return t.left[h] && t.obstacle(t.classes[b], h) == nothing
+	return t.left[h] && t.obstacle(t.classes[b], h) == noObstacle
 }
 
 // isPin reports whether a host is the only one with the MAC address of a pinned bin, and can be had for it.
@@ -16,7 +16,7 @@ func (t *reference) isPin(b, h int) bool {
 	for _, host := range t.hosts {
 		owners += count(slices.Contains(host.MACs, t.classes[b].mac))
 	}
-	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.classes[b].mac) && t.obstacle(t.classes[b], h) == nothing
+	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.classes[b].mac) && t.obstacle(t.classes[b], h) == noObstacle
 }
 
 // leftByPins tries every way to seat the pinned slots. A host is left to others if some way without it seats as many of them as any way does.

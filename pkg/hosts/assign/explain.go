@@ -39,15 +39,15 @@ func (w *work) ranked() []int {
 	for b := range order {
 		order[b] = b
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.rank(a), w.rank(b)) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(w.specOrder(a), w.specOrder(b)) })
 	return order
 }
 
 // openSlots are the slots of a bin without a settled host.
 func (w *work) openSlots(class int) []int {
-	b := w.classes[class]
-	return slices.DeleteFunc(slices.Clone(b.slots), func(s int) bool {
-		return slices.ContainsFunc(b.fixed, func(h int) bool { return w.hosts[h].Node == w.request.Slots[s].Name })
+	c := w.classes[class]
+	return slices.DeleteFunc(slices.Clone(c.slots), func(s int) bool {
+		return slices.ContainsFunc(c.fixed, func(h int) bool { return w.hosts[h].Node == w.request.Slots[s].Name })
 	})
 }
 
@@ -69,26 +69,26 @@ func (w *work) namesOf(nodes []int) []string {
 
 // unmet describes a bin.
 func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
-	b := w.classes[class]
-	u := Unmet{Nodes: 1, Of: b.places, Needs: needsText(*b.needs), set: b.set != nil}
+	c := w.classes[class]
+	u := Unmet{Nodes: 1, Of: c.places, Needs: needsText(*c.needs), set: c.set != nil}
 	if u.set {
-		u.Slot = b.set.Name
+		u.Slot = c.set.Name
 	}
 	switch {
-	case b.mac != "":
-		u.Needs, u.Obstacles = "", w.obstacles(m, class, b.pins)
-		u.Why = w.whyPin(b, u.Obstacles)
+	case c.mac != "":
+		u.Needs, u.Obstacles = "", w.obstacles(m, class, c.pins)
+		u.Why = w.pinProblem(c, u.Obstacles)
 	case len(w.hosts) == 0:
 		u.Why = "there is no BareMetalHost in namespace " + w.me.Namespace
 	case inFull:
 		u.Obstacles = w.obstacles(m, class, nil)
-		u.Why = w.whyNot(m, class)
+		u.Why = w.countObstacles(m, class)
 	}
 	return u
 }
 
 // whyNot counts the hosts by what keeps them from a bin.
-func (w *work) whyNot(m *matching, class int) string {
+func (w *work) countObstacles(m *matching, class int) string {
 	var kinds []string
 	count := map[string]int{}
 	fitting := 0
@@ -96,7 +96,7 @@ func (w *work) whyNot(m *matching, class int) string {
 		kind := w.words(w.obstacle(w.classes[class], h), w.classes[class], w.hosts[h])
 		switch node := m.nodeOf[h]; {
 		case kind != "":
-		case node != none && int(m.binOf[node]) != class:
+		case node != none && int(m.classOf[node]) != class:
 			kind = "needed for other nodes"
 		default:
 			fitting++
@@ -117,20 +117,20 @@ func (w *work) whyNot(m *matching, class int) string {
 	return fmt.Sprintf("%s: %s", plural(len(w.hosts), "host"), strings.Join(parts, ", "))
 }
 
-func (w *work) whyPin(b *class, obstacles map[string]string) string {
+func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	var names []string
-	for _, h := range b.pins {
+	for _, h := range c.pins {
 		names = append(names, w.hosts[h].Name)
 	}
 	switch {
 	case len(names) == 0:
-		return fmt.Sprintf("none of %s has the MAC address %s", plural(len(w.hosts), "host"), b.mac)
-	case len(names) == 1 && w.obstacle(b, b.pins[0]) == nothing:
-		return fmt.Sprintf("only %s has the MAC address %s", names[0], b.mac)
+		return fmt.Sprintf("none of %s has the MAC address %s", plural(len(w.hosts), "host"), c.mac)
+	case len(names) == 1 && w.obstacle(c, c.pins[0]) == noObstacle:
+		return fmt.Sprintf("only %s has the MAC address %s", names[0], c.mac)
 	case len(names) == 1:
-		return fmt.Sprintf("host %s with the MAC address %s is %s", names[0], b.mac, obstacles[names[0]])
+		return fmt.Sprintf("host %s with the MAC address %s is %s", names[0], c.mac, obstacles[names[0]])
 	default:
-		return fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", b.mac, len(names), some(names))
+		return fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", c.mac, len(names), firstFew(names))
 	}
 }
 
@@ -138,28 +138,28 @@ func (w *work) whyPin(b *class, obstacles map[string]string) string {
 func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	all, owners := map[string]string{}, w.ownersIn(m)
 	for h, host := range w.hosts {
-		if b := w.classes[class]; b.mac == "" || slices.Contains(only, h) {
-			all[host.Name] = w.why(owners[h], b, h)
+		if c := w.classes[class]; c.mac == "" || slices.Contains(only, h) {
+			all[host.Name] = w.why(owners[h], c, h)
 		}
 	}
 	return all
 }
 
 // why is an obstacle of one certain host in full, or the node that the host is needed for.
-func (w *work) why(owner string, b *class, h int) string {
-	switch what := w.obstacle(b, h); {
+func (w *work) why(owner string, c *class, h int) string {
+	switch what := w.obstacle(c, h); {
 	case what == held:
 		return "held by " + w.hosts[h].Holder.String()
 	case what == fixed:
 		return "installed as " + w.hosts[h].Node
 	case what == pinnedElsewhere:
 		return "pinned to " + w.pinOf(h)
-	case what == nothing && owner != "":
+	case what == noObstacle && owner != "":
 		return "needed for " + owner
-	case what == nothing:
+	case what == noObstacle:
 		return "fitting, but not where it would help"
 	default:
-		return w.words(what, b, w.hosts[h])
+		return w.words(what, c, w.hosts[h])
 	}
 }
 
@@ -176,14 +176,14 @@ func (w *work) pinOf(h int) string {
 // ownersIn are the names of the slots and sets that hosts are matched with, by host.
 func (w *work) ownersIn(m *matching) map[int]string {
 	names := map[int]string{}
-	for i, b := range w.classes {
-		if b.set != nil {
-			for _, h := range m.in(i) {
-				names[h] = b.set.Name
+	for i, c := range w.classes {
+		if c.set != nil {
+			for _, h := range m.hostsIn(i) {
+				names[h] = c.set.Name
 			}
 			continue
 		}
-		for slot, h := range w.place(b, append(m.in(i), b.fixed...)) {
+		for slot, h := range w.place(c, append(m.hostsIn(i), c.fixed...)) {
 			names[h] = w.request.Slots[slot].Name
 		}
 	}

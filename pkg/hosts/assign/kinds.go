@@ -16,14 +16,14 @@ type thresholds struct {
 
 func newThresholds(classes []*class, of func(*contract.Needs) int64) thresholds {
 	var s thresholds
-	for _, b := range classes {
-		s.steps = append(s.steps, of(b.needs))
+	for _, c := range classes {
+		s.steps = append(s.steps, of(c.needs))
 	}
 	slices.Sort(s.steps)
 	s.steps = slices.Compact(s.steps)
 	s.classes = newTable(len(s.steps)+1, len(classes))
-	for i, b := range classes {
-		step, _ := slices.BinarySearch(s.steps, of(b.needs))
+	for i, c := range classes {
+		step, _ := slices.BinarySearch(s.steps, of(c.needs))
 		s.classes.row(step + 1).add(i)
 	}
 	for step := range s.steps {
@@ -49,12 +49,12 @@ type kinds struct {
 func kindsOf(classes []*class) kinds {
 	k := kinds{none: newSet(len(classes))}
 	byKey := map[string]int{}
-	for i, b := range classes {
-		if b.mac != "" {
+	for i, c := range classes {
+		if c.mac != "" {
 			k.none.add(i)
 			continue
 		}
-		needs := *b.needs
+		needs := *c.needs
 		needs.CPU, needs.Memory = 0, 0
 		key := keyOf(&needs)
 		kind, known := byKey[key]
@@ -68,7 +68,7 @@ func kindsOf(classes []*class) kinds {
 }
 
 // strike takes from the bins of a row those of whose kind the host is not.
-func (k kinds) strike(row set, host *hosts.Host) {
+func (k kinds) exclude(row set, host *hosts.Host) {
 	for i := range row {
 		row[i] &^= k.none[i]
 	}

@@ -12,7 +12,7 @@ import (
 func (g gap) text(n *contract.Needs) string {
 	switch g.of {
 	case ofLabel:
-		return missing(n.Labels[g.at])
+		return missingLabel(n.Labels[g.at])
 	case ofCPU:
 		return "below " + plural(n.CPU, "CPU")
 	case ofMemory:
@@ -50,46 +50,46 @@ func (g gap) text(n *contract.Needs) string {
 // needsText writes what is asked of a host, such as "8 CPUs, 16Gi, SR-IOV, CPU flag avx512f"; empty if anything will do.
 func needsText(n contract.Needs) string {
 	var parts []string
-	say := func(asked bool, text string) {
+	add := func(asked bool, text string) {
 		if asked {
 			parts = append(parts, text)
 		}
 	}
-	say(n.CPU > 0, plural(n.CPU, "CPU"))
-	say(n.Memory > 0, hosts.Memory(n.Memory))
-	say(n.SRIOV, "SR-IOV")
-	say(n.QAT, "QAT")
-	say(n.CPUClock > 0, fmt.Sprintf("%d MHz", n.CPUClock))
-	say(n.Architecture != "", n.Architecture)
-	say(n.CPUModel != "", "CPU model "+n.CPUModel)
-	say(len(n.CPUFlags) == 1, "CPU flag "+some(n.CPUFlags))
-	say(len(n.CPUFlags) > 1, "CPU flags "+some(n.CPUFlags))
+	add(n.CPU > 0, plural(n.CPU, "CPU"))
+	add(n.Memory > 0, hosts.Memory(n.Memory))
+	add(n.SRIOV, "SR-IOV")
+	add(n.QAT, "QAT")
+	add(n.CPUClock > 0, fmt.Sprintf("%d MHz", n.CPUClock))
+	add(n.Architecture != "", n.Architecture)
+	add(n.CPUModel != "", "CPU model "+n.CPUModel)
+	add(len(n.CPUFlags) == 1, "CPU flag "+firstFew(n.CPUFlags))
+	add(len(n.CPUFlags) > 1, "CPU flags "+firstFew(n.CPUFlags))
 	for _, d := range n.Disks {
-		say(true, diskText(d))
+		add(true, diskText(d))
 	}
 	for _, c := range n.NICs {
-		say(true, nicText(c))
+		add(true, nicText(c))
 	}
-	say(n.Vendor != "", "vendor "+n.Vendor)
-	say(n.Product != "", "product "+n.Product)
+	add(n.Vendor != "", "vendor "+n.Vendor)
+	add(n.Product != "", "product "+n.Product)
 	if f := n.Firmware; f != nil {
-		say(f.Vendor != "", "BIOS vendor "+f.Vendor)
-		say(f.Version != "", "BIOS version "+f.Version)
-		say(f.Date != "", "BIOS date "+f.Date)
+		add(f.Vendor != "", "BIOS vendor "+f.Vendor)
+		add(f.Version != "", "BIOS version "+f.Version)
+		add(f.Date != "", "BIOS date "+f.Date)
 	}
 	for _, t := range n.Labels {
-		say(true, wanted(t))
+		add(true, wantedLabel(t))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // wanted is a label as it is asked for: "label rack in (r1, r2)", "no label gpu".
-func wanted(t contract.LabelTerm) string {
+func wantedLabel(t contract.LabelTerm) string {
 	switch t.Operator {
 	case "In":
-		return "label " + pair(t)
+		return "label " + labelValues(t)
 	case "NotIn":
-		return "not label " + pair(t)
+		return "not label " + labelValues(t)
 	case "DoesNotExist":
 		return "no label " + t.Key
 	}
@@ -97,23 +97,23 @@ func wanted(t contract.LabelTerm) string {
 }
 
 // missing is how a host with other labels is told of: "without label rack in (r1, r2)", "with label gpu".
-func missing(t contract.LabelTerm) string {
+func missingLabel(t contract.LabelTerm) string {
 	switch t.Operator {
 	case "In":
-		return "without label " + pair(t)
+		return "without label " + labelValues(t)
 	case "NotIn":
-		return "with label " + pair(t)
+		return "with label " + labelValues(t)
 	case "DoesNotExist":
 		return "with label " + t.Key
 	}
 	return "without label " + t.Key
 }
 
-func pair(t contract.LabelTerm) string {
+func labelValues(t contract.LabelTerm) string {
 	if len(t.Values) == 1 {
 		return t.Key + "=" + t.Values[0]
 	}
-	return fmt.Sprintf("%s in (%s)", t.Key, some(t.Values))
+	return fmt.Sprintf("%s in (%s)", t.Key, firstFew(t.Values))
 }
 
 // diskText writes a need of disks: "2 NVMe disks of 960G".

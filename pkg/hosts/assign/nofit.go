@@ -57,24 +57,24 @@ func (e *NoFit) Error() string {
 
 // start tells of each kind of nodes once.
 func (e *NoFit) start() string {
-	var told []string
+	var texts []string
 	var names [][]string // of the nodes with this explanation
 	for _, u := range e.Unmet {
 		text := ": " + u.Why
 		if needs := u.needs(len(e.Unmet) == 1); needs != "" {
 			text = fmt.Sprintf(" (%s): %s", clip(needs, 200), u.Why)
 		}
-		if i := slices.Index(told, text); i >= 0 {
+		if i := slices.Index(texts, text); i >= 0 {
 			names[i] = append(names[i], u.Slot)
 			continue
 		}
-		told, names = append(told, text), append(names, []string{u.Slot})
+		texts, names = append(texts, text), append(names, []string{u.Slot})
 	}
 	var parts []string
-	for i, text := range told[:min(len(told), listed)] {
-		parts = append(parts, some(names[i])+text)
+	for i, text := range texts[:min(len(texts), listed)] {
+		parts = append(parts, firstFew(names[i])+text)
 	}
-	if more := len(told) - len(parts); more > 0 {
+	if more := len(texts) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more kinds of nodes", more))
 	}
 	return strings.Join(parts, "; ")
@@ -100,16 +100,16 @@ func (e *NoFit) end() string {
 	text := ""
 	switch {
 	case e.GaveUp:
-		text = fmt.Sprintf("; gave up after %d combinations of how the sets can be spread: a lower maxSkew, or fewer sets that are spread, leave fewer", attempts)
+		text = fmt.Sprintf("; gave up after %d combinations of how the sets can be spread: a lower maxSkew, or fewer sets that are spread, leave fewer", maxCombinations)
 	case len(e.Spread) > 0:
 		for _, s := range e.Spread {
 			text += "; " + s.String()
 		}
 	case len(e.Fitting) > 0:
-		text = fmt.Sprintf("; %s and only %s: %s", e.need(), verb(len(e.Fitting), "fit"), some(e.Fitting))
+		text = fmt.Sprintf("; %s and only %s: %s", e.need(), verb(len(e.Fitting), "fit"), firstFew(e.Fitting))
 	}
 	if len(e.Also) > 0 {
-		text += "; also without a host: " + some(e.Also)
+		text += "; also without a host: " + firstFew(e.Also)
 	}
 	return text
 }
@@ -131,7 +131,7 @@ func Needs(slot contract.Slot) string {
 }
 
 // some lists names, the first three of many.
-func some(names []string) string {
+func firstFew(names []string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")

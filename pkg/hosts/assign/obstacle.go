@@ -10,7 +10,7 @@ import (
 type obstacle int
 
 const (
-	nothing obstacle = iota
+	noObstacle obstacle = iota
 	held
 	lost
 	unfit // Host.Unusable says why
@@ -24,7 +24,7 @@ const (
 
 // barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
 // capacity for another; installed hosts are settled before anybody asks here.
-func (w *work) barred(h int) obstacle {
+func (w *work) hostObstacle(h int) obstacle {
 	switch host := w.hosts[h]; {
 	case host.Holder != nil && !w.me.Holds(*host):
 		return held
@@ -37,29 +37,29 @@ func (w *work) barred(h int) obstacle {
 	case w.fixedIn[h] != none:
 		return fixed
 	}
-	return nothing
+	return noObstacle
 }
 
 // obstacle is what keeps a host from the places of a bin, apart from a pin.
-func (w *work) obstacle(b *class, h int) obstacle {
-	if o := w.barred(h); o != nothing {
+func (w *work) obstacle(c *class, h int) obstacle {
+	if o := w.hostObstacle(h); o != noObstacle {
 		return o
 	}
 	switch host := w.hosts[h]; {
-	case w.pinned.has(h) && !slices.Contains(b.pins, h):
+	case w.pinned.has(h) && !slices.Contains(c.pins, h):
 		return pinnedElsewhere
-	case b.set != nil && w.retiredFrom[h] == b.set:
+	case c.set != nil && w.retiredFrom[h] == c.set:
 		return retired
-	case !meets(b.needs, host):
+	case !meets(c.needs, host):
 		return lacking
-	case host.Unreachable(b.mac, &w.request) != "":
+	case host.Unreachable(c.mac, &w.request) != "":
 		return noIP
 	}
-	return nothing
+	return noObstacle
 }
 
 // words write an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
-func (w *work) words(o obstacle, b *class, host *hosts.Host) string {
+func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	switch o {
 	case held:
 		return "held by others"
@@ -76,9 +76,9 @@ func (w *work) words(o obstacle, b *class, host *hosts.Host) string {
 	case pinnedElsewhere:
 		return "pinned to other nodes"
 	case lacking:
-		return shortfall(b.needs, host)
+		return shortfall(c.needs, host)
 	case noIP:
-		return host.Unreachable(b.mac, &w.request)
+		return host.Unreachable(c.mac, &w.request)
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func randomSite(r *rand.Rand) (contract.Request, []hosts.Host) {
 }
 
 // sites is how many random worlds a test looks at; BPA_WORLDS multiplies it.
-func sites(n uint64) uint64 {
+func randomSites(n uint64) uint64 {
 	if more, err := strconv.ParseUint(os.Getenv("BPA_WORLDS"), 10, 64); err == nil {
 		return n * more
 	}

@@ -18,19 +18,19 @@ import (
 // the pinned slots leave to others is found by trying every way to seat those slots.
 type reference struct {
 	*work
-	strict bool   // soft spreads count as hard ones
-	left   []bool // per host: the pinned slots can do without it
-	places []int
-	in     []int // per host: bin or none
-	holds  []int // per bin
-	best   *score
-	kept   int
+	strict   bool   // soft spreads count as hard ones
+	left     []bool // per host: the pinned slots can do without it
+	places   []int
+	in       []int // per host: bin or none
+	occupied []int // per bin
+	best     *score
+	kept     int
 }
 
 func newReference(w *work, places []int, strict bool) *reference {
 	unpinned := *w
 	unpinned.pinned = newSet(len(w.hosts))
-	t := &reference{work: &unpinned, places: places, strict: strict, in: slices.Repeat([]int{none}, len(w.hosts)), holds: make([]int, len(w.classes))}
+	t := &reference{work: &unpinned, places: places, strict: strict, in: slices.Repeat([]int{none}, len(w.hosts)), occupied: make([]int, len(w.classes))}
 	t.left = t.leftByPins()
 	t.put(0, sum(places))
 	return t
@@ -45,13 +45,13 @@ func (t *reference) put(h, left int) {
 		return
 	}
 	for b := range t.classes {
-		if t.holds[b] == t.places[b] || !t.mayTake(b, h) {
+		if t.occupied[b] == t.places[b] || !t.mayTake(b, h) {
 			continue
 		}
 		t.in[h] = b
-		t.holds[b]++
+		t.occupied[b]++
 		t.put(h+1, left-1)
-		t.holds[b]--
+		t.occupied[b]--
 		t.in[h] = none
 	}
 	t.put(h+1, left)
@@ -111,10 +111,10 @@ func (t *reference) spreadWell(b int, s *contract.Spread) bool {
 // placesOf are all places of a world, or those that must not stay empty.
 func placesOf(w *work, spare bool) []int {
 	var places []int
-	for _, b := range w.classes {
-		n := b.places
+	for _, c := range w.classes {
+		n := c.places
 		if !spare {
-			n -= b.spare
+			n -= c.spare
 		}
 		places = append(places, n)
 	}
@@ -124,7 +124,7 @@ func placesOf(w *work, spare bool) []int {
 // TestAssignAgreesWithReference: an assignment is found if and only if there is one, it keeps as many of our hosts as possible, it costs the least
 // then, and the order of the hosts does not matter.
 func TestAssignAgreesWithReference(t *testing.T) {
-	found, short, uneven, n := 0, 0, 0, sites(60000)
+	found, short, uneven, n := 0, 0, 0, randomSites(60000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 5))
 		request, all := randomSite(r)
@@ -182,14 +182,14 @@ func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, 
 			t.Fatalf("seed %d: a host or a node is there twice: %v", seed, got)
 		}
 		byName[p.Host], nodes[p.Node] = true, true
-		b := slices.IndexFunc(w.classes, func(b *class) bool {
-			return b.set != nil && b.set.Name == p.Set || b.set == nil && p.Set == "" && slices.ContainsFunc(b.slots, func(s int) bool { return w.request.Slots[s].Name == p.Node })
+		b := slices.IndexFunc(w.classes, func(c *class) bool {
+			return c.set != nil && c.set.Name == p.Set || c.set == nil && p.Set == "" && slices.ContainsFunc(c.slots, func(s int) bool { return w.request.Slots[s].Name == p.Node })
 		})
 		stays := w.me.Holds(*host) && host.Set == p.Set && p.Set != ""
 		switch {
 		case w.fixedIn[h] == b && host.Node == p.Node && !p.Standby:
 			continue
-		case w.fixedIn[h] != none || w.obstacle(w.classes[b], h) != nothing:
+		case w.fixedIn[h] != none || w.obstacle(w.classes[b], h) != noObstacle:
 			t.Fatalf("seed %d: %s is given %s, which is not for it: %v", seed, p.Node, p.Host, got)
 		case stays && host.Node != p.Node:
 			t.Fatalf("seed %d: %s was %s and is %s", seed, p.Host, host.Node, p.Node)
@@ -237,7 +237,7 @@ func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
 // TestUnmetIsMinimal: what cannot be met together could be if any one node were not wanted.
 func TestUnmetIsMinimal(t *testing.T) {
 	plain, spread := 0, 0
-	for seed := range sites(20000) {
+	for seed := range randomSites(20000) {
 		request, all := randomSite(rand.New(rand.NewPCG(seed, 7)))
 		_, err := Assign(request, all)
 		var nofit *NoFit
@@ -247,8 +247,8 @@ func TestUnmetIsMinimal(t *testing.T) {
 		w := newWork(request, all)
 		places := make([]int, len(w.classes))
 		for _, u := range nofit.Unmet {
-			places[slices.IndexFunc(w.classes, func(b *class) bool {
-				return u.set && b.set != nil && b.set.Name == u.Slot || !u.set && slices.ContainsFunc(b.slots, func(s int) bool { return request.Slots[s].Name == u.Slot })
+			places[slices.IndexFunc(w.classes, func(c *class) bool {
+				return u.set && c.set != nil && c.set.Name == u.Slot || !u.set && slices.ContainsFunc(c.slots, func(s int) bool { return request.Slots[s].Name == u.Slot })
 			})] += u.Nodes
 		}
 		if len(nofit.Spread) == 0 {
@@ -256,9 +256,9 @@ func TestUnmetIsMinimal(t *testing.T) {
 		} else {
 			spread++
 		}
-		for _, b := range w.classes {
-			if b.set != nil && !slices.ContainsFunc(nofit.Spread, func(u Uneven) bool { return u.Set == b.set.Name }) {
-				b.set.Spread = nil
+		for _, c := range w.classes {
+			if c.set != nil && !slices.ContainsFunc(nofit.Spread, func(u Uneven) bool { return u.Set == c.set.Name }) {
+				c.set.Spread = nil
 			}
 		}
 		if newReference(w, places, false).best != nil {
@@ -287,7 +287,7 @@ func TestUnmetIsMinimal(t *testing.T) {
 // nodes leave, they are new hosts to choose from the next time, so it need not be.
 func TestAssignIsStable(t *testing.T) {
 	looked := 0
-	for seed := range sites(10000) {
+	for seed := range randomSites(10000) {
 		request, all := randomSite(rand.New(rand.NewPCG(seed, 6)))
 		first, err := Assign(request, all)
 		if err != nil || nodesLeave(newWork(request, all), first) {

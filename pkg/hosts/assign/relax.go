@@ -8,7 +8,7 @@ import "sort"
 func (w *work) solve() (result, demand) {
 	wanted := w.fullDemand()
 	r := w.attempt(wanted)
-	if r.matching != nil && (r.score.moved == 0 || !w.anySoft()) {
+	if r.matching != nil && (r.score.dropped == 0 || !w.anySoft()) {
 		return r, wanted
 	}
 	full := wanted.copy()
@@ -20,23 +20,23 @@ func (w *work) solve() (result, demand) {
 			return r, wanted
 		}
 	}
-	moved := r.score.moved
+	dropped := r.score.dropped
 	keeps := func(try demand) bool {
-		r := w.try(try, moved)
-		return r.matching != nil && r.score.moved <= moved
+		r := w.try(try, dropped)
+		return r.matching != nil && r.score.dropped <= dropped
 	}
 	for _, b := range w.ranked() {
 		if s := w.classes[b].spread(); s != nil && s.Soft {
-			w.tighten(&wanted, wanted.even[b].strays, keeps, func(try *demand, n int) { try.even[b].strays = n })
-			w.tighten(&wanted, len(w.hosts), keeps, func(try *demand, n int) { try.even[b].skew = full.even[b].skew + n })
+			w.tighten(&wanted, wanted.limits[b].unlabelled, keeps, func(try *demand, n int) { try.limits[b].unlabelled = n })
+			w.tighten(&wanted, len(w.hosts), keeps, func(try *demand, n int) { try.limits[b].skew = full.limits[b].skew + n })
 		}
 	}
 	return w.attempt(wanted), wanted
 }
 
 func (w *work) anySoft() bool {
-	for _, b := range w.classes {
-		if s := b.spread(); s != nil && s.Soft {
+	for _, c := range w.classes {
+		if s := c.spread(); s != nil && s.Soft {
 			return true
 		}
 	}
@@ -46,28 +46,28 @@ func (w *work) anySoft() bool {
 // loosen drops the spread of a soft set.
 func (w *work) loosen(wanted *demand, class int) {
 	if s := w.classes[class].spread(); s != nil && s.Soft {
-		wanted.even[class] = even{skew: wanted.even[class].skew + len(w.hosts), strays: wanted.places[class]}
+		wanted.limits[class] = spreadLimit{skew: wanted.limits[class].skew + len(w.hosts), unlabelled: wanted.places[class]}
 	}
 }
 
 // dropSpare gives up as few spare places as it must, those first whose hosts are not held yet.
 func (w *work) dropSpare(wanted *demand) result {
 	full := wanted.copy()
-	for i, b := range w.classes {
-		wanted.places[i] -= b.spare
+	for i, c := range w.classes {
+		wanted.places[i] -= c.spare
 	}
 	if r := w.attempt(*wanted); r.matching == nil {
 		return r
 	}
 	held := make([]int, len(w.classes))
-	for _, h := range w.mine {
-		if home := w.home[h]; home != none && w.hosts[h].Standby && w.fits.row(h).has(home) {
-			held[home]++
+	for _, h := range w.movable {
+		if current := w.currentClass[h]; current != none && w.hosts[h].Standby && w.fits.row(h).has(current) {
+			held[current]++
 		}
 	}
-	for i, b := range w.classes {
-		keep := min(held[i], b.spare)
-		w.tighten(wanted, keep, w.feasible, func(try *demand, less int) { try.places[i] = full.places[i] - b.spare + keep - less })
+	for i, c := range w.classes {
+		keep := min(held[i], c.spare)
+		w.tighten(wanted, keep, w.feasible, func(try *demand, less int) { try.places[i] = full.places[i] - c.spare + keep - less })
 	}
 	for i := range w.classes {
 		w.tighten(wanted, full.places[i]-wanted.places[i], w.feasible, func(try *demand, less int) { try.places[i] = full.places[i] - less })
@@ -76,14 +76,14 @@ func (w *work) dropSpare(wanted *demand) result {
 }
 
 // effort bounds how many matchings are made while a wish is tightened: what is not tight then stays as it is.
-const effort = 400
+const maxTightenMatchings = 400
 
 // tighten sets the least number from 0 to most that is still good; most is known to be. It is expected to be small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()
 		change(&try, n)
-		return w.spent < effort && good(try)
+		return w.spent < maxTightenMatchings && good(try)
 	}
 	bad, end := -1, 0
 	for end < most && !fits(end) {
@@ -94,5 +94,5 @@ func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change 
 }
 
 func (w demand) copy() demand {
-	return demand{append([]int(nil), w.places...), append([]even(nil), w.even...)}
+	return demand{append([]int(nil), w.places...), append([]spreadLimit(nil), w.limits...)}
 }

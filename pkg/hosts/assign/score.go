@@ -7,22 +7,22 @@ import (
 
 // score compares complete matchings; the lower the better.
 type score struct {
-	moved int   // hosts that were to stay and are not kept
-	cost  cost  // of the hosts that we do not hold yet, or that yield
-	away  int   // hosts that were to stay, not in their present place
-	hosts []int // the others, by name
+	dropped   int   // hosts that were to stay and are not kept
+	cost      cost  // of the hosts that we do not hold yet, or that yield
+	relocated int   // hosts that were to stay, not in their present place
+	hosts     []int // the others, by name
 }
 
 func (w *work) scoreOf(m *matching) score {
 	s := score{}
 	stay := newSet(len(w.hosts))
-	for _, h := range w.stay {
+	for _, h := range w.preferred {
 		stay.add(h)
 		switch {
 		case m.nodeOf[h] == none:
-			s.moved++
-		case int(m.binOf[m.nodeOf[h]]) != w.home[h]:
-			s.away++
+			s.dropped++
+		case int(m.classOf[m.nodeOf[h]]) != w.currentClass[h]:
+			s.relocated++
 		}
 	}
 	for h, node := range m.nodeOf {
@@ -35,5 +35,5 @@ func (w *work) scoreOf(m *matching) score {
 }
 
 func (s score) compare(t score) int {
-	return cmp.Or(cmp.Compare(s.moved, t.moved), s.cost.compare(t.cost), cmp.Compare(s.away, t.away), slices.Compare(s.hosts, t.hosts))
+	return cmp.Or(cmp.Compare(s.dropped, t.dropped), s.cost.compare(t.cost), cmp.Compare(s.relocated, t.relocated), slices.Compare(s.hosts, t.hosts))
 }

@@ -1,21 +1,21 @@
 package assign
 
 // attempts bounds how many combinations of spreads are tried in one search.
-const attempts = 64
+const maxCombinations = 64
 
 // demand is what an attempt is to fill: how many places of each bin, and how evenly.
 type demand struct {
 	places []int
-	even   []even // of the bins that are to be spread
+	limits []spreadLimit // of the bins that are to be spread
 }
 
 // fullDemand asks for all places and the spread in full.
 func (w *work) fullDemand() demand {
-	all := demand{make([]int, len(w.classes)), make([]even, len(w.classes))}
-	for i, b := range w.classes {
-		all.places[i] = b.places
-		if s := b.spread(); s != nil {
-			all.even[i].skew = max(1, s.MaxSkew)
+	all := demand{make([]int, len(w.classes)), make([]spreadLimit, len(w.classes))}
+	for i, c := range w.classes {
+		all.places[i] = c.places
+		if s := c.spread(); s != nil {
+			all.limits[i].skew = max(1, s.MaxSkew)
 		}
 	}
 	return all
@@ -37,44 +37,44 @@ func (w *work) attempt(wanted demand) result { return w.try(wanted, none) }
 func (w *work) feasible(wanted demand) bool { return w.try(wanted, len(w.hosts)).matching != nil }
 
 // try is an attempt that ends early with a matching in which at most so many of our hosts are moved.
-func (w *work) try(wanted demand, moved int) result {
-	leasts := make([][]int, len(w.classes))
-	for i, b := range w.classes {
-		leasts[i] = []int{0}
-		if b.domains != nil && wanted.places[i] > 0 {
-			leasts[i] = b.domains.leasts(wanted.places[i], wanted.even[i])
+func (w *work) try(wanted demand, maxDropped int) result {
+	minimums := make([][]int, len(w.classes))
+	for i, c := range w.classes {
+		minimums[i] = []int{0}
+		if c.domains != nil && wanted.places[i] > 0 {
+			minimums[i] = c.domains.minimums(wanted.places[i], wanted.limits[i])
 		}
-		if len(leasts[i]) == 0 {
+		if len(minimums[i]) == 0 {
 			return result{}
 		}
 	}
 	best := result{}
 	pick := make([]int, len(w.classes))
 	for n := 0; ; n++ {
-		if n == attempts {
+		if n == maxCombinations {
 			best.gaveUp = true
 			return best
 		}
-		m := newMatching(w, w.capacitiesOf(wanted, leasts, pick))
+		m := newMatching(w, w.capacitiesOf(wanted, minimums, pick))
 		m.fill()
 		w.spent++
-		if m.left == 0 {
+		if m.unfilled == 0 {
 			if s := w.scoreOf(m); best.matching == nil || s.compare(best.score) < 0 {
 				best.matching, best.score = m, s
 			}
 		}
-		if !advance(pick, leasts) || best.matching != nil && best.score.moved <= moved {
+		if !advance(pick, minimums) || best.matching != nil && best.score.dropped <= maxDropped {
 			return best
 		}
 	}
 }
 
-func (w *work) capacitiesOf(wanted demand, leasts [][]int, pick []int) []capacity {
+func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capacity {
 	capacities := make([]capacity, len(w.classes))
-	for i, b := range w.classes {
+	for i, c := range w.classes {
 		capacities[i] = openCapacity(wanted.places[i])
-		if b.domains != nil && wanted.places[i] > 0 {
-			capacities[i] = b.domains.capacity(wanted.places[i], leasts[i][pick[i]], wanted.even[i])
+		if c.domains != nil && wanted.places[i] > 0 {
+			capacities[i] = c.domains.capacity(wanted.places[i], minimums[i][pick[i]], wanted.limits[i])
 		}
 	}
 	return capacities

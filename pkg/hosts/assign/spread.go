@@ -5,23 +5,23 @@ const maxCoreTries = 100
 
 // explainSpread tells of a wish that could be met if nothing had to be spread.
 func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
-	nobody := newMatching(w, make([]capacity, len(w.classes)))
+	empty := newMatching(w, make([]capacity, len(w.classes)))
 	if gaveUp {
 		nodes := make([]int, len(w.classes))
-		for i, b := range w.classes {
-			if b.domains != nil {
+		for i, c := range w.classes {
+			if c.domains != nil {
 				nodes[i] = wanted.places[i]
 			}
 		}
-		e := w.noFit(nobody, nodes)
+		e := w.noFit(empty, nodes)
 		e.GaveUp = true
 		return e
 	}
 	w.spent = 0
 	core := w.coreOf(wanted)
-	e := w.noFit(nobody, core.places)
+	e := w.noFit(empty, core.places)
 	for _, b := range w.ranked() {
-		if w.classes[b].domains != nil && core.even[b].skew > 0 && core.even[b] != w.openEven(core, b) && core.places[b] > 0 {
+		if w.classes[b].domains != nil && core.limits[b].skew > 0 && core.limits[b] != w.unlimited(core, b) && core.places[b] > 0 {
 			e.Spread = append(e.Spread, w.uneven(b, core, wanted))
 		}
 	}
@@ -29,8 +29,8 @@ func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 }
 
 // openEven is no bound at all.
-func (w *work) openEven(wanted demand, class int) even {
-	return even{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, strays: len(w.hosts)}
+func (w *work) unlimited(wanted demand, class int) spreadLimit {
+	return spreadLimit{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, unlabelled: len(w.hosts)}
 }
 
 // coreOf takes from a wish that cannot be met all that can be taken so that it still cannot: spreads, then nodes. It is smallest in that
@@ -39,19 +39,19 @@ func (w *work) coreOf(wanted demand) demand {
 	core := wanted.copy()
 	for b := range w.classes {
 		if w.classes[b].domains != nil {
-			w.take(&core, func(try *demand) { try.even[b] = w.openEven(core, b) })
+			w.reduce(&core, func(try *demand) { try.limits[b] = w.unlimited(core, b) })
 		}
 	}
-	w.take(&core, func(try *demand) {
+	w.reduce(&core, func(try *demand) {
 		for b := range w.classes {
-			if w.classes[b].domains == nil || try.even[b] == w.openEven(core, b) {
+			if w.classes[b].domains == nil || try.limits[b] == w.unlimited(core, b) {
 				try.places[b] = 0
 			}
 		}
 	})
 	for b := range w.classes {
 		for step := core.places[b]; step > 0; step = min(step/2, core.places[b]) {
-			for core.places[b] >= step && w.take(&core, func(try *demand) { try.places[b] -= step }) {
+			for core.places[b] >= step && w.reduce(&core, func(try *demand) { try.places[b] -= step }) {
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (w *work) coreOf(wanted demand) demand {
 }
 
 // take changes a wish if it still cannot be met then.
-func (w *work) take(core *demand, change func(try *demand)) bool {
+func (w *work) reduce(core *demand, change func(try *demand)) bool {
 	try := core.copy()
 	change(&try)
 	if w.spent > maxCoreTries {

@@ -31,7 +31,7 @@ func (u Uneven) String() string {
 	for _, d := range u.Domains {
 		domains = append(domains, fmt.Sprintf("%s has %s", d.Name, plural(d.Hosts, "fitting host")))
 	}
-	text := fmt.Sprintf("%s: %s; maxSkew %d allows at most %s of %s", u.TopologyKey, cmp.Or(some(domains), "no fitting host has this label"),
+	text := fmt.Sprintf("%s: %s; maxSkew %d allows at most %s of %s", u.TopologyKey, cmp.Or(firstFew(domains), "no fitting host has this label"),
 		u.MaxSkew, plural(u.Most, "node"), u.Set)
 	switch {
 	case u.Enough > 0:
@@ -43,45 +43,45 @@ func (u Uneven) String() string {
 
 // uneven describes the spread of a bin.
 func (w *work) uneven(class int, wanted demand, inFull demand) Uneven {
-	b := w.classes[class]
-	u := Uneven{Set: b.set.Name, TopologyKey: b.set.Spread.TopologyKey, MaxSkew: wanted.even[class].skew}
-	for i, name := range b.domains.names {
-		u.Domains = append(u.Domains, Domain{name, b.domains.supply[i] + b.domains.had[i]})
+	c := w.classes[class]
+	u := Uneven{Set: c.set.Name, TopologyKey: c.set.Spread.TopologyKey, MaxSkew: wanted.limits[class].skew}
+	for i, name := range c.domains.names {
+		u.Domains = append(u.Domains, Domain{name, c.domains.supply[i] + c.domains.fixed[i]})
 	}
-	least := b.domains.poorest()
+	smallest := c.domains.smallestDomain()
 	for i, d := range u.Domains {
-		u.Most += max(b.domains.had[i], min(d.Hosts, least+u.MaxSkew))
+		u.Most += max(c.domains.fixed[i], min(d.Hosts, smallest+u.MaxSkew))
 	}
 	slices.SortStableFunc(u.Domains, func(x, y Domain) int { return cmp.Or(cmp.Compare(x.Hosts, y.Hosts), strings.Compare(x.Name, y.Name)) })
-	u.Enough = w.enough(class, inFull)
+	u.Enough = w.sufficientSkew(class, inFull)
 	return u
 }
 
 // poorest is how many hosts the poorest domain offers.
-func (d *domains) poorest() int {
-	least := 0
-	for i, had := range d.had {
-		if n := had + d.supply[i]; i == 0 || n < least {
-			least = n
+func (d *domains) smallestDomain() int {
+	smallest := 0
+	for i, fixed := range d.fixed {
+		if n := fixed + d.supply[i]; i == 0 || n < smallest {
+			smallest = n
 		}
 	}
-	return least
+	return smallest
 }
 
 // enough is the lowest skew of a bin with which the whole wish can be met, or 0.
-func (w *work) enough(class int, wanted demand) int {
+func (w *work) sufficientSkew(class int, wanted demand) int {
 	try := wanted.copy()
 	most := wanted.places[class] + len(w.classes[class].fixed)
-	if try.even[class].skew = most; w.spent > maxCoreTries || !w.feasible(try) {
+	if try.limits[class].skew = most; w.spent > maxCoreTries || !w.feasible(try) {
 		return 0
 	}
-	low, high := wanted.even[class].skew, most
+	low, high := wanted.limits[class].skew, most
 	for low+1 < high && w.spent <= maxCoreTries {
-		try.even[class].skew = (low + high) / 2
+		try.limits[class].skew = (low + high) / 2
 		if w.feasible(try) {
-			high = try.even[class].skew
+			high = try.limits[class].skew
 		} else {
-			low = try.even[class].skew
+			low = try.limits[class].skew
 		}
 	}
 	return high

@@ -12,16 +12,16 @@ import (
 // work is what is known when hosts are assigned. Hosts and bins are known by their index. Once it is made it
 // does not change, apart from counting what is spent.
 type work struct {
-	request contract.Request
-	me      hosts.Owner
-	hosts   []*hosts.Host // by name
-	classes []*class
-	pinned  set   // hosts that pinned slots can have: no other place may have them
-	fits    table // per host: the bins whose places it may take
-	order   []int // hosts, those first that we would rather use
-	mine    []int // hosts that we hold and that may move, those first that shall rather stay
-	stay    []int // those of mine that no free host is preferred to, in the same order
-	home    []int // per host: the bin of its present place, or none
+	request      contract.Request
+	me           hosts.Owner
+	hosts        []*hosts.Host // by name
+	classes      []*class
+	pinned       set   // hosts that pinned slots can have: no other place may have them
+	fits         table // per host: the bins whose places it may take
+	order        []int // hosts, those first that we would rather use
+	movable      []int // hosts that we hold and that may move, those first that shall rather stay
+	preferred    []int // those of mine that no free host is preferred to, in the same order
+	currentClass []int // per host: the bin of its present place, or none
 	// fixedIn is, per host, the bin in which it is settled, or none; retiredFrom the set that it is to leave, or nil.
 	fixedIn     []int
 	retiredFrom []*contract.Set
@@ -36,10 +36,10 @@ func newWork(request contract.Request, all []hosts.Host) *work {
 		w.hosts[h] = &all[h]
 	}
 	slices.SortFunc(w.hosts, func(a, b *hosts.Host) int { return strings.Compare(a.Name, b.Name) })
-	w.home, w.fixedIn = slices.Repeat([]int{none}, len(all)), slices.Repeat([]int{none}, len(all))
+	w.currentClass, w.fixedIn = slices.Repeat([]int{none}, len(all)), slices.Repeat([]int{none}, len(all))
 	w.retiredFrom = make([]*contract.Set, len(all))
 	w.findPins()
-	w.findHomes()
+	w.findCurrentClasses()
 	w.retire()
 	w.fixInstalled()
 	w.reservePinned()
@@ -53,9 +53,9 @@ func newWork(request contract.Request, all []hosts.Host) *work {
 // findPins finds the hosts with the MAC addresses of the pinned slots.
 func (w *work) findPins() {
 	wanted := map[string][]*class{}
-	for _, b := range w.classes {
-		if b.mac != "" {
-			wanted[b.mac] = append(wanted[b.mac], b)
+	for _, c := range w.classes {
+		if c.mac != "" {
+			wanted[c.mac] = append(wanted[c.mac], c)
 		}
 	}
 	if len(wanted) == 0 {
@@ -63,9 +63,9 @@ func (w *work) findPins() {
 	}
 	for h, host := range w.hosts {
 		for _, mac := range host.MACs {
-			for _, b := range wanted[mac] {
-				if !slices.Contains(b.pins, h) {
-					b.pins = append(b.pins, h)
+			for _, c := range wanted[mac] {
+				if !slices.Contains(c.pins, h) {
+					c.pins = append(c.pins, h)
 				}
 			}
 		}
@@ -76,9 +76,9 @@ func (w *work) findPins() {
 // where a set is spread, nor in an explanation, as a host that the other node could have.
 func (w *work) reservePinned() {
 	w.pinned = newSet(len(w.hosts))
-	for _, b := range w.classes {
-		if b.mac != "" && b.places > 0 && len(b.pins) == 1 && w.obstacle(b, b.pins[0]) == nothing {
-			w.pinned.add(b.pins[0])
+	for _, c := range w.classes {
+		if c.mac != "" && c.places > 0 && len(c.pins) == 1 && w.obstacle(c, c.pins[0]) == noObstacle {
+			w.pinned.add(c.pins[0])
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (w *work) matchNeeds() {
 	kinds := kindsOf(w.classes)
 	w.fits = newTable(len(w.hosts), len(w.classes))
 	for h, host := range w.hosts {
-		if w.barred(h) != nothing || w.pinned.has(h) {
+		if w.hostObstacle(h) != noObstacle || w.pinned.has(h) {
 			continue
 		}
 		if row := w.fits.row(h); host.Unreachable("", &w.request) == "" {
@@ -99,15 +99,15 @@ func (w *work) matchNeeds() {
 			for i := range row {
 				row[i] = c[i] & m[i]
 			}
-			kinds.strike(row, host)
+			kinds.exclude(row, host)
 		}
 	}
-	for i, b := range w.classes {
-		if b.mac != "" && len(b.pins) == 1 && w.obstacle(b, b.pins[0]) == nothing {
-			w.fits.row(b.pins[0]).add(i)
+	for i, c := range w.classes {
+		if c.mac != "" && len(c.pins) == 1 && w.obstacle(c, c.pins[0]) == noObstacle {
+			w.fits.row(c.pins[0]).add(i)
 		}
 		for h, s := range w.retiredFrom {
-			if s != nil && s == b.set {
+			if s != nil && s == c.set {
 				w.fits.row(h).remove(i)
 			}
 		}
