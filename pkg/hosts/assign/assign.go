@@ -8,8 +8,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Assignment says which host becomes which node: those of the slots in the order of the slots, then those of the sets, by set, the active ones
-// first, by number.
+// Assignment lists the wanted nodes and their hosts. The nodes of the slots come first, in the
+// order of the slots. The nodes of the sets follow, set by set: the active nodes first, each group
+// ordered by number.
 type Assignment []Placed
 
 // Placed is a node and its host.
@@ -18,14 +19,16 @@ type Placed struct {
 	Roles   []string
 	Set     string // empty for a slot
 	Standby bool
-	MAC     string // that the slot is pinned to
+	MAC     string // the MAC address that the slot is pinned to; empty for other nodes
 	Host    string
-	// Lacks is what an installed host does not meet of what is asked for now, such as "below 16Gi": it stays all the same.
+	// Lacks is the first current requirement that an installed host does not meet, such as "below
+	// 16Gi". The host keeps its place nevertheless. Empty: the host meets all of them.
 	Lacks string
 }
 
-// MissingStandby tells, by the name of the set, how many standby hosts the assignment lacks. It can lack some only of sets whose active
-// nodes are held already.
+// MissingStandby returns the number of standby hosts that the assignment lacks, by the name of the
+// set. Hosts can be missing only in sets whose active nodes are already held, or after a node of
+// the cluster was installed.
 func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 	missing := map[string]int{}
 	for _, s := range request.Sets {
@@ -44,17 +47,23 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 	return missing
 }
 
-// Assign finds a host for every node that a request asks for, or explains with a *NoFit why there is none. Pinned slots get their hosts. Hosts
-// that are held for the request's Provisioning stay where they are as far as that leaves a host for every node, those that are installed in
-// any case, and a host in trouble makes room for one that is well. Of the others, hosts that are well come before those in trouble, and hosts with the
-// request's OS image, or none, before those with another one. Then the smallest that do are taken, those with SR-IOV or QAT last, so that the big and
-// the special ones are left for who needs them. Of equal hosts those with the lower names are taken.
+// Assign finds a host for every node that a request asks for, or returns a *NoFit that explains why
+// no assignment exists.
+//
+// Pinned slots get their hosts. Installed hosts keep their places in any case. Other hosts that the
+// Provisioning holds keep their places as far as this leaves a host for every node, except that a
+// free host without trouble replaces a held host in trouble.
+//
+// Among the other hosts, hosts without trouble come before hosts in trouble. Hosts that have no
+// operating system or the OS image of the request come before hosts with another system. Then the
+// smallest sufficient hosts are chosen, and hosts with SR-IOV or QAT last, so that large and
+// special hosts remain for nodes that need them. Among equal hosts the lower name wins.
 func Assign(request contract.Request, all []hosts.Host) (Assignment, error) {
 	return AssignFrom(request, all, "")
 }
 
-// AssignFrom is Assign, but of equal hosts it takes first those whose names are not before the given one. Claimants who met over the same hosts part
-// so.
+// AssignFrom is like Assign, but among equal hosts it prefers the hosts whose names are not before
+// first. This keeps competing claimants from picking the same hosts.
 func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assignment, error) {
 	w := newWork(request, all)
 	if first != "" {
@@ -67,7 +76,7 @@ func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assig
 	return w.read(found.matching), nil
 }
 
-// read turns a matching into nodes with names.
+// read turns a matching into an assignment with node names.
 func (w *work) read(m *matching) Assignment {
 	bySlot := make([]Placed, len(w.request.Slots))
 	bySet, lacks := map[string][]member{}, map[string]string{}
@@ -92,7 +101,7 @@ func (w *work) read(m *matching) Assignment {
 	return found
 }
 
-// name puts the nodes of the sets after those of the slots.
+// name appends the nodes of the sets to the nodes of the slots.
 func (w *work) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	found, names := Assignment(bySlot), w.namer()
 	for _, s := range w.request.Sets {
@@ -111,12 +120,14 @@ func (w *work) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	return found
 }
 
-// place puts the hosts of a bin, which may be too few, into its slots: each that is held for one into that, the others in the order of their cost.
+// place assigns the hosts of a class to its slots, and returns the host of each slot. There may be
+// fewer hosts than slots. A host that is held for one of the slots gets that slot. The other hosts
+// fill the remaining slots in the order of their cost.
 func (w *work) place(c *class, hosts []int) map[int]int {
 	placed := map[int]int{}
 	var rest []int
 	slices.SortFunc(hosts, func(x, y int) int {
-		return cmp.Or(cmp.Compare(w.fixedIn[y], w.fixedIn[x]), w.compareCost(x, y)) // who is settled is in before all others
+		return cmp.Or(cmp.Compare(w.fixedIn[y], w.fixedIn[x]), w.compareCost(x, y)) // installed hosts first
 	})
 	for _, h := range hosts {
 		s := w.presentSlot(c, h)
@@ -134,7 +145,7 @@ func (w *work) place(c *class, hosts []int) map[int]int {
 	return placed
 }
 
-// presentSlot is the slot of a bin that a host is held for, or none.
+// presentSlot returns the slot of a class that a host is held for, or none.
 func (w *work) presentSlot(c *class, h int) int {
 	if host := w.hosts[h]; w.me.Holds(*host) {
 		for _, s := range c.slots {

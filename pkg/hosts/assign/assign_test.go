@@ -17,7 +17,7 @@ const Gi = 1 << 30
 
 var me = hosts.Owner{Namespace: "site", Name: "edge-1"}
 
-// host makes a host that can be used: host(3, 8, 16) has MAC ...:03 and address 10.0.0.3.
+// host returns a usable host: host(3, 8, 16) has the MAC address ...:03 and the address 10.0.0.3.
 func host(n, cpu int, memory int64, change ...func(*hosts.Host)) hosts.Host {
 	mac := fmt.Sprintf("02:00:00:00:00:%02x", n)
 	h := hosts.Host{
@@ -45,12 +45,12 @@ func slot(name string, cpu int, memory int64) contract.Slot {
 	return contract.Slot{Name: name, Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: cpu, Memory: memory * Gi}}
 }
 
-// need makes a slot that needs more than threads and memory.
+// need returns a slot that requires more than threads and memory.
 func need(name string, needs contract.Needs) contract.Slot {
 	return contract.Slot{Name: name, Needs: needs}
 }
 
-// ask is a request of slots in our name.
+// ask returns a request for slots of our Provisioning.
 func ask(slots ...contract.Slot) contract.Request {
 	return contract.Request{Namespace: me.Namespace, Provisioning: me.Name, Slots: slots}
 }
@@ -72,7 +72,7 @@ func TestAssign(t *testing.T) {
 			[]hosts.Host{host(1, 64, 256), host(2, 4, 8), host(3, 8, 16)}, []string{"host-2"}},
 		{"small slots get small hosts", []contract.Slot{slot("big", 8, 16), slot("small", 1, 1)},
 			[]hosts.Host{host(1, 8, 16), host(2, 4, 8), host(3, 64, 512)}, []string{"host-1", "host-2"}},
-		{"special hardware is left for who needs it", []contract.Slot{slot("a", 1, 1)},
+		{"special hardware is left for nodes that need it", []contract.Slot{slot("a", 1, 1)},
 			[]hosts.Host{host(1, 2, 2, sriov), host(2, 64, 64)}, []string{"host-2"}},
 		{"special hardware is found", []contract.Slot{need("a", contract.Needs{SRIOV: true, QAT: true})},
 			[]hosts.Host{host(1, 2, 2, sriov), host(2, 2, 2, qat), host(3, 9, 9, sriov, qat)}, []string{"host-3"}},
@@ -129,7 +129,7 @@ func TestNoFitExplains(t *testing.T) {
 		{"no host at all", []contract.Slot{slot("worker-1", 8, 16), slot("worker-2", 8, 16)}, nil,
 			"worker-1 (8 CPUs, 16Gi): there is no BareMetalHost in namespace site; also without a host: worker-2"},
 		{"too few for all", []contract.Slot{slot("a", 8, 0), slot("b", 8, 0)}, site[:2],
-			"a, b (8 CPUs): 2 hosts: 1 below 8 CPUs, 1 fits; together they need 2 hosts and only 1 fits: host-1"},
+			"a, b (8 CPUs): 2 hosts: 1 below 8 CPUs, 1 fits; together they need 2 hosts, but only 1 fits: host-1"},
 		{"one host of one CPU", []contract.Slot{need("a", contract.Needs{CPU: 1, SRIOV: true, QAT: true})}, []hosts.Host{host(1, 0, 1)},
 			"a (1 CPU, SR-IOV, QAT): 1 host: 1 below 1 CPU"},
 		{"special hardware", []contract.Slot{need("a", contract.Needs{SRIOV: true}), need("b", contract.Needs{QAT: true})}, site[:1],
@@ -147,10 +147,10 @@ func TestNoFitExplains(t *testing.T) {
 		{"pin with a need that the host does not meet", []contract.Slot{{Name: "p", MAC: "02:00:00:00:00:03", Needs: contract.Needs{Memory: 16 * Gi}}}, site,
 			"p: host host-3 with the MAC address 02:00:00:00:00:03 is below 16Gi"},
 		{"two pins to one host", []contract.Slot{pinned("p", 1), {Name: "q", MAC: "02:aa:00:00:00:01"}}, []hosts.Host{host(1, 1, 1, mac("02:aa:00:00:00:01"))},
-			"p: only host-1 has the MAC address 02:00:00:00:00:01; q: only host-1 has the MAC address 02:aa:00:00:00:01; together they need 2 hosts and only 1 fits: host-1"},
+			"p: only host-1 has the MAC address 02:00:00:00:00:01; q: only host-1 has the MAC address 02:aa:00:00:00:01; together they need 2 hosts, but only 1 fits: host-1"},
 		{"one address on two hosts", []contract.Slot{{Name: "p", MAC: "02:aa:00:00:00:01"}},
 			[]hosts.Host{host(1, 1, 1, mac("02:aa:00:00:00:01")), host(2, 1, 1, mac("02:aa:00:00:00:01"))},
-			"p: the MAC address 02:aa:00:00:00:01 is of 2 hosts (host-1, host-2), so it does not say which"},
+			"p: 2 hosts have the MAC address 02:aa:00:00:00:01 (host-1, host-2), so the pin is ambiguous"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, err := Assign(ask(tc.slots...), tc.hosts)
@@ -159,7 +159,7 @@ func TestNoFitExplains(t *testing.T) {
 				t.Fatalf("Assign = %v, %v; want a NoFit", found, err)
 			}
 			if len(nofit.Hosts) != len(tc.hosts) {
-				t.Errorf("it tells of %d hosts, want %d", len(nofit.Hosts), len(tc.hosts))
+				t.Errorf("it lists %d hosts, want %d", len(nofit.Hosts), len(tc.hosts))
 			}
 			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
@@ -180,7 +180,7 @@ func TestNoFitExplainsPerHost(t *testing.T) {
 	}
 }
 
-// TestAssignFrom: where to begin matters only among equal hosts, and not to those who are held.
+// TestAssignFrom checks that the first name matters only among equal free hosts.
 func TestAssignFrom(t *testing.T) {
 	all := []hosts.Host{host(1, 8, 16), host(2, 8, 16), host(3, 8, 16), host(4, 32, 64), host(5, 8, 16, heldBy(me.Name, "c"))}
 	for first, want := range map[string][]string{

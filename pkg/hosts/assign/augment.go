@@ -3,18 +3,18 @@ package assign
 // search is the state of the search for an augmenting path.
 type search struct {
 	round     int32
-	seen      []int32 // per node: in which round it was reached last
-	seenClass []int32 // per bin: in which round its common places were reached last
-	from      []int32 // per node: the host that would come, or common
-	via       []int32 // per bin: the node that would take a common place
-	closed    set     // classes that need no more visits in this round: reached or dead, and of one domain
-	dead      set     // the same for ever
-	queue     []int32 // nodes reached; those below 0 are the common places of bin -1-n
+	seen      []int32 // per node: the round in which it was last reached
+	seenClass []int32 // per class: the round in which its shared places were last reached
+	from      []int32 // per node: the host that would move to it, or viaShared
+	via       []int32 // per class: the node that would use a shared place
+	closed    set     // classes with one domain that are reached or dead in this round
+	dead      set     // classes with one domain that are dead
+	queue     []int32 // nodes reached; a negative n stands for the shared places of class -1-n
 }
 
 const (
-	viaShared = -2        // the common places of the node's bin: one of the node's hosts gives up such a place
-	deadNode  = 1<<31 - 1 // the round of what is reached in every round
+	viaShared = -2        // the node is reached because one of its hosts can give up a shared place
+	deadNode  = 1<<31 - 1 // the round of nodes and classes that no later search needs to visit
 )
 
 func newSearch(classes, nodes int) search {
@@ -24,8 +24,9 @@ func newSearch(classes, nodes int) search {
 	}
 }
 
-// add brings a host in that is out, moving as few others as possible (the search is breadth first). Where a search ends without success, no
-// later one can succeed either, so what it saw is never searched again.
+// augment matches an unmatched host, and moves as few other hosts as possible, because the search
+// is breadth first. If a search fails, no later search through the same nodes can succeed, so these
+// nodes are never searched again.
 func (m *matching) augment(host int) {
 	m.round++
 	copy(m.closed, m.dead)
@@ -46,7 +47,7 @@ func (m *matching) augment(host int) {
 	m.unfilled--
 }
 
-// tryHost looks where else a host may go. It returns a node that has room, or none.
+// tryHost reaches the nodes that a host can move to. It returns a node with a free place, or none.
 func (m *matching) tryHost(host int) int32 {
 	for b := range m.w.fits.row(host).without(m.closed) {
 		node := m.node(host, b)
@@ -74,7 +75,7 @@ func (m *matching) tryNode(node int32) int32 {
 	return none
 }
 
-// reachSharers reaches the domains of a bin that have common places in use.
+// reachSharers reaches the domains of a class that use shared places.
 func (m *matching) reachSharers(class int32) {
 	for d, low := range m.capacities[class].low {
 		node := m.firstNode[class] + int32(d)
@@ -92,7 +93,7 @@ func (m *matching) reach(node, from int32) {
 	}
 }
 
-// bury marks what a search without success saw.
+// markDead excludes the nodes of a failed search from later searches.
 func (m *matching) markDead() {
 	for _, n := range m.queue {
 		if n < 0 {
@@ -106,7 +107,7 @@ func (m *matching) markDead() {
 	}
 }
 
-// shift moves the hosts along the path from a host that is out to a node with room.
+// shift moves the hosts along the path from an unmatched host to a node with a free place.
 func (m *matching) shift(start int, node int32) {
 	for {
 		for m.from[node] == viaShared {

@@ -2,7 +2,7 @@ package assign
 
 import "math/bits"
 
-// set is a set of small numbers. Sets that meet are of the same length.
+// set is a set of small non-negative integers. Sets that are combined have the same length.
 type set []uint64
 
 func newSet(n int) set { return make(set, (n+63)/64) }
@@ -11,6 +11,7 @@ func (s set) add(i int)      { s[i>>6] |= 1 << (i & 63) }
 func (s set) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }
 func (s set) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
 
+// meets reports whether the sets have a common element.
 func (s set) meets(t set) bool {
 	for i := range s {
 		if s[i]&t[i] != 0 {
@@ -29,7 +30,8 @@ func (s set) isEmpty() bool {
 	return true
 }
 
-// without yields, in order, what is in s and not in t, as t is when its turn comes.
+// without yields the elements of s that are not in t, in ascending order. t may change during the
+// iteration.
 func (s set) without(t set) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for i := range s {
@@ -42,7 +44,7 @@ func (s set) without(t set) func(yield func(int) bool) {
 	}
 }
 
-// table is a row of bits for each of many.
+// table is a list of sets of equal length, one per row.
 type table struct {
 	width int
 	words []uint64

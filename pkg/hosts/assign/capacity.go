@@ -1,13 +1,15 @@
 package assign
 
-// capacity is what a bin offers in one attempt: how many hosts of which domain. A bin that is not to be spread has one domain, 0, for all.
+// capacity limits how many hosts of each domain one matching may place in a class. A class without
+// a spread has a single domain, 0.
 type capacity struct {
-	of     []int32 // per host: its domain; nil: all in 0
-	low    []int   // per domain: places that are kept for it
-	high   []int   // per domain: places that it may have
-	shared int     // places that are kept for no domain
+	of     []int32 // per host: its domain; nil: all hosts are in domain 0
+	low    []int   // per domain: places reserved for it
+	high   []int   // per domain: maximum number of places
+	shared int     // places that any domain may use
 }
 
+// openCapacity is the capacity of a class without a spread.
 func openCapacity(places int) capacity {
 	return capacity{low: []int{places}, high: []int{places}}
 }
@@ -19,14 +21,15 @@ func (r *capacity) domain(h int) int32 {
 	return r.of[h]
 }
 
-// even says how evenly a bin is to be spread.
+// spreadLimit limits how uneven the spread of a class may be.
 type spreadLimit struct {
-	skew       int // by how many hosts the fullest domain may exceed the emptiest
-	unlabelled int // how many hosts may have no domain
+	skew       int // maximum difference between the fullest and the emptiest domain, in hosts
+	unlabelled int // maximum number of hosts without a domain
 }
 
-// capacity bounds the domains to at least least and at most least+skew hosts, the settled ones counted. A domain that has more already gets
-// none, and that it has more counts against nobody.
+// capacity limits each domain to between minimum and minimum+skew hosts, including the fixed ones.
+// A domain that already has more fixed hosts gets no new ones, and its excess does not affect the
+// other domains.
 func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	r := capacity{of: d.of, shared: places}
 	for _, fixed := range d.fixed {
@@ -38,13 +41,13 @@ func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	return r
 }
 
-// leasts are the numbers of hosts that the emptiest domain can have: those that need trying so that every spread of so many places that is
-// even enough is among them.
+// minimums lists the values to try for the number of hosts in the emptiest domain. Every
+// sufficiently even spread of that many places satisfies one of them.
 func (d *domains) minimums(places int, e spreadLimit) []int {
 	var found []int
 	for minimum := d.lowestMinimum(places, e); minimum <= d.smallestDomain(); minimum++ {
 		r := d.capacity(places, minimum, e)
-		if r.shared < 0 || r.shared == 0 && len(found) > 0 { // nothing that the last one does not allow
+		if r.shared < 0 || r.shared == 0 && len(found) > 0 { // allows no more than the previous value
 			break
 		}
 		found = append(found, minimum)
@@ -55,7 +58,7 @@ func (d *domains) minimums(places int, e spreadLimit) []int {
 	return found
 }
 
-// takesAll reports whether no upper bound of a room matters.
+// takesAll reports whether no upper limit of a domain has an effect.
 func (d *domains) takesAll(r capacity) bool {
 	for i, supply := range d.supply {
 		if r.high[i] < min(supply, r.low[i]+r.shared) {
@@ -65,7 +68,8 @@ func (d *domains) takesAll(r capacity) bool {
 	return true
 }
 
-// lowest is the lowest number for the emptiest domain that leaves room for all places.
+// lowestMinimum returns the lowest number of hosts in the emptiest domain that leaves capacity for
+// all places.
 func (d *domains) lowestMinimum(places int, e spreadLimit) int {
 	for minimum := 0; ; minimum++ {
 		capacity := e.unlabelled

@@ -7,21 +7,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// bin is a number of places that ask for the same: the slots of equal needs, one pinned slot, or a set.
+// class is a number of places with the same requirements: all slots with equal needs, one pinned
+// slot, or a set.
 type class struct {
 	needs   *contract.Needs
-	slots   []int         // of request.Slots, in the order of the spec
-	set     *contract.Set // nil: slots
-	mac     string        // of a pinned slot
-	pins    []int         // hosts with that MAC address; the pin can be kept if there is exactly one
-	places  int           // that are to be filled, without the settled ones
-	fixed   []int         // hosts that have their place whatever happens, see settle
-	spare   int           // of the places, those that may stay empty: standby of a set whose active nodes are there
-	domains *domains      // of a set that is to be spread
+	slots   []int         // indexes into request.Slots, in the order of the spec
+	set     *contract.Set // nil for slots
+	mac     string        // MAC address of a pinned slot
+	pins    []int         // hosts with that MAC address; the pin is usable only if there is exactly one
+	places  int           // number of places to fill, without fixed
+	fixed   []int         // hosts whose place does not change, see fixInstalled
+	spare   int           // number of places that may stay empty, see findSpare
+	domains *domains      // nil if the class is not spread
 }
 
-// newClasses are the bins of a request, those that ask for little first, so that small hosts get into small slots; among equals the order of
-// the spec decides.
+// newClasses returns the classes of a request, sorted by the cost of their requirements. The least
+// demanding classes come first, so that small hosts go into small slots. Equal classes keep the
+// order of the spec.
 func newClasses(request contract.Request) []*class {
 	var classes []*class
 	alike := map[string]*class{}
@@ -49,7 +51,7 @@ func newClasses(request contract.Request) []*class {
 	return classes
 }
 
-// keyOf is equal for equal needs.
+// keyOf returns a key that is equal for equal needs.
 func keyOf(n *contract.Needs) string {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -58,7 +60,7 @@ func keyOf(n *contract.Needs) string {
 	return string(text)
 }
 
-// spread is how a bin is to be spread, nil: no matter.
+// spread returns how the class must be spread; nil: not at all.
 func (c *class) spread() *contract.Spread {
 	if c.set == nil {
 		return nil

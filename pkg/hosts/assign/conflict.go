@@ -7,7 +7,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// explain tells why a wish cannot be met. Either there would be no assignment even if nothing had to be spread, or the spread is why.
+// explain explains why a demand cannot be met. Either no assignment exists even without the
+// spreads, or the spreads are the reason.
 func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	capacities := make([]capacity, len(w.classes))
 	for i := range w.classes {
@@ -32,10 +33,14 @@ func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	return e
 }
 
-// minimalConflict finds a smallest set of nodes that cannot all have a host, of those that a finished matching shows: a node without a host, all nodes
-// whose hosts it could have, all whose hosts those could have, and so on. Every host that any of them could have is among theirs, or else
-// the matching would have grown; and if any one were not wanted, its host would pass on to the one without. It returns how many nodes of each bin, and
-// how many others have no host.
+// minimalConflict finds a smallest set of nodes that cannot all have a host. It starts with a node
+// without a host in a finished matching, and adds all nodes whose hosts that node could have, all
+// nodes whose hosts those could have, and so on. These nodes already have every host that any of
+// them could have; otherwise the matching could have grown. If any one of them were not wanted, its
+// host could be passed on to the node without one.
+//
+// It returns the number of these nodes per class, and the number of other nodes without a host per
+// class.
 func (m *matching) minimalConflict() (nodes, also []int) {
 	rivals := m.rivals()
 	best, start := []int(nil), none
@@ -55,12 +60,12 @@ func (m *matching) minimalConflict() (nodes, also []int) {
 	return best, also
 }
 
-// missing is how many places of a bin are empty; the bin is not spread.
+// missing returns the number of empty places of a class. The class must have no spread.
 func (m *matching) missing(class int) int {
 	return m.capacities[class].low[0] - m.occupied[m.firstNode[class]]
 }
 
-// rivals are, per bin, the bins that have a host which it could have.
+// rivals returns, per class, the classes that have a host which the class could have.
 func (m *matching) rivals() table {
 	rivals := newTable(len(m.w.classes), len(m.w.classes))
 	empty := newSet(len(m.w.classes))
@@ -74,7 +79,7 @@ func (m *matching) rivals() table {
 	return rivals
 }
 
-// closure counts the nodes of the circuit of an empty place.
+// closure counts, per class, the nodes of the minimal conflict of an empty place in class start.
 func (m *matching) closure(rivals table, start int) []int {
 	nodes := make([]int, len(m.w.classes))
 	reached := newSet(len(m.w.classes))
@@ -90,7 +95,7 @@ func (m *matching) closure(rivals table, start int) []int {
 	return nodes
 }
 
-// rank is where the spec names a bin: slots, then sets.
+// specOrder returns the position of a class in the spec: slots first, then sets.
 func (w *work) specOrder(class int) int {
 	if c := w.classes[class]; c.set == nil {
 		return c.slots[0]

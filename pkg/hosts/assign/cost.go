@@ -6,15 +6,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// cost of one host or of several, the weightiest part first.
+// cost is the cost of one or more hosts. The first component has the greatest weight.
 type cost [6]int64
 
-// The parts of a cost.
+// Components of a cost. Each counts hosts, or adds up a property of hosts.
 const (
 	costTrouble = iota // hosts that are powered off or being serviced
-	costForeign        // of these, hosts that we do not hold
+	costForeign        // of these, hosts that the Provisioning does not hold
 	costOtherOS        // hosts with another operating system than the one that the request names
-	costSpecial        // SR-IOV and QAT, which are left to nodes that need them
+	costSpecial        // SR-IOV and QAT, which remain for nodes that need them
 	costSize           // see size
 	costBare           // hosts that have no operating system yet
 )
@@ -31,7 +31,7 @@ func (w *work) costOf(h int) cost {
 	return c
 }
 
-// costOfNeeds is that of the cheapest host that could meet the needs.
+// costOfNeeds returns the cost of the cheapest host that could meet the needs.
 func costOfNeeds(n *contract.Needs) cost {
 	return cost{costSpecial: int64(count(n.SRIOV, n.QAT)), costSize: size(n.CPU, n.Memory)}
 }
@@ -45,6 +45,7 @@ func (c cost) plus(d cost) cost {
 	return c
 }
 
+// count returns how many of the values are true.
 func count(all ...bool) int {
 	n := 0
 	for _, is := range all {
@@ -55,7 +56,8 @@ func count(all ...bool) int {
 	return n
 }
 
-// size makes one number of threads and bytes; a thread weighs 4Gi, as they usually come.
+// size combines threads and bytes into one number. A thread weighs as much as 4Gi, the usual ratio
+// of servers.
 func size(cpu int, memory int64) int64 {
 	return int64(cpu)<<32 + memory
 }

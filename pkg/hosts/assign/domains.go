@@ -2,16 +2,18 @@ package assign
 
 import "slices"
 
-// domains are the values of a topology key that count for the spread of a bin: those of the hosts that it has settled, and of the hosts that
-// it may have. Another bin's pinned host is none of these (see reservePinned), nor is a host that lacks something or that somebody else holds.
+// domains are the values of a topology key that count for the spread of a class. These are the
+// values of the hosts that are fixed in the class, and of the hosts that fit it. Hosts that are
+// reserved for a pinned slot do not count (see reservePinned), nor hosts that lack a requirement or
+// that another object holds.
 type domains struct {
 	names  []string // sorted
-	of     []int32  // per host: its domain; of those without the label: one more than there are
-	supply []int    // per domain: hosts that may be taken
-	fixed  []int    // per domain: hosts that are settled
+	of     []int32  // per host: its domain; len(names) for hosts without one of them
+	supply []int    // per domain: number of hosts that fit
+	fixed  []int    // per domain: number of fixed hosts
 }
 
-// findDomains finds the domains of the bins that are to be spread.
+// findDomains finds the domains of the classes that must be spread.
 func (w *work) findDomains() {
 	for i, c := range w.classes {
 		if c.spread() != nil {

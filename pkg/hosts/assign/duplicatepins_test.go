@@ -2,7 +2,8 @@ package assign
 
 import "slices"
 
-// mayTake reports whether a host can be in a bin while every pinned slot has its host that can have it.
+// mayTake reports whether a host can have a place of a class while every satisfiable pinned slot
+// has its host.
 func (t *reference) mayTake(b, h int) bool {
 	if t.classes[b].mac != "" {
 		return t.isPin(b, h)
@@ -10,7 +11,8 @@ func (t *reference) mayTake(b, h int) bool {
 	return t.left[h] && t.obstacle(t.classes[b], h) == noObstacle
 }
 
-// isPin reports whether a host is the only one with the MAC address of a pinned bin, and can be had for it.
+// isPin reports whether a host is the only host with the MAC address of a pinned class, and can be
+// used for it.
 func (t *reference) isPin(b, h int) bool {
 	owners := 0
 	for _, host := range t.hosts {
@@ -19,7 +21,8 @@ func (t *reference) isPin(b, h int) bool {
 	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.classes[b].mac) && t.obstacle(t.classes[b], h) == noObstacle
 }
 
-// leftByPins tries every way to seat the pinned slots. A host is left to others if some way without it seats as many of them as any way does.
+// leftByPins tries every placement of the pinned slots. A host is left to other nodes if a
+// placement without it places as many pinned slots as any placement does.
 func (t *reference) leftByPins() []bool {
 	var pinned []int
 	for b, class := range t.classes {

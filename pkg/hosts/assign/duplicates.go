@@ -9,10 +9,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// markDuplicates makes hosts unusable that nobody holds and that share their address with another host that is in use or could be: nobody knows which of
-// the two would answer. Who holds a host keeps it. The hosts themselves are not changed: where there are twins the result is a copy.
+// markDuplicates marks free hosts as unusable if they share their address with another host that is
+// held or usable, because either host could answer at that address. Held hosts are not marked. The
+// input is not changed; the result is a copy if a host is marked.
 //
-// Hosts without an operating system do not count: what address they had while they were inspected is free again.
+// Hosts without an operating system do not count, because the address of their inspection is free
+// again.
 func markDuplicates(all []hosts.Host, access contract.Access) []hosts.Host {
 	marked := all
 	for _, duplicates := range sharing(all, access) {
@@ -33,7 +35,8 @@ func markDuplicates(all []hosts.Host, access contract.Access) []hosts.Host {
 	return marked
 }
 
-// sharing are the hosts that share an address, per address: those that are held first, then by name.
+// sharing returns the hosts that share an address, by address. Held hosts come first, then the
+// order of the names.
 func sharing(all []hosts.Host, access contract.Access) map[netip.Addr][]int {
 	first, shared := make(map[netip.Addr]int, len(all)), map[netip.Addr][]int{}
 	for i := range all {
@@ -63,7 +66,7 @@ func sharing(all []hosts.Host, access contract.Access) map[netip.Addr][]int {
 	return shared
 }
 
-// free is 1 for a host that nobody holds, else 0.
+// free returns 1 for a host without a holder, else 0.
 func free(h hosts.Host) int {
 	if h.Holder == nil {
 		return 1

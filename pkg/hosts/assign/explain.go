@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// noFit describes so many nodes of each bin, with who has the hosts that they could have.
+// noFit describes the given number of nodes of each class, and the nodes that have the hosts that
+// these nodes could have.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	e := &NoFit{}
 	for _, host := range w.hosts {
@@ -33,7 +34,7 @@ func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	return e
 }
 
-// ranked are the bins in the order of the spec.
+// ranked returns the classes in the order of the spec.
 func (w *work) ranked() []int {
 	order := make([]int, len(w.classes))
 	for b := range order {
@@ -43,7 +44,7 @@ func (w *work) ranked() []int {
 	return order
 }
 
-// openSlots are the slots of a bin without a settled host.
+// openSlots returns the slots of a class without a fixed host.
 func (w *work) openSlots(class int) []int {
 	c := w.classes[class]
 	return slices.DeleteFunc(slices.Clone(c.slots), func(s int) bool {
@@ -51,7 +52,8 @@ func (w *work) openSlots(class int) []int {
 	})
 }
 
-// namesOf lists so many nodes of each bin, the last ones.
+// namesOf lists the names of the given number of nodes of each class. It takes the last slots of a
+// class.
 func (w *work) namesOf(nodes []int) []string {
 	var names []string
 	for _, b := range w.ranked() {
@@ -67,7 +69,7 @@ func (w *work) namesOf(nodes []int) []string {
 	return names
 }
 
-// unmet describes a bin.
+// unmet describes a class. inFull adds the obstacle of each host.
 func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 	c := w.classes[class]
 	u := Unmet{Nodes: 1, Of: c.places, Needs: needsText(*c.needs), set: c.set != nil}
@@ -87,7 +89,7 @@ func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 	return u
 }
 
-// whyNot counts the hosts by what keeps them from a bin.
+// countObstacles describes how many hosts each obstacle excludes from a class.
 func (w *work) countObstacles(m *matching, class int) string {
 	var kinds []string
 	count := map[string]int{}
@@ -117,6 +119,7 @@ func (w *work) countObstacles(m *matching, class int) string {
 	return fmt.Sprintf("%s: %s", plural(len(w.hosts), "host"), strings.Join(parts, ", "))
 }
 
+// pinProblem describes why a pinned class does not get its host.
 func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	var names []string
 	for _, h := range c.pins {
@@ -130,11 +133,12 @@ func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	case len(names) == 1:
 		return fmt.Sprintf("host %s with the MAC address %s is %s", names[0], c.mac, obstacles[names[0]])
 	default:
-		return fmt.Sprintf("the MAC address %s is of %d hosts (%s), so it does not say which", c.mac, len(names), firstFew(names))
+		return fmt.Sprintf("%d hosts have the MAC address %s (%s), so the pin is ambiguous", len(names), c.mac, firstFew(names))
 	}
 }
 
-// obstacles tell of the given hosts, nil: of all, why they cannot be had for a bin.
+// obstacles returns, by host name, why each host cannot be used for a class. For a pinned class it
+// covers the hosts in only.
 func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	all, owners := map[string]string{}, w.ownersIn(m)
 	for h, host := range w.hosts {
@@ -145,7 +149,7 @@ func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	return all
 }
 
-// why is an obstacle of one certain host in full, or the node that the host is needed for.
+// why describes the obstacle of one host in full, or the node that needs the host.
 func (w *work) why(owner string, c *class, h int) string {
 	switch what := w.obstacle(c, h); {
 	case what == held:
@@ -157,13 +161,13 @@ func (w *work) why(owner string, c *class, h int) string {
 	case what == noObstacle && owner != "":
 		return "needed for " + owner
 	case what == noObstacle:
-		return "fitting, but not where it would help"
+		return "fitting, but no valid spread was found"
 	default:
 		return w.words(what, c, w.hosts[h])
 	}
 }
 
-// pinOf is the name of the first slot that is pinned to a host.
+// pinOf returns the name of the first slot that is pinned to a host.
 func (w *work) pinOf(h int) string {
 	for _, b := range w.ranked() {
 		if w.classes[b].mac != "" && slices.Contains(w.classes[b].pins, h) {
@@ -173,7 +177,7 @@ func (w *work) pinOf(h int) string {
 	return ""
 }
 
-// ownersIn are the names of the slots and sets that hosts are matched with, by host.
+// ownersIn returns, by host, the name of the slot or set that the host is matched with.
 func (w *work) ownersIn(m *matching) map[int]string {
 	names := map[int]string{}
 	for i, c := range w.classes {

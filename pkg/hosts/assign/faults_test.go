@@ -10,8 +10,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// The faults of the original operator (BPA) and of Airship's SIP that an assignment can have, by their number in the study of the seeds. Others are
-// tested where they belong: in packages facts, claim and the reconciler's.
+// These tests cover the faults of the original operator (BPA) and of Airship's SIP that an
+// assignment can have. The names have their numbers in the study of those systems. Packages facts,
+// claim and reconciler test the other faults.
 
 func assigned(t *testing.T, request contract.Request, all []hosts.Host) string {
 	t.Helper()
@@ -29,13 +30,13 @@ func same(t *testing.T, want, got string) {
 	}
 }
 
-// A set that shrinks took all free hosts that matched; now it takes none, and leaves some.
+// A shrinking set took all free hosts that matched. It must take none and release some.
 func TestFault_SIP_4_5_1_ScaleDownTakesNoMoreHosts(t *testing.T) {
 	all := join([]hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, running("w", 3))}, small(4, 3))
 	same(t, "w-1=1", assigned(t, askSets(nodeSet("w", 1, 0)), all))
 }
 
-// A complete cluster could not be scheduled any more as soon as no host was free.
+// A complete cluster could no longer be scheduled as soon as no host was free.
 func TestFault_SIP_4_5_2_CompleteStaysComplete(t *testing.T) {
 	all := []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, heldBy("edge-2", "w-1"))}
 	same(t, "w-1=1 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0)), all))
@@ -63,9 +64,9 @@ func TestFault_SIP_4_5_5_OthersAndErrorsAreNotChosen(t *testing.T) {
 	same(t, "w-1=4", assigned(t, askSets(nodeSet("w", 1, 0)), all))
 }
 
-// One host that could not be used was tried again and again until none was left.
+// One unusable host was tried again and again until no host was left.
 func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
-	bad := map[string]func(*hosts.Host){"without address": noAddress, "in error": unusable("in error state"), "lost": isLost, "bare": isBare, "twin": func(h *hosts.Host) { h.NICs = host(2, 1, 1).NICs }}
+	bad := map[string]func(*hosts.Host){"without address": noAddress, "in error": unusable("in error state"), "lost": isLost, "bare": isBare, "duplicate address": func(h *hosts.Host) { h.NICs = host(2, 1, 1).NICs }}
 	for name, change := range bad {
 		t.Run(name, func(t *testing.T) {
 			all := join([]hosts.Host{host(1, 1, 1, change)}, small(2, 5))
@@ -76,7 +77,8 @@ func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 	}
 }
 
-// Hosts were known by name without namespace: a holder of our name elsewhere is another.
+// Holders were compared by name without namespace. A holder with our name in another namespace is a
+// different one.
 func TestFault_SIP_4_5_8_NamespacesAreApart(t *testing.T) {
 	elsewhere := host(1, 1, 1, running("w", 1), func(h *hosts.Host) { h.Holder.Namespace = "other" })
 	same(t, "w-1=2", assigned(t, askSets(nodeSet("w", 1, 0)), []hosts.Host{elsewhere, host(2, 1, 1)}))
@@ -91,18 +93,19 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	same(t, "a=4 w-1=5 w-2=2", assigned(t, request, []hosts.Host{quarantined[1], quarantined[3], quarantined[4]}))
 }
 
-// worker-1 was left out after worker-10, as its name is in there.
+// worker-1 was left out after worker-10, which contains its name.
 func TestFault_BPA_1_7_4_NamesInNames(t *testing.T) {
 	same(t, "worker-10=1 worker-1=2", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)), small(1, 2)))
 	same(t, "worker-10=7 worker-1=8", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)),
 		[]hosts.Host{host(7, 1, 1, heldBy("edge-1", "worker-10")), host(8, 1, 1, heldBy("edge-1", "worker-1"))}))
 }
 
-// A worker whose host had no address went into the inventory with nothing behind the equals sign.
+// A worker whose host had no address was written into the inventory with nothing after the equals
+// sign.
 func TestFault_BPA_1_7_5_NoAddressNoNode(t *testing.T) {
 	_, err := Assign(ask(pinned("worker-1", 1)), []hosts.Host{host(1, 1, 1, noAddress), host(2, 1, 1)})
 	if err == nil || !strings.Contains(err.Error(), "without an IP address") {
-		t.Errorf("Assign: %v; want a NoFit that tells of the address", err)
+		t.Errorf("Assign: %v; want a NoFit that mentions the address", err)
 	}
 }
 
@@ -112,12 +115,13 @@ func TestFault_BPA_1_7_6_PinsAreCompared(t *testing.T) {
 	same(t, "p=2", assigned(t, ask(pinned("p", 2)), []hosts.Host{decoy, host(2, 1, 1)}))
 }
 
-// Threads and memory without a MAC address were refused.
+// Requirements for threads and memory without a MAC address were rejected.
 func TestFault_BPA_1_7_7_FoundByWhatItHas(t *testing.T) {
 	same(t, "a=2", assigned(t, ask(slot("a", 8, 16)), []hosts.Host{host(1, 4, 8), host(2, 8, 16), host(3, 64, 256)}))
 }
 
-// A second master that was a worker too was refused or was there twice: it is one slot with both roles and one host.
+// A second master that was also a worker was rejected or appeared twice. It is one slot with both
+// roles and one host.
 func TestFault_BPA_1_7_9_BothRolesAreOneHost(t *testing.T) {
 	both := pinned("master-2", 2)
 	both.Roles = []string{contract.RoleControlPlane, contract.RoleWorker}

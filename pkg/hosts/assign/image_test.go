@@ -9,7 +9,8 @@ import (
 
 func runs(image string) func(*hosts.Host) { return func(h *hosts.Host) { h.Image = image } }
 
-// TestNamedImageComesFirst: with an OS image a node gets that operating system wherever a host with it, or one that Metal3 can install, will do.
+// TestNamedImageComesFirst checks that with an OS image a node gets a host with that image, or a
+// host on which Metal3 can install it, wherever such a host is sufficient.
 func TestNamedImageComesFirst(t *testing.T) {
 	const wanted = namedImage
 	for _, tc := range []struct {
@@ -19,11 +20,11 @@ func TestNamedImageComesFirst(t *testing.T) {
 		want  string
 	}{
 		{"the image is on it", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, isBare), host(2, 2, 2, runs(wanted))}, "a=2"},
-		{"rather a small one without than a big one with the image", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 8, 8, runs(wanted)), host(2, 2, 2, isBare)}, "a=2"},
-		{"rather none than another image", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, runs("http://site/other.qcow2")), host(2, 64, 64, sriov, isBare)}, "a=2"},
-		{"rather none than one that nobody knows", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2), host(2, 8, 8, isBare)}, "a=2"},
+		{"a small host without a system before a big one with the image", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 8, 8, runs(wanted)), host(2, 2, 2, isBare)}, "a=2"},
+		{"no system before another image", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, runs("http://site/other.qcow2")), host(2, 64, 64, sriov, isBare)}, "a=2"},
+		{"no system before an unknown one", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2), host(2, 8, 8, isBare)}, "a=2"},
 		{"another image if there is no other host", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, runs("http://site/other.qcow2")), host(2, 1, 1, isBare)}, "a=1"},
-		{"rather another image than powered off", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, runs(wanted), isOff), host(2, 2, 2)}, "a=2"},
+		{"another image before powered off", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 2, 2, runs(wanted), isOff), host(2, 2, 2)}, "a=2"},
 		{"any system will do without an image", nil, []hosts.Host{host(1, 8, 8, runs(wanted)), host(2, 2, 2, runs("http://site/other.qcow2"))}, "a=2"},
 		{"a claimed host stays", &contract.OSImage{URL: wanted}, []hosts.Host{host(1, 8, 8, heldBy(me.Name, "a")), host(2, 2, 2, runs(wanted))}, "a=1"},
 	} {

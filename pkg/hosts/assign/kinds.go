@@ -8,10 +8,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// thresholds tell of a number which bins ask for no more.
+// thresholds finds the classes that require no more than a given number.
 type thresholds struct {
-	steps   []int64 // rising
-	classes table   // row i: those that ask for less than steps[i]; the last row: all
+	steps   []int64 // ascending
+	classes table   // row i: classes that require less than steps[i]; the last row: all classes
 }
 
 func newThresholds(classes []*class, of func(*contract.Needs) int64) thresholds {
@@ -35,15 +35,17 @@ func newThresholds(classes []*class, of func(*contract.Needs) int64) thresholds 
 	return s
 }
 
+// upTo returns the classes that require at most n.
 func (s thresholds) upTo(n int64) set {
 	return s.classes.row(sort.Search(len(s.steps), func(i int) bool { return s.steps[i] > n }))
 }
 
-// kinds are the needs that differ in more than threads and memory, each with its bins. Pinned bins are in none.
+// kinds are the distinct requirements apart from CPU and memory, each with its classes. Pinned
+// classes belong to no kind.
 type kinds struct {
 	needs   []contract.Needs
 	classes []set
-	none    set // the bins of no kind
+	none    set // the classes of no kind
 }
 
 func kindsOf(classes []*class) kinds {
@@ -67,7 +69,8 @@ func kindsOf(classes []*class) kinds {
 	return k
 }
 
-// strike takes from the bins of a row those of whose kind the host is not.
+// exclude removes from a row the classes whose requirements the host does not meet, and the classes
+// of no kind.
 func (k kinds) exclude(row set, host *hosts.Host) {
 	for i := range row {
 		row[i] &^= k.none[i]

@@ -1,21 +1,24 @@
 package assign
 
+// none is the index of no host, class or node.
 const none = -1
 
-// matching grows a maximum matching of hosts and places, one host at a time, along augmenting paths: a flow of hosts into the domains of the
-// bins, and what these have beyond their own places out of the common ones. A host that is in stays in, though it may move.
+// matching grows a maximum matching of hosts and places, one host at a time, along augmenting
+// paths. It is a flow of hosts into nodes. A node of the flow is a domain of a class. Hosts beyond
+// the reserved places of a domain use the shared places of its class. A matched host stays matched,
+// but it may move to another node.
 type matching struct {
 	w          *work
 	capacities []capacity
-	firstNode  []int32 // per bin: its first node; a node is a domain of a bin
+	firstNode  []int32 // per class: its first node
 	classOf    []int32 // per node
-	unfilled   int     // places to fill
+	unfilled   int     // number of places to fill
 
-	nodeOf     []int32 // per host, or none
-	head       []int32 // per node: a host in it, or none
-	next, prev []int32 // per host: the others in its node
-	occupied   []int   // per node: hosts in it
-	sharedUsed []int   // per bin: places in use that are kept for no domain
+	nodeOf     []int32 // per host: its node, or none
+	head       []int32 // per node: the first of its hosts, or none
+	next, prev []int32 // per host: its neighbours in the list of the hosts of its node
+	occupied   []int   // per node: number of hosts
+	sharedUsed []int   // per class: number of shared places in use
 
 	search
 }
@@ -44,7 +47,8 @@ func allNone(n int) []int32 {
 	return all
 }
 
-// fill brings in the pinned hosts, those that stay where they are held, the others that are held, and then the cheapest.
+// fill places the pinned hosts, then the preferred held hosts in their current classes, then the
+// other preferred held hosts, and then the cheapest hosts.
 func (m *matching) fill() {
 	for b, class := range m.w.classes {
 		if class.mac != "" && len(class.pins) == 1 && m.w.fits.row(class.pins[0]).has(b) {
@@ -69,14 +73,14 @@ func (m *matching) fill() {
 	}
 }
 
-// goHome pairs a host that is out with its present place, if it has one and that is free.
+// placeAtCurrent places an unmatched host in its current class, if it has one with a free place.
 func (m *matching) placeAtCurrent(host int) {
 	if current := m.w.currentClass[host]; current != none && m.w.fits.row(host).has(current) {
 		m.tryPlace(host, current)
 	}
 }
 
-// pair gives a host that is out a place if one is free.
+// tryPlace places an unmatched host in a class if a place is free.
 func (m *matching) tryPlace(host, class int) {
 	if node := m.node(host, class); m.nodeOf[host] == none && m.free(node) {
 		m.enter(host, node)
@@ -84,18 +88,19 @@ func (m *matching) tryPlace(host, class int) {
 	}
 }
 
+// node returns the node of the host in a class.
 func (m *matching) node(host, class int) int32 {
 	return m.firstNode[class] + m.capacities[class].domain(host)
 }
 
-// bounds of a node.
+// bounds returns the number of reserved places and the maximum number of places of a node.
 func (m *matching) bounds(node int32) (low, high int) {
 	b := m.classOf[node]
 	d := node - m.firstNode[b]
 	return m.capacities[b].low[d], m.capacities[b].high[d]
 }
 
-// free reports whether a node takes one more host as things are.
+// free reports whether a node can take one more host without moving others.
 func (m *matching) free(node int32) bool {
 	b := m.classOf[node]
 	low, high := m.bounds(node)
@@ -134,7 +139,7 @@ func (m *matching) leave(host int) {
 	}
 }
 
-// in lists the hosts in the places of a bin, those of one domain after the other.
+// hostsIn lists the hosts in the places of a class, domain by domain.
 func (m *matching) hostsIn(class int) []int {
 	var hosts []int
 	for d := range m.capacities[class].low {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// number is the number of a set's node by its name: workers-3 is 3 of set workers. It is 0 if the name is none of the set.
+// number returns the number in the name of a set's node: workers-3 has number 3 in set workers. It
+// returns 0 if the name does not belong to the set.
 func number(set, node string) int {
 	rest, found := strings.CutPrefix(node, set+"-")
 	n, err := strconv.Atoi(rest)
@@ -16,7 +17,7 @@ func number(set, node string) int {
 	return n
 }
 
-// numberOf is the number of a held host in its set; those without one come last.
+// numberOf returns the number of a held host in its set. Hosts without a number come last.
 func (w *work) numberOf(h int) int {
 	if n := number(w.hosts[h].Set, w.hosts[h].Node); n > 0 {
 		return n
@@ -24,8 +25,8 @@ func (w *work) numberOf(h int) int {
 	return math.MaxInt
 }
 
-// namer gives the nodes of sets their names. The name of a held host is not given to another, even if the host is lost: its node may still be
-// known to the cluster.
+// namer names the new nodes of sets. It never reuses the name of a held host, even if the host is
+// lost, because the cluster may still have a node with this name.
 type namer struct {
 	taken map[string]bool
 }
@@ -46,7 +47,7 @@ func (w *work) namer() namer {
 	return n
 }
 
-// next is the name of a set with the lowest number that is free.
+// next returns the name with the lowest free number in a set.
 func (n namer) next(set string) string {
 	for i := 1; ; i++ {
 		if name := set + "-" + strconv.Itoa(i); !n.taken[name] {

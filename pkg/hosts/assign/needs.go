@@ -8,7 +8,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// gap is the first need that a host does not meet: what it is of, and of a list the how manieth. The zero gap is none.
+// gap identifies the first requirement that a host does not meet. of is the kind of the
+// requirement. at is the index, if the requirement is an item of a list. The zero gap means that
+// all requirements are met.
 type gap struct {
 	of part
 	at int
@@ -36,13 +38,15 @@ const (
 	ofBIOSDate
 )
 
-// meets reports whether a host has all that is needed. It asks what is cheap to know first, and allocates nothing.
+// meets reports whether a host meets all requirements. It checks the cheapest requirements first
+// and allocates nothing.
 func meets(n *contract.Needs, h *hosts.Host) bool {
 	return numberGap(n, h) == gap{} && hardwareGap(n, h) == gap{} && labelGap(n, h) == gap{}
 }
 
-// shortfall is the first need that a host does not meet, in words that complete "host-1 is ..." and "3 hosts: 2 ..."; empty if it meets all.
-// Labels come first: who selects by them does not ask about the other hosts.
+// shortfall describes the first requirement that a host does not meet, in words that complete
+// "host-1 is ..." and "3 hosts: 2 ...". It is empty if the host meets all. Labels are checked
+// first: a user who selects hosts by label is not interested in the other hosts.
 func shortfall(n *contract.Needs, h *hosts.Host) string {
 	for _, of := range []func(*contract.Needs, *hosts.Host) gap{labelGap, numberGap, hardwareGap} {
 		if g := of(n, h); g != (gap{}) {
@@ -120,7 +124,8 @@ func labelGap(n *contract.Needs, h *hosts.Host) gap {
 	return gap{}
 }
 
-// selects is as in a Kubernetes label selector: NotIn holds where the label is missing. An operator that is not known selects nothing.
+// selects reports whether labels match a term, by the rules of Kubernetes label selectors: NotIn
+// also matches if the label is missing. An unknown operator matches nothing.
 func selects(t *contract.LabelTerm, labels map[string]string) bool {
 	value, has := labels[t.Key]
 	switch t.Operator {
@@ -136,7 +141,7 @@ func selects(t *contract.LabelTerm, labels map[string]string) bool {
 	return false
 }
 
-// disksLike is how many disks of the host are as needed.
+// disksLike returns the number of disks of the host that match the requirement.
 func disksLike(h *hosts.Host, need *contract.DiskNeed) int {
 	n := 0
 	for i := range h.Disks {
@@ -147,7 +152,7 @@ func disksLike(h *hosts.Host, need *contract.DiskNeed) int {
 	return n
 }
 
-// nicsLike is how many cards of the host are as needed.
+// nicsLike returns the number of network cards of the host that match the requirement.
 func nicsLike(h *hosts.Host, need *contract.NICNeed) int {
 	n := 0
 	for i := range h.NICs {

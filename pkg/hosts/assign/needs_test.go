@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// server has every fact.
+// server returns a host with every fact.
 func server() hosts.Host {
 	return hosts.Host{
 		Name: "host-1", CPU: 64, Memory: 256 << 30, Architecture: "x86_64", CPUModel: "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz",
@@ -81,7 +81,8 @@ func TestShortfall(t *testing.T) {
 	}
 }
 
-// everything asks for each field of Needs; the test of it fails when a field is added that nothing looks at.
+// everything sets each field of Needs. TestUnknownFactMeetsNothing fails when a field is added that
+// the package does not check.
 func everything() contract.Needs {
 	return contract.Needs{
 		CPU: 8, Memory: 16 << 30, SRIOV: true, QAT: true, Architecture: "x86_64", CPUModel: "*", CPUFlags: []string{"aes"}, CPUClock: 1,
@@ -90,7 +91,8 @@ func everything() contract.Needs {
 	}
 }
 
-// TestUnknownFactMeetsNothing: of a host without facts no single need is met, not even by the pattern *.
+// TestUnknownFactMeetsNothing checks that a host without facts meets no requirement, not even the
+// pattern *.
 func TestUnknownFactMeetsNothing(t *testing.T) {
 	all := reflect.ValueOf(everything())
 	for i := range all.NumField() {
@@ -98,7 +100,7 @@ func TestUnknownFactMeetsNothing(t *testing.T) {
 		reflect.ValueOf(&one).Elem().Field(i).Set(all.Field(i))
 		t.Run(all.Type().Field(i).Name, func(t *testing.T) {
 			if all.Field(i).IsZero() {
-				t.Fatal("everything() does not ask for it")
+				t.Fatal("everything() does not set it")
 			}
 			known := server()
 			if got := shortfall(&one, &known); got != "" {
@@ -108,12 +110,12 @@ func TestUnknownFactMeetsNothing(t *testing.T) {
 				t.Error("a host without facts meets it")
 			}
 			if needsText(one) == "" {
-				t.Error("needsText does not tell of it")
+				t.Error("needsText does not mention it")
 			}
 		})
 	}
 	if got := shortfall(&contract.Needs{}, &hosts.Host{}); got != "" || !meets(&contract.Needs{}, &hosts.Host{}) {
-		t.Errorf("who asks for nothing gets %q", got)
+		t.Errorf("empty needs give %q", got)
 	}
 }
 
@@ -137,7 +139,8 @@ func TestNeedsText(t *testing.T) {
 	}
 }
 
-// TestMeetsAllocatesNothing: it is asked millions of times in one assignment.
+// TestMeetsAllocatesNothing guards the speed of meets, which is called millions of times in one
+// assignment.
 func TestMeetsAllocatesNothing(t *testing.T) {
 	n, h := everything(), server()
 	if !meets(&n, &h) {
@@ -155,7 +158,7 @@ func BenchmarkMeets(b *testing.B) {
 	}
 }
 
-// BenchmarkMeetsNumbers is what most questions are: threads and memory.
+// BenchmarkMeetsNumbers measures the most frequent requirements: threads and memory.
 func BenchmarkMeetsNumbers(b *testing.B) {
 	n, h := contract.Needs{CPU: 8, Memory: 16 << 30}, server()
 	for b.Loop() {

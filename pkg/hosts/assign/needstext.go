@@ -8,7 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// text tells of a gap in words that complete "host-1 is ..." and "3 hosts: 2 ...". They are the same for every host that has it.
+// text describes a gap in words that complete "host-1 is ..." and "3 hosts: 2 ...". The text is the
+// same for every host with this gap.
 func (g gap) text(n *contract.Needs) string {
 	switch g.of {
 	case ofLabel:
@@ -47,7 +48,8 @@ func (g gap) text(n *contract.Needs) string {
 	return ""
 }
 
-// needsText writes what is asked of a host, such as "8 CPUs, 16Gi, SR-IOV, CPU flag avx512f"; empty if anything will do.
+// needsText describes the requirements for a host, such as "8 CPUs, 16Gi, SR-IOV, CPU flag
+// avx512f". It is empty if there are none.
 func needsText(n contract.Needs) string {
 	var parts []string
 	add := func(asked bool, text string) {
@@ -83,7 +85,7 @@ func needsText(n contract.Needs) string {
 	return strings.Join(parts, ", ")
 }
 
-// wanted is a label as it is asked for: "label rack in (r1, r2)", "no label gpu".
+// wantedLabel describes a required label: "label rack in (r1, r2)", "no label gpu".
 func wantedLabel(t contract.LabelTerm) string {
 	switch t.Operator {
 	case "In":
@@ -96,7 +98,8 @@ func wantedLabel(t contract.LabelTerm) string {
 	return "label " + t.Key
 }
 
-// missing is how a host with other labels is told of: "without label rack in (r1, r2)", "with label gpu".
+// missingLabel describes the gap of a host that does not meet the term: "without label rack in (r1,
+// r2)", "with label gpu".
 func missingLabel(t contract.LabelTerm) string {
 	switch t.Operator {
 	case "In":
@@ -109,6 +112,7 @@ func missingLabel(t contract.LabelTerm) string {
 	return "without label " + t.Key
 }
 
+// labelValues describes the values of a term: "rack=r1", "rack in (r1, r2)".
 func labelValues(t contract.LabelTerm) string {
 	if len(t.Values) == 1 {
 		return t.Key + "=" + t.Values[0]
@@ -116,7 +120,7 @@ func labelValues(t contract.LabelTerm) string {
 	return fmt.Sprintf("%s in (%s)", t.Key, firstFew(t.Values))
 }
 
-// diskText writes a need of disks: "2 NVMe disks of 960G".
+// diskText describes a disk requirement: "2 NVMe disks of 960G".
 func diskText(d contract.DiskNeed) string {
 	noun := "disk"
 	switch d.Type {
@@ -133,7 +137,8 @@ func diskText(d contract.DiskNeed) string {
 	return text
 }
 
-// nicText writes a need of network cards: "2 NICs of 25 Gbit/s and model 0x8086 0x158b with SR-IOV".
+// nicText describes a network card requirement: "2 NICs of 25 Gbit/s and model 0x8086 0x158b with
+// SR-IOV".
 func nicText(c contract.NICNeed) string {
 	text := plural(c.Count, "NIC")
 	var of []string
@@ -152,7 +157,8 @@ func nicText(c contract.NICNeed) string {
 	return text
 }
 
-// diskSize writes bytes as disks are sold, 960G, 1.9T, unless they are a round number of Gi.
+// diskSize formats bytes in the decimal units of disk vendors, such as 960G or 1.9T. Sizes that are
+// a whole number of Gi and not of G, and sizes below 1G, are in binary units.
 func diskSize(bytes int64) string {
 	const G, T, Gi = 1e9, 1e12, 1 << 30
 	switch {

@@ -8,20 +8,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// AddressError is the error of a host that cannot be reached for sure.
+// AddressError reports a chosen host that has no unambiguous address.
 type AddressError struct {
 	Node string
 	Host string
-	Why  string
+	Why  string // completes "host-1, chosen for worker-1, ..."
 }
 
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("host %s, chosen for %s, %s", e.Host, e.Node, e.Why)
 }
 
-// Nodes joins the wanted nodes with their assigned hosts and addresses, in the order of the assignment. Missing addresses are an *AddressError, but not
-// of standby nodes, nor of hosts that will get their address with their operating system: those have none yet, whatever their inspection's was. So is an address that two of the hosts have, or a new
-// one of them and a host that is not among them.
+// Nodes joins the assigned nodes with their hosts and addresses, in the order of the assignment.
+//
+// A missing address is an *AddressError. Two kinds of nodes may be without an address: standby
+// nodes, and nodes on hosts that get their address together with the operating system. The address
+// that such a host had during its inspection is not used.
+//
+// A duplicate address is also an *AddressError: an address of two chosen hosts, or an address that
+// a newly chosen host shares with a held host that is not chosen.
 func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]contract.Node, error) {
 	byName := map[string]*hosts.Host{}
 	for i := range all {
@@ -38,7 +43,7 @@ func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]c
 		case why != "":
 			return nil, &AddressError{p.Node, p.Host, "is " + why + ": " + hosts.Remedy(request.Access, why)}
 		case other.by != "" && (other.chosen || host.Holder == nil):
-			return nil, &AddressError{p.Node, p.Host, fmt.Sprintf("has the address %s, which host %s has too: correct the hardware facts of one", first, other.by)}
+			return nil, &AddressError{p.Node, p.Host, fmt.Sprintf("has the same address %s as host %s: correct the hardware facts of one of them", first, other.by)}
 		default:
 			node.Address, taken[first] = first.String(), addressOwner{host.Name, true}
 			if first.Is4() && second.IsValid() {
@@ -50,13 +55,14 @@ func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]c
 	return nodes, nil
 }
 
-// addressOwner is who has an address: a host that is chosen too, or one that is held and is not.
+// addressOwner is the host that has an address. chosen reports whether the host is in the
+// assignment; otherwise it is held and not chosen.
 type addressOwner struct {
 	by     string
 	chosen bool
 }
 
-// takenAddresses are those of the hosts that are held and not chosen.
+// takenAddresses returns the addresses of the hosts that are held and not chosen.
 func takenAddresses(all []hosts.Host, assigned Assignment, access contract.Access) map[netip.Addr]addressOwner {
 	chosen := map[string]bool{}
 	for _, p := range assigned {

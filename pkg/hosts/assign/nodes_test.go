@@ -12,7 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// TestBareHostGetsItsAddressLater: with the network data of its image.
+// TestBareHostGetsItsAddressLater checks that a host without an operating system gets its address
+// with the network data of its image.
 func TestBareHostGetsItsAddressLater(t *testing.T) {
 	h := hosts.Host{Name: "host-1", UID: "u1", Bare: true}
 	request := contract.Request{OSImage: &contract.OSImage{URL: "http://site/os"}}
@@ -27,15 +28,15 @@ func TestBareHostGetsItsAddressLater(t *testing.T) {
 	}
 	h.NICs = []hosts.NIC{{Name: "eth1", MAC: "02:00:00:00:01:01", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.1")}, Boot: true}}
 	if nodes, err = Nodes(request, []hosts.Host{h}, Assignment{{Node: "a", Host: "host-1"}}); err != nil || nodes[0].Address != "" {
-		t.Errorf("%v, %+v; want the lease of its inspection to be no address", err, nodes)
+		t.Errorf("%v, %+v; want the address of its inspection to be ignored", err, nodes)
 	}
 	h.Bare, h.NICs = false, nil
 	if _, err := Nodes(request, []hosts.Host{h}, Assignment{{Node: "a", Host: "host-1"}}); err == nil {
-		t.Error("with its operating system and still without an address it is accepted")
+		t.Error("a host with an operating system and without an address is accepted")
 	}
 }
 
-// hostWith is a host with one card for each address.
+// hostWith returns a host with one card for each address.
 func hostWith(addresses ...string) hosts.Host {
 	h := hosts.Host{Name: "host-1", UID: "u1"}
 	for i, a := range addresses {
@@ -45,14 +46,14 @@ func hostWith(addresses ...string) hosts.Host {
 	return h
 }
 
-// bothFamilies is a host with two addresses on one card.
+// bothFamilies returns a host with two addresses on one card.
 func bothFamilies(first, second string) hosts.Host {
 	h := hostWith(first)
 	h.NICs[0].IPs = append(h.NICs[0].IPs, netip.MustParseAddr(second))
 	return h
 }
 
-// networks are network data: the name of a network, then its address, and so on.
+// networks returns network data from pairs of a network name and an address.
 func networks(pairs ...string) (data []hosts.NetworkAddress) {
 	for i := 0; i < len(pairs); i += 2 {
 		data = append(data, hosts.NetworkAddress{Network: pairs[i], Link: "x", MAC: "02:00:00:00:02:01", IP: netip.MustParseAddr(pairs[i+1])})
@@ -60,7 +61,7 @@ func networks(pairs ...string) (data []hosts.NetworkAddress) {
 	return data
 }
 
-// at is a host with one address.
+// at returns a host with one address.
 func at(name, address string, change ...func(*hosts.Host)) hosts.Host {
 	h := hostWith(address)
 	h.Name = name
@@ -106,11 +107,11 @@ func TestNodesRefuseWhatCannotBeReached(t *testing.T) {
 		})}, "host host-2, chosen for b, is with network data that are missing or cannot be read: " +
 			"correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"},
 		{"an address twice", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.1")},
-			"host host-2, chosen for b, has the address 10.0.0.1, which host host-1 has too: correct the hardware facts of one"},
+			"host host-2, chosen for b, has the same address 10.0.0.1 as host host-1: correct the hardware facts of one of them"},
 		{"an address twice, both ours", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1", holds("edge-1")), at("host-2", "10.0.0.1", holds("edge-1"))},
-			"host host-2, chosen for b, has the address 10.0.0.1, which host host-1 has too: correct the hardware facts of one"},
+			"host host-2, chosen for b, has the same address 10.0.0.1 as host host-1: correct the hardware facts of one of them"},
 		{"the address of a host that others hold", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.3"), at("host-3", "10.0.0.3", holds("edge-2"))},
-			"host host-2, chosen for b, has the address 10.0.0.3, which host host-3 has too: correct the hardware facts of one"},
+			"host host-2, chosen for b, has the same address 10.0.0.3 as host host-3: correct the hardware facts of one of them"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			request := edge1
@@ -127,7 +128,8 @@ func TestNodesRefuseWhatCannotBeReached(t *testing.T) {
 	}
 }
 
-// TestNodesOfOthersDoNotStopUs: the false facts of a host that is not ours do not stop what is installed.
+// TestNodesOfOthersDoNotStopUs checks that wrong facts of a host that is not ours do not block an
+// installed cluster.
 func TestNodesOfOthersDoNotStopUs(t *testing.T) {
 	ours := at("host-1", "10.0.0.1", holds("edge-1"))
 	for name, other := range map[string]hosts.Host{"free": at("host-2", "10.0.0.1"), "held": at("host-2", "10.0.0.1", holds("edge-2"))} {
@@ -163,14 +165,14 @@ func TestMarkDuplicates(t *testing.T) {
 		{"none", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.2"), {Name: "c"}, {Name: "d"}}, nil},
 		{"two free ones", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1"), at("c", "10.0.0.2")},
 			map[string]string{"a": "sharing its address with b", "b": "sharing its address with a"}},
-		{"who holds one keeps it", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1"), at("c", "10.0.0.1", holds("edge-1"))},
+		{"a held host is kept", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1"), at("c", "10.0.0.1", holds("edge-1"))},
 			map[string]string{"a": "sharing its address with c", "b": "sharing its address with c"}},
 		{"both are held", []hosts.Host{at("a", "10.0.0.1", holds("edge-1")), at("b", "10.0.0.1", holds("edge-2"))}, nil},
 		{"the other cannot be used", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1", broken)}, map[string]string{"b": "in error state"}},
 		{"the other is held and in error", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1", broken, holds("edge-2"))},
 			map[string]string{"a": "sharing its address with b", "b": "in error state"}},
 		{"without an operating system", []hosts.Host{at("a", "10.0.0.1"), at("b", "10.0.0.1", bare)}, nil},
-		{"nobody", nil, nil},
+		{"no hosts", nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := cmp.Diff(nil, tc.hosts)

@@ -9,41 +9,48 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// NoFit is the error of an assignment that does not exist. Its text is short enough for a status; the fields tell all.
+// NoFit is the error of a request without an assignment. Its text is short enough for a status; the
+// fields have all details.
 type NoFit struct {
-	// Unmet are nodes that cannot all have a host at the same time, though they could if any one of them were not wanted: slots in the order
-	// of the spec, then sets. Hosts that other slots are pinned to are never theirs.
+	// Unmet lists nodes that cannot all have a host at the same time. If any one of them were not
+	// wanted, the others could. Slots come in the order of the spec, then sets. Hosts that are
+	// pinned to other slots are not available to these nodes.
 	Unmet []Unmet
-	// Fitting are the hosts that some of Unmet could have, by name: they are fewer than the nodes, unless it is the spread that cannot be met.
+	// Fitting lists the names of the hosts that some of Unmet could have. There are fewer hosts
+	// than nodes, unless the spread is the reason.
 	Fitting []string
-	// Spread are the sets in Unmet whose spread stands against them; empty if there would be too few hosts without it too.
+	// Spread lists the sets in Unmet whose spread cannot be met. It is empty if there are too few
+	// hosts even without the spread.
 	Spread []Uneven
-	// Also are other nodes that found no host, or sets with the number of such nodes.
+	// Also lists other slots without a host, and sets with the number of such nodes.
 	Also []string
-	// GaveUp: not every combination of spreads was tried, so an assignment may exist, and Unmet are not the fewest.
+	// GaveUp reports that not every combination of spreads was tried. An assignment may then exist,
+	// and Unmet may have more nodes than necessary.
 	GaveUp bool
-	// Hosts are all hosts that there are, by name.
+	// Hosts lists all hosts, sorted by name.
 	Hosts []hosts.Host
 }
 
-// Unmet is a slot, or some nodes of a set, among those that cannot all have a host.
+// Unmet describes a slot, or some nodes of a set, among the nodes that cannot all have a host.
 type Unmet struct {
 	// Slot is the name of the slot or the set.
 	Slot string
-	// Nodes is how many nodes of it are meant, 1 for a slot, and Of how many are still to be found.
+	// Nodes is the number of nodes concerned, 1 for a slot. Of is the number of nodes of the slot
+	// or set that still need a host.
 	Nodes, Of int
-	// Needs is what is asked for, such as "8 CPUs, 16Gi".
+	// Needs describes the requirements, such as "8 CPUs, 16Gi".
 	Needs string
-	// Why is the explanation: why not the pinned host, or how many hosts fail which requirement.
+	// Why explains why the pinned host cannot be used, or how many hosts fail each requirement.
 	Why string
-	// Obstacles tells for each host by name why it cannot be the one, such as "below 16Gi". For a pinned slot only for the hosts that have its
-	// MAC address. Of many kinds of nodes only the first have it.
+	// Obstacles explains by host name why each host cannot be used, such as "below 16Gi". For a
+	// pinned slot it has only the hosts with its MAC address. If there are many classes of nodes,
+	// only the first ones have it.
 	Obstacles map[string]string
 
 	set bool
 }
 
-// Bounds of the text: bytes in all, bytes of its end, kinds of nodes.
+// Limits of the text: bytes in total, bytes of its end, kinds of nodes.
 const (
 	mostText = 900
 	mostEnd  = 420
@@ -55,7 +62,7 @@ func (e *NoFit) Error() string {
 	return clip(e.start(), mostText-len(end)) + end
 }
 
-// start tells of each kind of nodes once.
+// start describes each kind of nodes once.
 func (e *NoFit) start() string {
 	var texts []string
 	var names [][]string // of the nodes with this explanation
@@ -75,7 +82,7 @@ func (e *NoFit) start() string {
 		parts = append(parts, firstFew(names[i])+text)
 	}
 	if more := len(texts) - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more kinds of nodes", more))
+		parts = append(parts, fmt.Sprintf("and %s of nodes", plural(more, "more kind")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -95,18 +102,18 @@ func (u Unmet) needs(alone bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// end tells why all of it cannot be met together.
+// end explains why the nodes cannot all have a host.
 func (e *NoFit) end() string {
 	text := ""
 	switch {
 	case e.GaveUp:
-		text = fmt.Sprintf("; gave up after %d combinations of how the sets can be spread: a lower maxSkew, or fewer sets that are spread, leave fewer", maxCombinations)
+		text = fmt.Sprintf("; the search gave up after %d combinations of spreads: use a lower maxSkew or fewer node sets with a spread", maxCombinations)
 	case len(e.Spread) > 0:
 		for _, s := range e.Spread {
 			text += "; " + s.String()
 		}
 	case len(e.Fitting) > 0:
-		text = fmt.Sprintf("; %s and only %s: %s", e.need(), verb(len(e.Fitting), "fit"), firstFew(e.Fitting))
+		text = fmt.Sprintf("; %s, but only %s: %s", e.need(), verb(len(e.Fitting), "fit"), firstFew(e.Fitting))
 	}
 	if len(e.Also) > 0 {
 		text += "; also without a host: " + firstFew(e.Also)
@@ -125,12 +132,13 @@ func (e *NoFit) need() string {
 	return "together they need " + plural(n, "host")
 }
 
-// Needs writes what a slot asks of a host, such as "8 CPUs, 16Gi, SR-IOV"; empty if anything will do.
+// Needs describes the requirements of a slot, such as "8 CPUs, 16Gi, SR-IOV". It is empty if there
+// are none.
 func Needs(slot contract.Slot) string {
 	return needsText(slot.Needs)
 }
 
-// some lists names, the first three of many.
+// firstFew lists names, but only the first three of many.
 func firstFew(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -153,7 +161,7 @@ func verb(n int, verb string) string {
 	return fmt.Sprintf("%d %s", n, verb)
 }
 
-// clip shortens a text to at most so many bytes, and shows that it did.
+// clip shortens a text to at most so many bytes, and ends a shortened text with "...".
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

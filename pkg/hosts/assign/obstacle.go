@@ -6,24 +6,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// obstacle is the first thing that keeps a host from a place.
+// obstacle is the first reason why a host cannot have a place.
 type obstacle int
 
 const (
 	noObstacle obstacle = iota
 	held
 	lost
-	unfit // Host.Unusable says why
+	unfit // Host.Unusable describes the reason
 	bare
 	fixed
 	retired
-	pinnedElsewhere // another node is pinned to it
-	lacking         // shortfall says of what
-	noIP            // Host.unreachable says why
+	pinnedElsewhere // another node is pinned to the host
+	lacking         // shortfall describes the gap
+	noIP            // Host.Unreachable describes the reason
 )
 
-// barred is what keeps a host from any place, however little is asked. Trouble of a host that we hold and that is not installed yet makes
-// capacity for another; installed hosts are settled before anybody asks here.
+// hostObstacle returns the reason why a host cannot have any place, whatever the requirements. A
+// held host that becomes unusable before its installation is therefore replaced. Installed hosts
+// are fixed before this function is called.
 func (w *work) hostObstacle(h int) obstacle {
 	switch host := w.hosts[h]; {
 	case host.Holder != nil && !w.me.Holds(*host):
@@ -40,7 +41,8 @@ func (w *work) hostObstacle(h int) obstacle {
 	return noObstacle
 }
 
-// obstacle is what keeps a host from the places of a bin, apart from a pin.
+// obstacle returns the reason why a host cannot have a place of a class. It does not check whether
+// the host has the MAC address of a pinned class.
 func (w *work) obstacle(c *class, h int) obstacle {
 	if o := w.hostObstacle(h); o != noObstacle {
 		return o
@@ -58,7 +60,8 @@ func (w *work) obstacle(c *class, h int) obstacle {
 	return noObstacle
 }
 
-// words write an obstacle so that it completes "host-1 is ..." and "3 hosts: 2 ..."; empty if there is none.
+// words describes an obstacle in words that complete "host-1 is ..." and "3 hosts: 2 ...". It is
+// empty if there is no obstacle.
 func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	switch o {
 	case held:
@@ -68,11 +71,11 @@ func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	case unfit:
 		return host.Unusable
 	case bare:
-		return "without an operating system (the request brings no OS image)"
+		return "without an operating system (spec.osImage is not set)"
 	case fixed:
-		return "installed already"
+		return "already installed"
 	case retired:
-		return "about to leave the set"
+		return "leaving the set"
 	case pinnedElsewhere:
 		return "pinned to other nodes"
 	case lacking:

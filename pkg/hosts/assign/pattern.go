@@ -5,15 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// matches reports whether a pattern matches the whole of a text, upper or lower case: * stands for any characters, ? for one. An empty pattern
-// asks for nothing; otherwise an empty text, a fact that is not known, matches nothing, not even *. It takes at most as many steps as the
-// product of both lengths, and allocates nothing.
+// matches reports whether a pattern matches the whole text, ignoring case. * stands for any
+// characters, ? for one character. An empty pattern matches everything. An empty text is an unknown
+// fact, which no other pattern matches, not even *. The number of steps is at most the product of
+// both lengths, and nothing is allocated.
 func matches(pattern, text string) bool {
 	if pattern == "" || text == "" {
 		return pattern == ""
 	}
 	p, t := 0, 0
-	star, again := -1, 0 // behind the last * of the pattern, and where in the text to try next what follows it
+	star, again := -1, 0 // position after the last *, and the position in the text of the next retry
 	for t < len(text) {
 		r, size := utf8.DecodeRuneInString(text[t:])
 		switch next, width := utf8.DecodeRuneInString(pattern[p:]); {
@@ -38,6 +39,7 @@ func matches(pattern, text string) bool {
 	return p == len(pattern)
 }
 
+// fold returns the lower case form of a rune.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {

@@ -10,16 +10,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// mastersInTheirOwnRack asks for three masters that are pinned to hosts 1 to 3, all of them in rack r0, and for workers that are spread over
-// the racks. Racks r1 and r2 have two hosts each.
+// mastersInTheirOwnRack asks for three masters that are pinned to hosts 1 to 3 in rack r0, and for
+// workers that are spread over the racks. Racks r1 and r2 have two hosts each.
 func mastersInTheirOwnRack(workers int) (contract.Request, []hosts.Host) {
 	request := ask(pinned("m-1", 1), pinned("m-2", 2), pinned("m-3", 3))
 	request.Sets = []contract.Set{nodeSet("w", workers, 0, over(rack, 1))}
 	return request, join(small(1, 3, in("r0")), small(4, 2, in("r1")), small(6, 2, in("r2")))
 }
 
-// TestPinnedHostsMakeNoDomain: a rack whose hosts are all pinned to slots can have no node of the set, so the spread does not count it, neither
-// before the installation nor after it.
+// TestPinnedHostsMakeNoDomain checks that a rack whose hosts are all pinned to slots does not count
+// for the spread of a set, before the installation and after it, because it can have no node of the
+// set.
 func TestPinnedHostsMakeNoDomain(t *testing.T) {
 	request, all := mastersInTheirOwnRack(4)
 	const want = "m-1=1 m-2=2 m-3=3 w-1=4 w-2=5 w-3=6 w-4=7"
@@ -31,20 +32,21 @@ func TestPinnedHostsMakeNoDomain(t *testing.T) {
 	same(t, want, assigned(t, request, all))
 }
 
-// TestHostsBesidesThePinnedMakeADomain: one host of the rack is left to the set, so the rack counts and bounds the others.
+// TestHostsBesidesThePinnedMakeADomain checks that a rack with one host for the set counts, and
+// limits the other racks.
 func TestHostsBesidesThePinnedMakeADomain(t *testing.T) {
 	request, all := mastersInTheirOwnRack(5)
 	all = append(all, host(8, 1, 1, in("r0")), host(9, 1, 1, in("r1")), host(10, 1, 1, in("r2")))
 	same(t, "m-1=1 m-2=2 m-3=3 w-1=10 w-2=4 w-3=5 w-4=6 w-5=8", assigned(t, request, all))
 	request.Sets[0].Active = 6
 	noFit(t, request, all, "w (6 nodes): 10 hosts: 3 pinned to other nodes, 7 fit; rack: r0 has 1 fitting host, r1 has 3 fitting hosts, r2 has 3 fitting hosts; "+
-		"maxSkew 1 allows at most 5 nodes of w (maxSkew 2 would do)")
+		"maxSkew 1 allows at most 5 nodes of w (maxSkew 2 would be enough)")
 }
 
-// TestPinnedHostsAreExplained: a pinned host is no host that a set could have.
+// TestPinnedHostsAreExplained checks that a pinned host is not counted as a host for a set.
 func TestPinnedHostsAreExplained(t *testing.T) {
 	request, all := mastersInTheirOwnRack(5)
-	e := noFit(t, request, all, "w (5 nodes): 7 hosts: 3 pinned to other nodes, 4 fit; it needs 5 hosts and only 4 fit: host-4, host-5, host-6 and 1 more")
+	e := noFit(t, request, all, "w (5 nodes): 7 hosts: 3 pinned to other nodes, 4 fit; it needs 5 hosts, but only 4 fit: host-4, host-5, host-6 and 1 more")
 	same(t, "pinned to m-2", e.Unmet[0].Obstacles["host-2"])
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// findHomes finds the present places of the hosts that we hold, and puts these in order: those first that have such a place, active before
-// standby, then by number.
+// findCurrentClasses finds the current class of each held host, and sorts the held hosts: hosts
+// with a current class first, active before standby, then by number.
 func (w *work) findCurrentClasses() {
 	byNode, bySet := map[string]int{}, map[string]int{}
 	for i, c := range w.classes {
@@ -33,12 +33,13 @@ func (w *work) findCurrentClasses() {
 		w.movable = append(w.movable, h)
 	}
 	slices.SortStableFunc(w.movable, func(a, b int) int {
-		return cmp.Or(cmp.Compare(w.boundTo(a), w.boundTo(b)), cmp.Compare(w.numberOf(a), w.numberOf(b)))
+		return cmp.Or(cmp.Compare(w.placeRank(a), w.placeRank(b)), cmp.Compare(w.numberOf(a), w.numberOf(b)))
 	})
 }
 
-// away is how little a held host is bound to its place.
-func (w *work) boundTo(h int) int {
+// placeRank ranks how strongly a held host is bound to its place: 0 for an active node, 1 for a
+// standby, 2 for a host without a current class.
+func (w *work) placeRank(h int) int {
 	switch {
 	case w.currentClass[h] == none:
 		return 2
@@ -48,8 +49,9 @@ func (w *work) boundTo(h int) int {
 	return 0
 }
 
-// retire chooses, where a set shrinks, the active nodes that leave it, since a node that is or may be installed cannot become standby. Those with
-// trouble go first, then those of the fullest domain, then those with the highest number.
+// retire chooses the active nodes that leave a shrinking set. They leave it completely, because a
+// node that is or may be installed cannot become a standby. Hosts in trouble leave first, then
+// hosts of the fullest domain, then the highest numbers.
 func (w *work) retire() {
 	for i, c := range w.classes {
 		if c.set == nil {
@@ -70,7 +72,7 @@ func (w *work) retire() {
 	}
 }
 
-// activesOf are the hosts that are held for the active nodes of a set and can keep their place.
+// activesOf returns the hosts that are held for the active nodes of a set and can keep their place.
 func (w *work) activesOf(class int) []int {
 	var actives []int
 	for _, h := range w.movable {
@@ -81,6 +83,7 @@ func (w *work) activesOf(class int) []int {
 	return actives
 }
 
+// leavesFirst reports whether h leaves its set before other.
 func (w *work) leavesFirst(h, other int, domainSize func(int) int) bool {
 	trouble := func(h int) int { return count(w.hosts[h].Unusable != "" || w.hosts[h].Trouble != "") }
 	return cmp.Or(
@@ -88,7 +91,7 @@ func (w *work) leavesFirst(h, other int, domainSize func(int) int) bool {
 	) > 0
 }
 
-// crowds tells of a host how many are in its domain.
+// domainSizes returns a function that gives the number of members in the domain of a host.
 func (w *work) domainSizes(c *class, members []int) func(h int) int {
 	n := map[string]int{}
 	domain := func(h int) string {
@@ -103,8 +106,9 @@ func (w *work) domainSizes(c *class, members []int) func(h int) int {
 	return func(h int) int { return n[domain(h)] }
 }
 
-// fixInstalled gives installed hosts their place for good: as long as its node is wanted, only the loss of a host throws a node out, not its
-// trouble, nor that it no longer meets what is asked. A slot that is pinned elsewhere is another wish.
+// fixInstalled fixes the places of installed hosts. As long as the node is wanted, only the loss of
+// its host removes the node. Trouble of the host does not remove it, nor a requirement that the
+// host no longer meets. A slot that is now pinned to another host is a different node.
 func (w *work) fixInstalled() {
 	taken := map[string]bool{}
 	for _, h := range w.movable {
@@ -124,13 +128,15 @@ func (w *work) fixInstalled() {
 	w.preferred = slices.DeleteFunc(slices.Clone(w.movable), w.replaceable)
 }
 
-// yields reports whether a host that we hold is to make room for a free host that is well: it is powered off or being serviced, so that nobody
-// can install a node on it, and no node is installed there yet.
+// replaceable reports whether a free host without trouble should replace a held host. This is so if
+// the held host is powered off or being serviced, because no node can be installed on it then, and
+// if no node is installed on it yet.
 func (w *work) replaceable(h int) bool { return w.hosts[h].Trouble != "" && !w.hosts[h].Installed }
 
-// findSpare finds the places that may stay empty. A set asks for its standby hosts when it is claimed first; once its active nodes are held, or
-// anything of the cluster was installed, the lack of standby hosts is a lack and no failure. The hosts of all nodes of the set may be gone by then:
-// the request still knows.
+// findSpare finds the places that may stay empty. At the first claim, a set requires its standby
+// hosts. Once its active nodes are held, or any node of the cluster was installed, missing standby
+// hosts are reported and are not a failure. All installed hosts may be lost by then;
+// request.Installed still lists them.
 func (w *work) findSpare() {
 	installed := len(w.request.Installed) > 0 || slices.ContainsFunc(w.hosts, func(h *hosts.Host) bool { return w.me.Holds(*h) && h.Installed })
 	for i, c := range w.classes {

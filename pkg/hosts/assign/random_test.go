@@ -85,7 +85,7 @@ func randomSite(r *rand.Rand) (contract.Request, []hosts.Host) {
 	return request, all
 }
 
-// sites is how many random worlds a test looks at; BPA_WORLDS multiplies it.
+// randomSites returns how many random sites a test checks. BPA_WORLDS multiplies the number.
 func randomSites(n uint64) uint64 {
 	if more, err := strconv.ParseUint(os.Getenv("BPA_WORLDS"), 10, 64); err == nil {
 		return n * more

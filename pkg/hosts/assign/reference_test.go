@@ -13,16 +13,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// reference finds by trying everything what Assign finds by thinking: it puts every host into every place that it fits, one after the other. Who
-// is installed, who leaves a shrinking set and which places may stay empty is taken from the world; who fits is asked anew, and which hosts
-// the pinned slots leave to others is found by trying every way to seat those slots.
+// reference finds by brute force what Assign finds with a matching: it tries to put every host into
+// every place that it fits. It takes the fixed hosts, the hosts that leave a shrinking set, and the
+// places that may stay empty from work. It computes anew which hosts fit. It finds the hosts that
+// pinned slots leave to others by trying every placement of those slots.
 type reference struct {
 	*work
 	strict   bool   // soft spreads count as hard ones
-	left     []bool // per host: the pinned slots can do without it
+	left     []bool // per host: the pinned slots do not need it
 	places   []int
-	in       []int // per host: bin or none
-	occupied []int // per bin
+	in       []int // per host: class or none
+	occupied []int // per class
 	best     *score
 	kept     int
 }
@@ -78,7 +79,8 @@ func (t *reference) check() {
 	}
 }
 
-// spreadWell counts per domain: a domain that gets a newcomer must not exceed the emptiest by more than the skew.
+// spreadWell counts hosts per domain: a domain that gets a new host must not exceed the emptiest
+// domain by more than the skew.
 func (t *reference) spreadWell(b int, s *contract.Spread) bool {
 	total, unheldHosts := map[string]int{}, map[string]int{}
 	for h, host := range t.hosts {
@@ -108,7 +110,8 @@ func (t *reference) spreadWell(b int, s *contract.Spread) bool {
 	return true
 }
 
-// placesOf are all places of a world, or those that must not stay empty.
+// placesOf returns the number of places per class: all of them, or only those that must not stay
+// empty.
 func placesOf(w *work, spare bool) []int {
 	var places []int
 	for _, c := range w.classes {
@@ -121,8 +124,9 @@ func placesOf(w *work, spare bool) []int {
 	return places
 }
 
-// TestAssignAgreesWithReference: an assignment is found if and only if there is one, it keeps as many of our hosts as possible, it costs the least
-// then, and the order of the hosts does not matter.
+// TestAssignAgreesWithReference checks that an assignment is found if and only if one exists, that
+// it keeps as many held hosts as possible, that it then has the lowest cost, and that the order of
+// the hosts does not matter.
 func TestAssignAgreesWithReference(t *testing.T) {
 	found, short, uneven, n := 0, 0, 0, randomSites(60000)
 	for seed := range n {
@@ -160,18 +164,19 @@ func TestAssignAgreesWithReference(t *testing.T) {
 			t.Fatalf("seed %d: it lacks standby hosts of %d sets: %v", seed, missing, got)
 		case full.best == nil || full.kept < loose.kept:
 			if uneven++; kept != loose.kept {
-				t.Fatalf("seed %d: keeps %d hosts; the twin keeps %d\n%v", seed, kept, loose.kept, got)
+				t.Fatalf("seed %d: keeps %d hosts; the reference keeps %d\n%v", seed, kept, loose.kept, got)
 			}
 		case kept != full.kept || sum.compare(full.best.cost) != 0:
-			t.Fatalf("seed %d: keeps %d hosts and costs %v; the twin keeps %d and costs %v\n%v", seed, kept, sum, full.kept, full.best.cost, got)
+			t.Fatalf("seed %d: keeps %d hosts and costs %v; the reference keeps %d and costs %v\n%v", seed, kept, sum, full.kept, full.best.cost, got)
 		}
 	}
 	if found < int(n)/10 || found > int(n)*9/10 || short < 100 || uneven < 100 {
-		t.Errorf("%d of %d worlds have an assignment, %d of them without all standby hosts, %d uneven: the worlds say too little", found, n, short, uneven)
+		t.Errorf("%d of %d sites have an assignment, %d of them without all standby hosts, %d uneven: the random sites cover too little", found, n, short, uneven)
 	}
 }
 
-// checkPlaced checks what must be true of every assignment. It returns how many hosts that may move are kept, and what the new ones cost.
+// checkPlaced checks the properties of every assignment. It returns how many movable held hosts are
+// kept, and the cost of the new hosts.
 func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, sum cost) {
 	t.Helper()
 	byName, nodes := map[string]bool{}, map[string]bool{}
@@ -194,7 +199,7 @@ func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, 
 		case stays && host.Node != p.Node:
 			t.Fatalf("seed %d: %s was %s and is %s", seed, p.Host, host.Node, p.Node)
 		case stays && !host.Standby && p.Standby:
-			t.Fatalf("seed %d: %s was active and stands by: %v", seed, p.Host, got)
+			t.Fatalf("seed %d: %s was active and is a standby: %v", seed, p.Host, got)
 		}
 		if w.me.Holds(*host) && (host.Trouble == "" || host.Installed) {
 			kept++
@@ -203,15 +208,16 @@ func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, 
 		}
 	}
 	checkRoles(t, seed, w, got)
-	for h, settled := range w.fixedIn {
-		if settled != none && !byName[w.hosts[h].Name] {
+	for h, class := range w.fixedIn {
+		if class != none && !byName[w.hosts[h].Name] {
 			t.Fatalf("seed %d: installed host %s lost its place", seed, w.hosts[h].Name)
 		}
 	}
 	return kept, sum
 }
 
-// checkRoles: every set has its active nodes, and no new host is active while a held standby that is well stands by.
+// checkRoles checks that every set has its active nodes, and that no new host is active while a
+// held standby host without trouble stays a standby.
 func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
 	t.Helper()
 	for _, s := range w.request.Sets {
@@ -229,12 +235,13 @@ func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
 			}
 		}
 		if actives != s.Active || fresh && waiting {
-			t.Fatalf("seed %d: set %s has %d active nodes, a new one: %t, while a held one stands by: %t: %v", seed, s.Name, actives, fresh, waiting, got)
+			t.Fatalf("seed %d: set %s has %d active nodes, a new one: %t, while a held host is a standby: %t: %v", seed, s.Name, actives, fresh, waiting, got)
 		}
 	}
 }
 
-// TestUnmetIsMinimal: what cannot be met together could be if any one node were not wanted.
+// TestUnmetIsMinimal checks that the nodes of an explanation cannot all have a host, but could if
+// any one of them were not wanted.
 func TestUnmetIsMinimal(t *testing.T) {
 	plain, spread := 0, 0
 	for seed := range randomSites(20000) {
@@ -270,7 +277,7 @@ func TestUnmetIsMinimal(t *testing.T) {
 			}
 			places[b]--
 			if newReference(w, places, false).best == nil {
-				t.Fatalf("seed %d: %v\none less of bin %d and there is still no assignment", seed, err, b)
+				t.Fatalf("seed %d: %v\nwith one node less of class %d there is still no assignment", seed, err, b)
 			}
 			places[b]++
 		}
@@ -279,12 +286,13 @@ func TestUnmetIsMinimal(t *testing.T) {
 		}
 	}
 	if plain < 1000 || spread < 50 {
-		t.Errorf("%d worlds have too few hosts and %d too narrow a spread: the worlds say too little", plain, spread)
+		t.Errorf("%d sites have too few hosts and %d too narrow a spread: the random sites cover too little", plain, spread)
 	}
 }
 
-// TestAssignIsStable: ours once claimed, ours again: an assignment that is carried out is the answer to the same question. Where active or installed
-// nodes leave, they are new hosts to choose from the next time, so it need not be.
+// TestAssignIsStable checks that an assignment that was carried out is also the answer to the same
+// request afterwards. Cases in which active or installed nodes leave are skipped: their hosts are
+// new candidates the next time.
 func TestAssignIsStable(t *testing.T) {
 	looked := 0
 	for seed := range randomSites(10000) {
@@ -301,7 +309,7 @@ func TestAssignIsStable(t *testing.T) {
 		}
 	}
 	if looked < 1000 {
-		t.Errorf("%d worlds have an assignment: the worlds say too little", looked)
+		t.Errorf("%d sites have an assignment: the random sites cover too little", looked)
 	}
 }
 
@@ -315,7 +323,7 @@ func nodesLeave(w *work, first Assignment) bool {
 	return false
 }
 
-// carryOut claims the assigned hosts, and releases what we hold beyond them.
+// carryOut claims the assigned hosts, and releases the other held hosts.
 func carryOut(all []hosts.Host, assigned Assignment) {
 	for i := range all {
 		h := &all[i]

@@ -2,9 +2,11 @@ package assign
 
 import "sort"
 
-// solve finds the best matching. Where it cannot be had in full, what is asked for softly gives way: first how evenly a soft set is spread, then
-// the spare standby hosts. For the sake of a soft spread no host that we hold is moved. With several soft sets the first of the
-// spec is spread as evenly as possible, then the next, which need not be the most even in all; and effort ends.
+// solve finds the best matching. If the full demand cannot be met, soft requirements are relaxed:
+// first the spreads of soft sets, then the spare standby hosts. No held host is dropped for a soft
+// spread. With several soft sets, the first set of the spec is spread as evenly as possible, then
+// the next. The overall result need not be the most even one, and the effort is limited by
+// maxTightenMatchings.
 func (w *work) solve() (result, demand) {
 	wanted := w.fullDemand()
 	r := w.attempt(wanted)
@@ -34,6 +36,7 @@ func (w *work) solve() (result, demand) {
 	return w.attempt(wanted), wanted
 }
 
+// anySoft reports whether a set has a soft spread.
 func (w *work) anySoft() bool {
 	for _, c := range w.classes {
 		if s := c.spread(); s != nil && s.Soft {
@@ -43,14 +46,15 @@ func (w *work) anySoft() bool {
 	return false
 }
 
-// loosen drops the spread of a soft set.
+// loosen removes the spread limit of a class with a soft spread.
 func (w *work) loosen(wanted *demand, class int) {
 	if s := w.classes[class].spread(); s != nil && s.Soft {
 		wanted.limits[class] = spreadLimit{skew: wanted.limits[class].skew + len(w.hosts), unlabelled: wanted.places[class]}
 	}
 }
 
-// dropSpare gives up as few spare places as it must, those first whose hosts are not held yet.
+// dropSpare gives up as few spare places as possible. Places for which no host is held yet are
+// given up first.
 func (w *work) dropSpare(wanted *demand) result {
 	full := wanted.copy()
 	for i, c := range w.classes {
@@ -75,10 +79,12 @@ func (w *work) dropSpare(wanted *demand) result {
 	return w.attempt(*wanted)
 }
 
-// effort bounds how many matchings are made while a wish is tightened: what is not tight then stays as it is.
+// maxTightenMatchings limits how many matchings are computed while a demand is tightened. After
+// that, the demand stays as loose as it is.
 const maxTightenMatchings = 400
 
-// tighten sets the least number from 0 to most that is still good; most is known to be. It is expected to be small.
+// tighten applies change with the smallest n from 0 to most that is good. The value most is known
+// to be good. The search is fast if n is small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()

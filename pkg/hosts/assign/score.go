@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// score compares complete matchings; the lower the better.
+// score ranks complete matchings; lower is better.
 type score struct {
-	dropped   int   // hosts that were to stay and are not kept
-	cost      cost  // of the hosts that we do not hold yet, or that yield
-	relocated int   // hosts that were to stay, not in their present place
-	hosts     []int // the others, by name
+	dropped   int   // preferred held hosts that are not matched
+	cost      cost  // sum over the matched hosts that are not preferred held hosts
+	relocated int   // preferred held hosts that are matched, but not in their current class
+	hosts     []int // the hosts that cost counts, sorted by name
 }
 
 func (w *work) scoreOf(m *matching) score {

@@ -1,15 +1,15 @@
 package assign
 
-// attempts bounds how many combinations of spreads are tried in one search.
+// maxCombinations limits how many combinations of spreads one search tries.
 const maxCombinations = 64
 
-// demand is what an attempt is to fill: how many places of each bin, and how evenly.
+// demand is what a search must fill: the number of places of each class, and its spread limit.
 type demand struct {
 	places []int
-	limits []spreadLimit // of the bins that are to be spread
+	limits []spreadLimit // only for classes with a spread
 }
 
-// fullDemand asks for all places and the spread in full.
+// fullDemand asks for all places and for the spreads as requested.
 func (w *work) fullDemand() demand {
 	all := demand{make([]int, len(w.classes)), make([]spreadLimit, len(w.classes))}
 	for i, c := range w.classes {
@@ -21,22 +21,25 @@ func (w *work) fullDemand() demand {
 	return all
 }
 
-// result is the best matching that an attempt found.
+// result is the best matching that a search found.
 type result struct {
 	*matching
 	score score
-	// gaveUp: there were more combinations than attempts, so a better one may exist, or one at all.
+	// gaveUp reports that there were more than maxCombinations combinations. A better matching may
+	// then exist, or a first one.
 	gaveUp bool
 }
 
-// attempt looks for the best matching that fills all places of a wish; there is none if the result has no matching. How many hosts
-// the emptiest domain of each spread set has is not known beforehand: every possible combination is tried, up to the bound.
+// attempt searches for the best matching that fills all places of a demand. The result has no
+// matching if none exists. The number of hosts in the emptiest domain of each spread class is not
+// known beforehand, so every combination is tried, up to maxCombinations.
 func (w *work) attempt(wanted demand) result { return w.try(wanted, none) }
 
-// feasible finds out whether there is any matching that fills all places of a wish.
+// feasible reports whether any matching fills all places of a demand.
 func (w *work) feasible(wanted demand) bool { return w.try(wanted, len(w.hosts)).matching != nil }
 
-// try is an attempt that ends early with a matching in which at most so many of our hosts are moved.
+// try is like attempt, but it stops at the first matching that drops at most maxDropped of the
+// preferred held hosts.
 func (w *work) try(wanted demand, maxDropped int) result {
 	minimums := make([][]int, len(w.classes))
 	for i, c := range w.classes {
@@ -69,6 +72,7 @@ func (w *work) try(wanted demand, maxDropped int) result {
 	}
 }
 
+// capacitiesOf returns the capacity of each class for the picked combination of minimums.
 func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capacity {
 	capacities := make([]capacity, len(w.classes))
 	for i, c := range w.classes {
@@ -80,7 +84,7 @@ func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capac
 	return capacities
 }
 
-// advance counts to the next combination; it reports false after the last.
+// advance moves pick to the next combination. It returns false after the last one.
 func advance(pick []int, of [][]int) bool {
 	for i := range pick {
 		if pick[i]++; pick[i] < len(of[i]) {

@@ -8,21 +8,22 @@ import (
 // member is a host with a place in a set.
 type member struct {
 	host    int
-	number  int // of its name, 0: it needs one
+	number  int // number of its node name; 0: it needs a new name
 	standby bool
-	grade   int // see roles
+	grade   int // active, standby or unheld
 }
 
-// Who is active by right comes first, then who is held for it, then who is new.
+// Grades of the members of a set, in the order in which they become active.
 const (
-	active = iota
-	standby
-	unheld
+	active  = iota // held for an active node
+	standby        // held as a standby
+	unheld         // new, or a standby in trouble
 )
 
-// members says which hosts of a set are active and which stand by. An active one stays so. Where some are wanted, standby hosts come before
-// new ones, if they are well; among equals the emptiest domain comes first, so that the active nodes by themselves are spread as evenly as all, then the lowest
-// number, then the cheapest host.
+// members decides which hosts of a set are active and which are standby. An active host stays
+// active. Further active nodes are taken from standby hosts before new hosts, unless the standby
+// host is in trouble. Among equals, the emptiest domain comes first, so that the active nodes alone
+// are also spread as evenly as possible. Then the lowest number decides, then the cost.
 func (w *work) members(class int, hosts []int) []member {
 	c := w.classes[class]
 	var all []member
@@ -49,7 +50,7 @@ func (w *work) members(class int, hosts []int) []member {
 	slices.SortFunc(all, func(x, y member) int {
 		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.fixedIn[y.host], w.fixedIn[x.host]), w.compareCost(x.host, y.host))
 	})
-	for i := 1; i < len(all); i++ { // two hosts in one name: the second gets another
+	for i := 1; i < len(all); i++ { // a duplicate number: the second host gets a new name
 		if all[i].number == all[i-1].number && all[i].grade == all[i-1].grade {
 			all[i].number = 0
 		}
@@ -68,7 +69,7 @@ func (w *work) members(class int, hosts []int) []member {
 	return all
 }
 
-// rather compares hosts by what they cost.
+// compareCost compares hosts by cost, then by name.
 func (w *work) compareCost(a, b int) int {
 	return cmp.Or(w.costOf(a).compare(w.costOf(b)), cmp.Compare(a, b))
 }

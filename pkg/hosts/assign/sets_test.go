@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// set makes a set; set("w", 2, 1) is two active nodes and one that stands by.
+// nodeSet returns a set: nodeSet("w", 2, 1) has two active nodes and one standby.
 func nodeSet(name string, active, standby int, change ...func(*contract.Set)) contract.Set {
 	s := contract.Set{Name: name, Active: active, Standby: standby, Roles: []string{contract.RoleWorker}}
 	for _, f := range change {
@@ -38,7 +38,7 @@ func in(name string) func(*hosts.Host) {
 	return func(h *hosts.Host) { h.Labels = map[string]string{rack: name} }
 }
 
-// running makes a host the node of a set, standing that it stands by.
+// running makes a host an installed node of a set.
 func running(set string, n int) func(*hosts.Host) {
 	return func(h *hosts.Host) {
 		heldBy(me.Name, fmt.Sprintf("%s-%d", set, n))(h)
@@ -46,6 +46,7 @@ func running(set string, n int) func(*hosts.Host) {
 	}
 }
 
+// standing makes a host a standby of a set.
 func standing(set string, n int) func(*hosts.Host) {
 	return func(h *hosts.Host) {
 		running(set, n)(h)
@@ -57,7 +58,7 @@ func isLost(h *hosts.Host) { h.Lost, h.Unusable = true, "in quarantine" }
 
 func isBare(h *hosts.Host) { h.Bare = true }
 
-// small makes n equal free hosts, the first one numbered from.
+// small returns n equal free hosts with ascending numbers.
 func small(from, n int, change ...func(*hosts.Host)) []hosts.Host {
 	var all []hosts.Host
 	for i := range n {
@@ -74,7 +75,7 @@ func join(lists ...[]hosts.Host) []hosts.Host {
 	return all
 }
 
-// written is an assignment on one line: w-1=host-1 w-2=host-2 (w-3=host-3), standby in brackets.
+// written formats an assignment on one line, with standbys in parentheses: w-1=1 w-2=2 (w-3=3).
 func written(a Assignment) string {
 	var parts []string
 	for _, p := range a {
@@ -88,7 +89,7 @@ func written(a Assignment) string {
 }
 
 func TestAssignSets(t *testing.T) {
-	crew := func(change ...func(*hosts.Host)) []hosts.Host { // w-1, w-2 run, w-3 stands by
+	crew := func(change ...func(*hosts.Host)) []hosts.Host { // w-1 and w-2 run, w-3 is a standby
 		all := []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, standing("w", 3))}
 		for i, f := range change {
 			f(&all[i])
@@ -107,7 +108,7 @@ func TestAssignSets(t *testing.T) {
 			[]hosts.Host{host(1, 8, 8), host(2, 1, 1)}, "a-1=2 b-1=1"},
 		{"all as it was", []contract.Set{nodeSet("w", 2, 1)}, crew(), "w-1=1 w-2=2 (w-3=3)"},
 		{"standby takes the place of a lost one, and is replaced", []contract.Set{nodeSet("w", 2, 1)}, join(crew(nop, isLost), small(7, 1)), "w-1=1 w-3=3 (w-4=7)"},
-		{"standby takes the place of a lost one, and nobody is left", []contract.Set{nodeSet("w", 2, 1)}, crew(isLost), "w-2=2 w-3=3"},
+		{"standby takes the place of a lost one, and no host is left", []contract.Set{nodeSet("w", 2, 1)}, crew(isLost), "w-2=2 w-3=3"},
 		{"two lost, one stands by, one is new", []contract.Set{nodeSet("w", 2, 1)}, join(crew(isLost, isLost), small(7, 1)), "w-3=3 w-4=7"},
 		{"trouble of an installed host is no loss", []contract.Set{nodeSet("w", 2, 1)}, join(crew(unusable("in error state")), small(7, 1)), "w-1=1 w-2=2 (w-3=3)"},
 		{"trouble of a standby host is", []contract.Set{nodeSet("w", 2, 1)}, join(crew(nop, nop, unusable("in error state")), small(7, 1)), "w-1=1 w-2=2 (w-4=7)"},
@@ -156,8 +157,8 @@ func TestBareHosts(t *testing.T) {
 		all  []hosts.Host
 		want string
 	}{
-		{"at equal rest one with the operating system", []hosts.Host{host(1, 2, 2, isBare), host(2, 2, 2, runs(namedImage))}, "w-1=2"},
-		{"rather a small one without than a big one with it", []hosts.Host{host(1, 2, 2, isBare), host(2, 8, 8, runs(namedImage))}, "w-1=1"},
+		{"otherwise equal: the host with the operating system", []hosts.Host{host(1, 2, 2, isBare), host(2, 2, 2, runs(namedImage))}, "w-1=2"},
+		{"a small host without it before a big one with it", []hosts.Host{host(1, 2, 2, isBare), host(2, 8, 8, runs(namedImage))}, "w-1=1"},
 	} {
 		if found, err := Assign(request, tc.all); err != nil || written(found) != tc.want {
 			t.Errorf("%s: %s, %v; want %s", tc.name, written(found), err, tc.want)
@@ -181,7 +182,8 @@ func TestInstalledHostsThatLackSomethingAreReported(t *testing.T) {
 	}
 }
 
-// The machines of all active nodes of a set are gone for good, and nothing but the request knows that they were installed.
+// The hosts of all active nodes of a set are gone, and only the request still lists them as
+// installed.
 func TestStandbyTakesThePlaceOfTheOnlyActive(t *testing.T) {
 	standby := host(2, 1, 1, heldBy("edge-1", "w-2"), func(h *hosts.Host) { h.Set, h.Standby = "w", true })
 	request := askSets(nodeSet("w", 1, 1))
@@ -209,23 +211,23 @@ func TestNoFitExplainsSets(t *testing.T) {
 		want string
 	}{
 		{"too few", []contract.Set{nodeSet("w", 4, 1, cpus(2))}, join(small(1, 2), []hosts.Host{host(3, 2, 2), host(4, 2, 2)}),
-			"w (5 nodes, 2 CPUs): 4 hosts: 2 below 2 CPUs, 2 fit; it needs 5 hosts and only 2 fit: host-3, host-4; also without a host: 2 of w"},
+			"w (5 nodes, 2 CPUs): 4 hosts: 2 below 2 CPUs, 2 fit; it needs 5 hosts, but only 2 fit: host-3, host-4; also without a host: 2 of w"},
 		{"no standby host at the first claim", []contract.Set{nodeSet("w", 1, 1)}, small(1, 1),
-			"w (2 nodes): 1 host: 1 fits; it needs 2 hosts and only 1 fits: host-1"},
+			"w (2 nodes): 1 host: 1 fits; it needs 2 hosts, but only 1 fits: host-1"},
 		{"two sets together", []contract.Set{nodeSet("a", 2, 0, cpus(1)), nodeSet("b", 1, 0, cpus(2))}, []hosts.Host{host(1, 2, 2), host(2, 4, 4)},
 			"a (2 nodes, 1 CPU): 2 hosts: 2 fit; b (1 node, 2 CPUs): 2 hosts: 2 needed for other nodes; " +
-				"together they need 3 hosts and only 2 fit: host-1, host-2"},
+				"together they need 3 hosts, but only 2 fit: host-1, host-2"},
 		{"a rack is poor", []contract.Set{nodeSet("w", 6, 0, over(rack, 1))}, join(small(1, 5, in("r1")), small(6, 1, in("r2")), small(7, 2, in("r3"))),
 			"w (6 nodes): 8 hosts: 8 fit; rack: r2 has 1 fitting host, r3 has 2 fitting hosts, r1 has 5 fitting hosts; " +
-				"maxSkew 1 allows at most 5 nodes of w (maxSkew 2 would do)"},
+				"maxSkew 1 allows at most 5 nodes of w (maxSkew 2 would be enough)"},
 		{"what runs counts, however uneven", []contract.Set{nodeSet("w", 5, 0, over(rack, 1))},
 			[]hosts.Host{host(1, 1, 1, in("r1"), running("w", 1)), host(2, 1, 1, in("r1"), running("w", 2)), host(3, 1, 1, in("r1"), running("w", 3)), host(4, 1, 1, in("r1")), host(5, 1, 1, in("r2"))},
-			"w (2 nodes): 5 hosts: 3 installed already, 2 fit; rack: r2 has 1 fitting host, r1 has 4 fitting hosts; " +
-				"maxSkew 1 allows at most 4 nodes of w (maxSkew 3 would do)"},
+			"w (2 nodes): 5 hosts: 3 already installed, 2 fit; rack: r2 has 1 fitting host, r1 has 4 fitting hosts; " +
+				"maxSkew 1 allows at most 4 nodes of w (maxSkew 3 would be enough)"},
 		{"no label", []contract.Set{nodeSet("w", 1, 0, over(rack, 1))}, small(1, 2),
-			"w (1 node): 2 hosts: 2 fit; rack: no fitting host has this label; maxSkew 1 allows at most 0 nodes of w (without the spread they would have hosts)"},
+			"w (1 node): 2 hosts: 2 fit; rack: no fitting host has this label; maxSkew 1 allows at most 0 nodes of w (without the spread, all nodes would have hosts)"},
 		{"no image", []contract.Set{nodeSet("w", 1, 0)}, small(1, 2, isBare),
-			"w (1 node): 2 hosts: 2 without an operating system (the request brings no OS image)"},
+			"w (1 node): 2 hosts: 2 without an operating system (spec.osImage is not set)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, err := Assign(askSets(tc.sets...), tc.all)
@@ -240,7 +242,8 @@ func TestNoFitExplainsSets(t *testing.T) {
 	}
 }
 
-// TestGivesUpAloud: very many sets with wide spreads have more combinations than are tried.
+// TestGivesUpAloud checks the explanation for many sets with wide spreads, which have more
+// combinations than are tried.
 func TestGivesUpAloud(t *testing.T) {
 	var sets []contract.Set
 	all := join(small(1, 60, in("r1")), small(61, 20, in("r2")), small(81, 1, in("r3")))

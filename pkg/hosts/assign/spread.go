@@ -1,9 +1,9 @@
 package assign
 
-// maxCoreTries bounds how many matchings are made for an explanation.
+// maxCoreTries limits the number of matchings that are computed for one explanation.
 const maxCoreTries = 100
 
-// explainSpread tells of a wish that could be met if nothing had to be spread.
+// explainSpread explains a demand that could be met if no set had to be spread.
 func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 	empty := newMatching(w, make([]capacity, len(w.classes)))
 	if gaveUp {
@@ -28,13 +28,14 @@ func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 	return e
 }
 
-// openEven is no bound at all.
+// unlimited returns a spread limit that allows everything.
 func (w *work) unlimited(wanted demand, class int) spreadLimit {
 	return spreadLimit{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, unlabelled: len(w.hosts)}
 }
 
-// coreOf takes from a wish that cannot be met all that can be taken so that it still cannot: spreads, then nodes. It is smallest in that
-// nothing more can be taken, unless patience ends before.
+// coreOf reduces a demand that cannot be met to a minimal one that still cannot be met. It removes
+// spreads first, then nodes. The result is minimal in the sense that nothing more can be removed,
+// unless maxCoreTries ends the search early.
 func (w *work) coreOf(wanted demand) demand {
 	core := wanted.copy()
 	for b := range w.classes {
@@ -58,7 +59,8 @@ func (w *work) coreOf(wanted demand) demand {
 	return core
 }
 
-// take changes a wish if it still cannot be met then.
+// reduce applies a change to the demand if the changed demand still cannot be met, and reports
+// whether it did.
 func (w *work) reduce(core *demand, change func(try *demand)) bool {
 	try := core.copy()
 	change(&try)

@@ -11,7 +11,8 @@ func isOff(h *hosts.Host) { h.Trouble = "powered off" }
 
 func notInstalled(h *hosts.Host) { h.Installed = false }
 
-// TestHostsInTroubleComeLast: a host that is powered off, or that Metal3 is servicing, is taken only where no other host will do.
+// TestHostsInTroubleComeLast checks that a host that is powered off or being serviced is chosen
+// only if no other host is sufficient.
 func TestHostsInTroubleComeLast(t *testing.T) {
 	pair := []contract.Set{nodeSet("w", 1, 1)}
 	for _, tc := range []struct {
@@ -21,13 +22,13 @@ func TestHostsInTroubleComeLast(t *testing.T) {
 		all   []hosts.Host
 		want  string
 	}{
-		{"rather a host that is on, though it is big and special", []contract.Slot{slot("a", 1, 1)}, nil,
+		{"a host that is on is preferred, though it is big and special", []contract.Slot{slot("a", 1, 1)}, nil,
 			[]hosts.Host{host(1, 1, 1, isOff), host(2, 64, 64, sriov, qat)}, "a=2"},
 		{"the host that is off is taken if there is no other", []contract.Slot{slot("a", 1, 1)}, nil, []hosts.Host{host(1, 1, 1, isOff)}, "a=1"},
 		{"as few hosts that are off as it goes", []contract.Slot{slot("a", 1, 1), slot("b", 8, 8)}, nil,
 			[]hosts.Host{host(1, 1, 1, isOff), host(2, 8, 8), host(3, 8, 8, isOff), host(4, 64, 64)}, "a=2 b=4"},
 		{"a pin is a pin", []contract.Slot{pinned("a", 1)}, nil, []hosts.Host{host(1, 1, 1, isOff), host(2, 1, 1)}, "a=1"},
-		{"a claimed host that is off makes room", []contract.Slot{slot("a", 1, 1)}, nil,
+		{"a claimed host that is off is replaced", []contract.Slot{slot("a", 1, 1)}, nil,
 			[]hosts.Host{host(1, 1, 1, heldBy(me.Name, "a"), isOff), host(2, 64, 64)}, "a=2"},
 		{"it stays if there is no other", []contract.Slot{slot("a", 1, 1), slot("b", 1, 1)}, nil,
 			[]hosts.Host{host(1, 1, 1, isOff), host(2, 64, 64, heldBy(me.Name, "b"), isOff), host(3, 1, 1)}, "a=3 b=2"},

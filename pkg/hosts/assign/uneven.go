@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
-// Uneven tells why a set cannot be spread as it is to be.
+// Uneven explains why a set cannot be spread as requested.
 type Uneven struct {
 	Set         string
 	TopologyKey string
 	MaxSkew     int
-	// Domains are the values of the key with how many hosts they offer, the poorest first.
+	// Domains are the values of the key with their numbers of hosts, the smallest first.
 	Domains []Domain
-	// Most is how many nodes the set could have if no other nodes were wanted.
+	// Most is the number of nodes that the set could have if no other nodes were wanted.
 	Most int
-	// Enough is the lowest MaxSkew with which everything would have a host; 0: there is none, or it was not looked for.
+	// Enough is the lowest MaxSkew with which every node would have a host. 0: no such value
+	// exists, or the search for it stopped early.
 	Enough int
 }
 
-// Domain is a value of a topology key with the number of hosts that meet the needs, are free or ours, and are not pinned to another node.
+// Domain is a value of a topology key. Hosts counts the hosts that meet the requirements, are free
+// or held by the Provisioning, and are not pinned to another node.
 type Domain struct {
 	Name  string
 	Hosts int
@@ -35,13 +37,13 @@ func (u Uneven) String() string {
 		u.MaxSkew, plural(u.Most, "node"), u.Set)
 	switch {
 	case u.Enough > 0:
-		return text + fmt.Sprintf(" (maxSkew %d would do)", u.Enough)
+		return text + fmt.Sprintf(" (maxSkew %d would be enough)", u.Enough)
 	default:
-		return text + " (without the spread they would have hosts)"
+		return text + " (without the spread, all nodes would have hosts)"
 	}
 }
 
-// uneven describes the spread of a bin.
+// uneven describes the spread of a class.
 func (w *work) uneven(class int, wanted demand, inFull demand) Uneven {
 	c := w.classes[class]
 	u := Uneven{Set: c.set.Name, TopologyKey: c.set.Spread.TopologyKey, MaxSkew: wanted.limits[class].skew}
@@ -57,7 +59,7 @@ func (w *work) uneven(class int, wanted demand, inFull demand) Uneven {
 	return u
 }
 
-// poorest is how many hosts the poorest domain offers.
+// smallestDomain returns the number of hosts in the domain with the fewest hosts.
 func (d *domains) smallestDomain() int {
 	smallest := 0
 	for i, fixed := range d.fixed {
@@ -68,7 +70,7 @@ func (d *domains) smallestDomain() int {
 	return smallest
 }
 
-// enough is the lowest skew of a bin with which the whole wish can be met, or 0.
+// sufficientSkew returns the lowest skew of a class with which the whole demand can be met, or 0.
 func (w *work) sufficientSkew(class int, wanted demand) int {
 	try := wanted.copy()
 	most := wanted.places[class] + len(w.classes[class].fixed)

@@ -9,24 +9,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// work is what is known when hosts are assigned. Hosts and bins are known by their index. Once it is made it
-// does not change, apart from counting what is spent.
+// work is the input of one assignment in the form that the solver needs. Hosts and classes are
+// referred to by their index. After newWork nothing changes except spent.
 type work struct {
 	request      contract.Request
 	me           hosts.Owner
-	hosts        []*hosts.Host // by name
+	hosts        []*hosts.Host // sorted by name
 	classes      []*class
-	pinned       set   // hosts that pinned slots can have: no other place may have them
-	fits         table // per host: the bins whose places it may take
-	order        []int // hosts, those first that we would rather use
-	movable      []int // hosts that we hold and that may move, those first that shall rather stay
-	preferred    []int // those of mine that no free host is preferred to, in the same order
-	currentClass []int // per host: the bin of its present place, or none
-	// fixedIn is, per host, the bin in which it is settled, or none; retiredFrom the set that it is to leave, or nil.
+	pinned       set   // hosts that pinned slots can have; other classes cannot use them
+	fits         table // per host: the classes that it fits
+	order        []int // hosts that fit a class, cheapest first
+	movable      []int // held hosts that may move; hosts that should stay come first
+	preferred    []int // the hosts of movable that no free host replaces, in the same order
+	currentClass []int // per host: the class of its current place, or none
+	// fixedIn holds, per host, the class in which its place is fixed, or none. retiredFrom holds
+	// the set that the host must leave, or nil.
 	fixedIn     []int
 	retiredFrom []*contract.Set
 
-	spent int // matchings made so far
+	spent int // number of matchings computed so far
 }
 
 func newWork(request contract.Request, all []hosts.Host) *work {
@@ -72,8 +73,9 @@ func (w *work) findPins() {
 	}
 }
 
-// reservePinned keeps the hosts that pinned slots can have for those slots. No assignment gives such a host to another node, so it must not count
-// where a set is spread, nor in an explanation, as a host that the other node could have.
+// reservePinned reserves the hosts that pinned slots can have for those slots. No assignment gives
+// such a host to another node. The host therefore must not count in the spread of a set, nor in an
+// explanation as a host that another node could have.
 func (w *work) reservePinned() {
 	w.pinned = newSet(len(w.hosts))
 	for _, c := range w.classes {
@@ -83,8 +85,9 @@ func (w *work) reservePinned() {
 	}
 }
 
-// matchNeeds notes who fits where. Threads and memory, of which there may be as many as there are slots, are looked up in steps; of all
-// else there are few kinds, which are asked one by one.
+// matchNeeds fills fits. CPU and memory requirements can have as many values as there are slots, so
+// they are looked up in sorted thresholds. The other requirements have few distinct combinations,
+// which are checked one by one.
 func (w *work) matchNeeds() {
 	cpu := newThresholds(w.classes, func(n *contract.Needs) int64 { return int64(n.CPU) })
 	memory := newThresholds(w.classes, func(n *contract.Needs) int64 { return n.Memory })
@@ -114,8 +117,9 @@ func (w *work) matchNeeds() {
 	}
 }
 
-// byCost orders the hosts. Because a matching that grows host by host never lets go of a host, and the sets of hosts that can be matched form
-// a matroid, going through them in this order gives the cheapest set of all. Equal ones go by name, those before first last.
+// byCost sorts the hosts by cost. A matching that grows host by host never loses a host, and the
+// sets of hosts that can be matched form a matroid. Adding the hosts in this order therefore gives
+// the cheapest set. Hosts of equal cost are sorted by name; the names before first come last.
 func (w *work) byCost(first string) {
 	w.order = w.order[:0]
 	costs := make([]cost, len(w.hosts))
