@@ -7,32 +7,42 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Why a host has no address, in words that complete "host-1 is ..." and "3 hosts: 2 ...".
+// These reasons explain why a host has no address. They complete "host-1 is ..." and
+// "3 hosts: 2 ...".
 const (
 	noAddressAtAll = "without an IP address"
-	tooMany        = "with IP addresses on several network cards and no subnet to choose by"
-	severalOnData  = "with several addresses in its network data and no interface to choose by"
-	unread         = "with network data that nobody read"
-	unreadable     = "with network data that are missing or cannot be read"
+	tooMany        = "without a unique IP address (several network cards have one)"
+	severalOnData  = "without a unique IP address (the network data have several)"
+	unread         = "without its network data, which are not read yet"
+	unreadable     = "without readable network data"
 )
 
-// Addresses are those by which a host is reached: the first one, and the one of the other family if it has both, else the zero Addr. If there is
-// no first one, why says so in words that complete "host-1 is ...". The first rule that gives an address decides:
+// Addresses returns the addresses at which a host is reached. If the host has both address
+// families, second is the address of the other family, else the zero Addr. If there is no first
+// address, why explains it in words that complete "host-1 is ...". The first rule that gives an
+// address decides:
 //
-//  1. the network card with the given MAC address, which a slot is pinned to, if it has one;
-//  2. the network or link of the host's network data that access.Interface names: without it there is no address;
-//  3. an address in access.Subnets[0], of the boot card, of another card, or of the network data; without one, and with one elsewhere by rule 2, there
-//     is none, unless a card is pinned;
+//  1. the network card with the given MAC address, to which a slot is pinned, if the card has an
+//     address;
+//  2. the network or link of the host's network data that access.Interface names; without it there
+//     is no address;
+//  3. an address in access.Subnets[0]: of the boot card, of another card, or of the network data.
+//     Without such an address there is none, also if rule 2 gives an address outside of the subnet,
+//     unless a card is pinned;
 //  4. the boot card;
-//  5. the network data: of the pinned card, or if they give but one address of a family;
+//  5. the network data: of the pinned card, or the only address of a family;
 //  6. the only card that has addresses.
 //
-// For a host with NetworkDataFirst the network data come before what was seen on the cards: under rule 1 those of the pinned card, then rule 2, under rule 3
-// those in the subnet, then rule 5, in which those of the boot card count among several. If the data cannot be read, there is no address. If they give
-// none, since the host uses DHCP, or none in the subnet, the rules are as above.
+// For a host with NetworkDataFirst, the network data come before the addresses that were seen on
+// the cards: in rule 1 those of the pinned card, then rule 2, in rule 3 those in the subnet, then
+// rule 5. If the data have several addresses, rule 5 uses those of the boot card. If the data cannot
+// be read, there is no address. If they have no address, because the host uses DHCP, or none in the
+// subnet, the rules above apply.
 //
-// IPv4 comes before IPv6, unless access.Subnets says otherwise. The second address is in access.Subnets[1], and must be, if that is given and no card
-// is pinned; else it is of the same card or network.
+// IPv4 comes before IPv6, unless access.Subnets has another order. With access.Subnets[1], the
+// second address is in that subnet. If the host has no address there, it has no address at all,
+// unless a card is pinned. Without access.Subnets[1], or on such a pinned host, the second address
+// is an address of the same card or network.
 func (h *Host) Addresses(mac string, access contract.Access) (first, second netip.Addr, why string) {
 	addresses, why := h.choose(mac, access)
 	if why != "" {
@@ -60,20 +70,22 @@ func (h *Host) Addresses(mac string, access contract.Access) (first, second neti
 	return first, netip.Addr{}, ""
 }
 
-// Address is the first of the Addresses.
+// Address returns the first of the Addresses.
 func (h *Host) Address(mac string, access contract.Access) netip.Addr {
 	first, _, _ := h.Addresses(mac, access)
 	return first
 }
 
-// WantsNetworkData reports whether it depends on the host's network data, which nobody has read, what its address is.
+// WantsNetworkData reports whether the address depends on network data of the host that were not
+// read yet.
 func (h *Host) WantsNetworkData(mac string, access contract.Access) bool {
 	_, _, why := h.Addresses(mac, access)
 	return why == unread
 }
 
-// Unreachable is why a host can have no address for a node, in words that complete "host-1 is ..."; empty if it has one, or may have: from network data
-// that are not read yet, or that it is given with its operating system.
+// Unreachable explains why a host can have no address for a node, in words that complete "host-1 is
+// ...". It is empty if the host has an address, or may have one: from network data that were not
+// read yet, or together with its operating system.
 func (h *Host) Unreachable(mac string, request *contract.Request) string {
 	if h.AddressedLater(request) {
 		return ""
@@ -85,12 +97,13 @@ func (h *Host) Unreachable(mac string, request *contract.Request) string {
 	return why
 }
 
-// AddressedLater: the host has no operating system, and the request's image brings the network data that will give it its address.
+// AddressedLater reports whether the host has no operating system, and gets its address from the
+// network data of the request's OS image.
 func (h *Host) AddressedLater(request *contract.Request) bool {
 	return h.Bare && request.OSImage != nil && request.OSImage.NetworkData != ""
 }
 
-// choose finds the addresses of the card or network that counts.
+// choose finds the addresses of the relevant card or network.
 func (h *Host) choose(mac string, access contract.Access) (addresses []netip.Addr, why string) {
 	if h.NetworkDataFirst {
 		if addresses, why := h.chooseData(mac, access); why != "" || len(addresses) > 0 {
@@ -123,7 +136,7 @@ func (h *Host) choose(mac string, access contract.Access) (addresses []netip.Add
 	return h.onOnlyCard()
 }
 
-// onCard are the addresses of a card, as Metal3 saw them.
+// onCard returns the addresses that Metal3 saw on a card.
 func (h *Host) onCard(mac string) []netip.Addr {
 	for i := range h.NICs {
 		if mac != "" && h.NICs[i].MAC == mac {
@@ -133,7 +146,7 @@ func (h *Host) onCard(mac string) []netip.Addr {
 	return nil
 }
 
-// onData are the addresses that the network data give a card.
+// onData returns the addresses that the network data assign to a card.
 func (h *Host) onData(mac string) []netip.Addr {
 	var found []netip.Addr
 	for _, n := range h.NetworkData {
@@ -144,7 +157,8 @@ func (h *Host) onData(mac string) []netip.Addr {
 	return found
 }
 
-// onBootCard are the addresses of the card with the host's boot MAC address, which is its first, else of the first that Metal3 calls bootable.
+// onBootCard returns the addresses of the boot card: the card with the host's boot MAC address,
+// which is the first of MACs, else the first card that Metal3 marks as bootable.
 func (h *Host) onBootCard() []netip.Addr {
 	var found []netip.Addr
 	for i := range h.NICs {
@@ -159,7 +173,8 @@ func (h *Host) onBootCard() []netip.Addr {
 	return found
 }
 
-// onNetwork are the addresses that the network data give a network or link, or at all if it has no id: then at most one of a family.
+// onNetwork returns the addresses that the network data assign to the network or link with this id,
+// at most one of each family. An empty id stands for all networks.
 func (h *Host) onNetwork(id string) (addresses []netip.Addr, why string) {
 	if h.NetworkUnread {
 		return nil, unread
@@ -179,14 +194,15 @@ func (h *Host) onNetwork(id string) (addresses []netip.Addr, why string) {
 	case id == "":
 		return nil, noAddressAtAll
 	}
-	return nil, noAddressAtAll + " on " + id + " in its network data"
+	return nil, noAddressAtAll + " on " + id + " in the network data"
 }
 
+// onOnlyCard returns the addresses of the only card that has addresses.
 func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 	why = noAddressAtAll
 	for i := range h.NICs {
 		switch ips := h.NICs[i].IPs; {
-		case !slices.ContainsFunc(ips, func(a netip.Addr) bool { return !slices.Contains(addresses, a) }): // none, or those of a bond again
+		case !slices.ContainsFunc(ips, func(a netip.Addr) bool { return !slices.Contains(addresses, a) }): // no address, or the same addresses as another card of a bond
 		case addresses != nil:
 			return nil, tooMany
 		default:
@@ -196,8 +212,9 @@ func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 	return addresses, why
 }
 
-// withNeighbours are the addresses of the boot card, else of the first card, else of the first network of the network data, of which one is in
-// the subnet. The network data come first if NetworkDataFirst.
+// withNeighbours returns the addresses of the first card that has an address in the subnet; the
+// boot card is checked first. If there is no such card, it returns the first address of the network
+// data in the subnet. With NetworkDataFirst, the network data come first.
 func (h *Host) withNeighbours(subnet string) []netip.Addr {
 	in := inside(subnet)
 	if found := h.inData(in); h.NetworkDataFirst && len(found) > 0 {
@@ -214,11 +231,12 @@ func (h *Host) withNeighbours(subnet string) []netip.Addr {
 	return h.inData(in)
 }
 
-// within is an address in a subnet: rather one of the given, else any of the host's.
-func (h *Host) within(subnet string, rather []netip.Addr) netip.Addr {
+// within returns an address in a subnet: one of candidates if possible, else any address of the
+// host.
+func (h *Host) within(subnet string, candidates []netip.Addr) netip.Addr {
 	in := inside(subnet)
-	if i := slices.IndexFunc(rather, in); i >= 0 {
-		return rather[i]
+	if i := slices.IndexFunc(candidates, in); i >= 0 {
+		return candidates[i]
 	}
 	near := h.withNeighbours(subnet)
 	if i := slices.IndexFunc(near, in); i >= 0 {
@@ -227,7 +245,7 @@ func (h *Host) within(subnet string, rather []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// orUnread is why there is no address, unless network data may give one.
+// orUnread returns why, or unread if network data may still give an address.
 func (h *Host) orUnread(why string) string {
 	if h.NetworkUnread {
 		return unread
@@ -235,30 +253,31 @@ func (h *Host) orUnread(why string) string {
 	return why
 }
 
-// inside tells addresses in a subnet from others. A subnet that cannot be read, which the webhook refuses, has none.
+// inside returns a function that reports whether an address is in the subnet. An invalid subnet,
+// which the webhook rejects, contains no address.
 func inside(subnet string) func(netip.Addr) bool {
 	prefix, err := netip.ParsePrefix(subnet)
 	return func(a netip.Addr) bool { return err == nil && prefix.Contains(a) }
 }
 
-// preferred is the first IPv4 address, else the first.
+// preferred returns the first IPv4 address, else the first address.
 func preferred(addresses []netip.Addr) netip.Addr {
 	return addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))]
 }
 
-// Remedy is what a person can do about a missing address.
+// Remedy describes what a user can do about a missing address; why is the reason from Addresses.
 func Remedy(access contract.Access, why string) string {
 	switch {
 	case why == unreadable:
-		return "correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"
+		return "correct the Secret that the host names in spec.networkData or else in spec.preprovisioningNetworkDataName"
 	case access.Interface != "":
 		return "correct spec.access.interface, or the Secret with the host's network data"
 	case why == severalOnData:
 		return "name the network in spec.access.interface, or its subnet in spec.access.subnets"
 	case why == tooMany:
-		return "name the nodes' subnet in spec.access.subnets"
+		return "name the subnet of the nodes in spec.access.subnets"
 	case len(access.Subnets) > 0:
 		return "correct spec.access.subnets, or the host's addresses"
 	}
-	return "inspect it again, or give its HardwareData the address"
+	return "inspect the host again, or add the address to its HardwareData"
 }

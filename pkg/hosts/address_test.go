@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// cardWith makes the MAC address 02:00:00:00:01:n of a card and its addresses.
+// cardWith returns the card with the MAC address 02:00:00:00:01:0n and these IP addresses.
 func cardWith(n string, addresses ...string) NIC {
 	return NIC{Name: "eth" + n, MAC: "02:00:00:00:01:0" + n, IPs: ips(addresses...)}
 }
@@ -43,7 +43,7 @@ func onData(h Host, addresses ...string) Host { // network/link=address
 	return h
 }
 
-// given is a host to which Metal3 gives its network data.
+// given returns a host to which Metal3 applies the network data.
 func given(h Host) Host { h.NetworkDataFirst = true; return h }
 
 func unreadData(h Host) Host { h.NetworkUnread = true; return h }
@@ -97,8 +97,8 @@ func TestAddresses(t *testing.T) {
 		{"network, but a card is pinned", onData(three, "oam/eth0=10.4.0.1"), "02:00:00:00:01:03", oam, "10.3.0.1"},
 		{"network in the subnet", onData(three, "oam/eth0=10.2.9.1"), "", access{Interface: "oam", Subnets: near.Subnets}, "10.2.9.1"},
 		{"network in another subnet", onData(three, "oam/eth0=10.4.0.1"), "", access{Interface: "oam", Subnets: near.Subnets}, "without an IP address in 10.2.0.0/16"},
-		{"no such network", onData(three, "data/eth1=10.5.0.1"), "", oam, "without an IP address on oam in its network data"},
-		{"no network data", three, "", oam, "without an IP address on oam in its network data"},
+		{"no such network", onData(three, "data/eth1=10.5.0.1"), "", oam, "without an IP address on oam in the network data"},
+		{"no network data", three, "", oam, "without an IP address on oam in the network data"},
 		{"network with two addresses", onData(three, "oam/eth0=10.4.0.1", "oam/eth0=10.4.0.2"), "", oam, severalOnData},
 		{"the only network", onData(machine(), "n/eth0=10.4.0.1", "n6/eth0=fd04::1"), "", access{}, "10.4.0.1 fd04::1"},
 		{"network data before other cards", onData(plain, "n/eth0=10.4.0.1"), "", access{}, "10.4.0.1"},
@@ -160,8 +160,9 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesAreTheHostsOwn: in random worlds an address is one that the host has, of the family and in the subnet that was asked for, and there
-// is one whenever nothing was asked and the host has but one.
+// TestAddressesAreTheHostsOwn checks random hosts: an address is one of the addresses of the host,
+// has the requested family and is in the requested subnet. If nothing is requested and the host has
+// a single address, that address is found.
 func TestAddressesAreTheHostsOwn(t *testing.T) {
 	found := 0
 	for seed := range uint64(20000) {
@@ -216,6 +217,6 @@ func TestAddressesAreTheHostsOwn(t *testing.T) {
 		}
 	}
 	if found < 5000 || found > 19000 {
-		t.Errorf("%d of 20000 hosts have an address: the worlds say too little", found)
+		t.Errorf("%d of 20000 hosts have an address: the random hosts cover too little", found)
 	}
 }

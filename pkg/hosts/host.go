@@ -8,22 +8,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Group and Kind of the objects in whose name we hold hosts.
+// Group and Kind are those of the objects for which BPA holds hosts.
 const (
 	Group = "bpa.akraino.org"
 	Kind  = "Provisioning"
 )
 
-// Host is what an assignment needs to know of a host. All hosts of one assignment are in one namespace. Zero values are facts that are not known.
+// Host has the facts of a host that an assignment needs. All hosts of one assignment are in one
+// namespace. A zero value is an unknown fact.
 type Host struct {
 	Name string
 	UID  string
-	// MACs are all hardware addresses of the host, lower case with colons. They can be more than those of NICs: the boot address
-	// is known before the hardware is.
+	// MACs are all hardware addresses of the host, in lower case with colons. There can be more of
+	// them than NICs, because the boot address is known before the hardware is.
 	MACs  []string
 	NICs  []NIC
 	Disks []Disk
-	// CPU counts threads, Memory bytes, CPUClock MHz.
+	// CPU is in threads, Memory in bytes, CPUClock in MHz.
 	CPU          int
 	Memory       int64
 	Architecture string // as Metal3 writes it: x86_64, aarch64
@@ -35,43 +36,52 @@ type Host struct {
 	Firmware     contract.Firmware
 	SRIOV        bool
 	QAT          bool
-	// Labels are those of the BareMetalHost.
+	// Labels are the labels of the BareMetalHost.
 	Labels map[string]string
-	// NetworkData are the addresses that the host's network data give it, in their order there. NetworkUnread says that it has network data
-	// and that nobody read them: it may have addresses that are not known here.
+	// NetworkData are the addresses that the host's network data assign to it, in their order.
+	// NetworkUnread reports that the host has network data that were not read yet, so it may have
+	// addresses that are not listed here.
 	NetworkData   []NetworkAddress
 	NetworkUnread bool
-	// NetworkUnreadable: the Secret with the network data was looked for, and is missing or makes no sense.
+	// NetworkUnreadable reports that the Secret with the network data is missing or invalid.
 	NetworkUnreadable bool
-	// NetworkDataFirst: Metal3 gives the host its operating system, and the network data with it. The addresses that were seen on its cards were those of
-	// the inspection's ramdisk: another machine may have them by now.
+	// NetworkDataFirst reports that Metal3 installs the operating system of the host and configures
+	// it with the network data. The addresses that inspection found on the cards were those of its
+	// ramdisk, and another machine may have them now.
 	NetworkDataFirst bool
 
-	// Holder has the host; nil: nobody.
+	// Holder holds the host; nil: the host is free.
 	Holder *Holder
-	// Node is the node that the host is for its holder, if that is one of ours, Set the node set, and Standby that it is not installed.
+	// Node is the node of the application cluster that the host is held for, if its holder is a
+	// Provisioning. Set is its node set. Standby reports that the node is not installed.
 	Node    string
 	Set     string
 	Standby bool
-	// Installed: we hold the host and its node is part of a cluster, as far as anybody knows. While it is wanted, only its loss takes it from its
-	// place, whatever trouble it has.
+	// Installed reports that the Provisioning holds the host and that its node is or may be part of
+	// the cluster. As long as the node is wanted, only the loss of the host removes it from its
+	// place, whatever Trouble it has.
 	Installed bool
-	// Unusable says why nobody can use the host, so that "host-1 is ..." and "2 hosts: 2 ..." read well, such as
-	// "in error state". Empty: usable.
+	// Unusable explains why the host cannot be used, in words that complete "host-1 is ..." and "2
+	// hosts: 2 ...", such as "in error state". Empty: usable.
 	Unusable string
-	// Bare: the host has no operating system, and Metal3 would put one on it. Who brings no image cannot use it.
+	// Bare reports that the host has no operating system and that Metal3 can install one. A request
+	// without an OS image cannot use such a host.
 	Bare bool
-	// Image is the URL of the image that Metal3 has installed on the host. Empty: none, or nobody knows which operating system the host has.
+	// Image is the URL of the image that Metal3 has installed on the host. Empty: no image is
+	// installed, or the operating system is unknown.
 	Image string
-	// Imaged: somebody has asked Metal3 to put an operating system on the host (spec.image or spec.customDeploy).
+	// Imaged reports that Metal3 is asked to install an operating system on the host (spec.image or
+	// spec.customDeploy).
 	Imaged bool
-	// Trouble is what its holder should know of, in the words of Unusable and with Metal3's message; empty: the host is well.
+	// Trouble is a problem that the holder should know, worded as Unusable and with Metal3's
+	// message. Empty: no problem.
 	Trouble string
-	// Lost: there is no getting the host back without a person: it is being deleted or in quarantine.
+	// Lost reports that the host does not come back without a user: it is being deleted or in
+	// quarantine.
 	Lost bool
 }
 
-// NIC is a network card, once, with all its addresses.
+// NIC is a network card with all its addresses.
 type NIC struct {
 	Name  string
 	MAC   string // lower case with colons
@@ -79,7 +89,7 @@ type NIC struct {
 	Boot  bool
 	Speed int    // Gbit/s
 	Model string // Metal3's "0xVENDOR 0xDEVICE"
-	SRIOV bool   // the model is known to have it
+	SRIOV bool   // the model is known to support it
 }
 
 // Disk is a disk.
@@ -88,7 +98,7 @@ type Disk struct {
 	Type string // HDD, SSD, NVME
 }
 
-// NetworkAddress is an address that network data give to a host.
+// NetworkAddress is an address that network data assign to a host.
 type NetworkAddress struct {
 	Network string // id of the network
 	Link    string // id of the link
@@ -96,7 +106,7 @@ type NetworkAddress struct {
 	IP      netip.Addr
 }
 
-// Holder is who has a host: its consumerRef.
+// Holder is the object that holds a host: its consumerRef.
 type Holder struct {
 	Group, Kind, Namespace, Name, UID string
 }
@@ -108,24 +118,24 @@ func (h Holder) String() string {
 	return h.Kind + " " + h.Name
 }
 
-// Owner is the Provisioning in whose name hosts are held. Its UID does not count: a Provisioning that is deleted by force and applied again
-// finds its hosts.
+// Owner is the Provisioning for which hosts are held. Its UID does not matter: a Provisioning that
+// is deleted by force and applied again finds its hosts.
 type Owner struct {
 	Namespace, Name string
 }
 
-// OwnerOf is in whose name a request is met.
+// OwnerOf returns the owner of the hosts of a request.
 func OwnerOf(request contract.Request) Owner {
 	return Owner{Namespace: request.Namespace, Name: request.Provisioning}
 }
 
-// Holds reports whether the host is the owner's own.
+// Holds reports whether the owner holds the host.
 func (o Owner) Holds(h Host) bool {
 	return h.Holder != nil && h.Holder.Group == Group && h.Holder.Kind == Kind &&
 		h.Holder.Namespace == o.Namespace && h.Holder.Name == o.Name
 }
 
-// Memory writes a number of bytes as a quantity: 16Gi, 512Mi, 15.5Gi.
+// Memory formats a number of bytes as a quantity: 16Gi, 512Mi, 15.5Gi.
 func Memory(bytes int64) string {
 	const Mi, Gi = 1 << 20, 1 << 30
 	switch {

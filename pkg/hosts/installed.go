@@ -6,7 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// MarkInstalled marks those of the hosts on which, by the request, a node of its Provisioning is or may be installed.
+// MarkInstalled sets Installed for the hosts on which a node of the request's Provisioning is or
+// may be installed. It changes the elements of all.
 func MarkInstalled(request contract.Request, all []Host) {
 	for i := range all {
 		h := &all[i]

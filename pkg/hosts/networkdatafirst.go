@@ -7,8 +7,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// chooseData finds the addresses that the network data give the card or network that counts. It finds none, and no reason, if the data hold no address,
-// or none in the subnet: what Metal3 saw on the cards can still have one, from DHCP.
+// chooseData finds the addresses that the network data assign to the relevant card or network. It
+// returns no addresses and no reason if the data have no address, or none in the subnet. Then an
+// address that Metal3 saw on the cards can still be used, for example from DHCP.
 func (h *Host) chooseData(mac string, access contract.Access) (addresses []netip.Addr, why string) {
 	switch {
 	case h.NetworkUnread:
@@ -34,7 +35,7 @@ func (h *Host) chooseData(mac string, access contract.Access) (addresses []netip
 	return h.onNetwork("")
 }
 
-// inData is the first address of the network data that is in the subnet, alone.
+// inData returns the first address of the network data that in accepts, alone.
 func (h *Host) inData(in func(netip.Addr) bool) []netip.Addr {
 	for _, n := range h.NetworkData {
 		if in(n.IP) {
@@ -44,7 +45,7 @@ func (h *Host) inData(in func(netip.Addr) bool) []netip.Addr {
 	return nil
 }
 
-// oneOfFamily: no two different addresses are of the same family.
+// oneOfFamily reports whether no two different addresses have the same family.
 func oneOfFamily(addresses []netip.Addr) bool {
 	for _, a := range addresses {
 		if slices.ContainsFunc(addresses, func(b netip.Addr) bool { return a != b && a.Is4() == b.Is4() }) {

@@ -88,24 +88,24 @@ func TestNodesRefuseWhatCannotBeReached(t *testing.T) {
 		want   string
 	}{
 		{"no address", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), {Name: "host-2"}},
-			"host host-2, chosen for b, is without an IP address: inspect it again, or give its HardwareData the address"},
+			"host host-2, chosen for b, is without an IP address: inspect the host again, or add the address to its HardwareData"},
 		{"not in the subnet", contract.Access{Subnets: []string{"10.0.0.0/24"}}, []hosts.Host{at("host-1", "10.0.0.1"), at("host-2", "10.9.0.1")},
 			"host host-2, chosen for b, is without an IP address in 10.0.0.0/24: correct spec.access.subnets, or the host's addresses"},
 		{"several cards", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), func() hosts.Host {
 			h := hostWith("10.0.0.2", "10.9.0.2")
 			h.Name = "host-2"
 			return h
-		}()}, "host host-2, chosen for b, is with IP addresses on several network cards and no subnet to choose by: name the nodes' subnet in spec.access.subnets"},
+		}()}, "host host-2, chosen for b, is without a unique IP address (several network cards have one): name the subnet of the nodes in spec.access.subnets"},
 		{"several networks", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), hosts.Host{Name: "host-2", NetworkData: networks("n", "10.0.0.2", "m", "10.0.0.3")}},
-			"host host-2, chosen for b, is with several addresses in its network data and no interface to choose by: " +
+			"host host-2, chosen for b, is without a unique IP address (the network data have several): " +
 				"name the network in spec.access.interface, or its subnet in spec.access.subnets"},
 		{"no such network", contract.Access{Interface: "oam"}, []hosts.Host{hosts.Host{Name: "host-1", NetworkData: networks("oam", "10.0.0.2")}, at("host-2", "10.0.0.1")},
-			"host host-2, chosen for b, is without an IP address on oam in its network data: " +
+			"host host-2, chosen for b, is without an IP address on oam in the network data: " +
 				"correct spec.access.interface, or the Secret with the host's network data"},
 		{"network data that are gone", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.2", func(h *hosts.Host) {
 			h.NetworkDataFirst, h.NetworkUnreadable = true, true
-		})}, "host host-2, chosen for b, is with network data that are missing or cannot be read: " +
-			"correct the Secret that its spec.networkData, or else spec.preprovisioningNetworkDataName, names"},
+		})}, "host host-2, chosen for b, is without readable network data: " +
+			"correct the Secret that the host names in spec.networkData or else in spec.preprovisioningNetworkDataName"},
 		{"an address twice", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1"), at("host-2", "10.0.0.1")},
 			"host host-2, chosen for b, has the same address 10.0.0.1 as host host-1: correct the hardware facts of one of them"},
 		{"an address twice, both ours", contract.Access{}, []hosts.Host{at("host-1", "10.0.0.1", holds("edge-1")), at("host-2", "10.0.0.1", holds("edge-1"))},
