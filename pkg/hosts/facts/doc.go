@@ -1,5 +1,6 @@
-// Package facts reads what package hosts needs to know of a host out of Metal3's objects.
+// Package facts reads the facts that package hosts needs from Metal3's objects.
 //
-// Its invariant: what is missing or malformed in them never fails and never looks better than it is: a host without hardware facts has no
-// CPUs. It talks to no API server.
+// Invariant: missing or malformed values never cause an error, and never make a host look better
+// than it is: a host without hardware facts has no CPUs. The package does not talk to an API
+// server.
 package facts

@@ -11,11 +11,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Of describes a host. Each fact of its hardware is read from its HardwareData, which outlives the status, else from its status; data may be
-// nil. The labels are shared with the object, and so are the CPU flags if they are in order already.
+// Of describes a host. Each hardware fact is read from its HardwareData, which outlives the status,
+// and else from its status. data may be nil. The result shares the labels with the object, and also
+// the CPU flags if they are already in the form of Flags.
 //
-// Metal3 knows nothing of SR-IOV and QAT. The labels contract.LabelSRIOV and contract.LabelQAT on the host say "true" if it has them, and any
-// other value that it has not. Without the label a host has SR-IOV if one of its network cards is known to have it (see knownSRIOV), and no QAT.
+// Metal3 does not report SR-IOV and QAT. The labels contract.LabelSRIOV and contract.LabelQAT of
+// the host have the value "true" if the host has the feature, and any other value if it does not.
+// Without the label, a host has SR-IOV if the model of one of its network cards is known to support
+// it (see knownSRIOV), and it has no QAT.
 func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 	h := hosts.Host{
 		Name:          host.Name,
@@ -52,7 +55,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 	return h
 }
 
-// says reads a label that says yes or no; missing is what its absence says.
+// says reads a label with a Boolean value. A missing label has the value of missing.
 func says(labels map[string]string, name string, missing bool) bool {
 	value, has := labels[name]
 	if !has {
@@ -79,8 +82,9 @@ func holder(host *metal3.BareMetalHost) *hosts.Holder {
 	}
 }
 
-// NetworkDataSecret is the name of the Secret, in the host's namespace, out of which Metal3 configures the host's network; empty: none. As
-// Metal3 does, it takes no Secret of another namespace.
+// NetworkDataSecret returns the name of the Secret, in the namespace of the host, from which Metal3
+// configures the network of the host. Empty: there is none. Like Metal3, it ignores a reference to
+// another namespace.
 func NetworkDataSecret(host *metal3.BareMetalHost) string {
 	ref := host.Spec.NetworkData
 	switch {

@@ -15,7 +15,7 @@ import (
 
 var byString = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
-// provisioned is a host that can be used, changed by the given functions.
+// provisioned returns a usable host, changed by the given functions.
 func provisioned(change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	host := &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: "host-1", Namespace: "site", UID: "u1"},
@@ -56,7 +56,7 @@ func TestHardwareFromEitherObject(t *testing.T) {
 	}
 }
 
-// TestHardwarePerFact: what one object does not say is taken from the other.
+// TestHardwarePerFact checks that a fact that is missing in one object is read from the other.
 func TestHardwarePerFact(t *testing.T) {
 	whole := &metal3.HardwareDetails{
 		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R740"},
@@ -160,7 +160,8 @@ func TestHolderAndLabels(t *testing.T) {
 	}
 }
 
-// TestSRIOVAndQAT: the label decides where there is one, else the cards; nothing but the label tells of QAT.
+// TestSRIOVAndQAT checks that the label decides if there is one, else the cards, and that only the
+// label sets QAT.
 func TestSRIOVAndQAT(t *testing.T) {
 	const able, not = "0x8086 0x1572", "0x14e4 0x165f"
 	for _, tc := range []struct {
@@ -211,7 +212,8 @@ func TestNetworkDataSecret(t *testing.T) {
 	}
 }
 
-// TestNetworkDataFirst: network data configure the operating system that Metal3 installs, and no other.
+// TestNetworkDataFirst checks that network data come first only on hosts whose operating system
+// Metal3 installs.
 func TestNetworkDataFirst(t *testing.T) {
 	data := func(h *metal3.BareMetalHost) { h.Spec.NetworkData = &corev1.SecretReference{Name: "net"} }
 	image := func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://site/os"} }

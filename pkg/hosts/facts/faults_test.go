@@ -14,9 +14,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// The faults of the original BPA and of Airship's SIP that are about what is read of a host. The numbers are those of the study of both.
+// These tests cover the faults of the original BPA and of Airship's SIP in reading the facts of a
+// host. The numbers are those of the study of both systems.
 
-// nodesOf assigns Metal3's objects to what is wanted, and gives "node=host/address" for each node.
+// nodesOf assigns Metal3's objects to the nodes of a request, and returns "node=host/address" for
+// each node.
 func nodesOf(request contract.Request, objects ...*metal3.BareMetalHost) (string, error) {
 	request.Provisioning, request.Namespace = "edge-1", "site"
 	var all []hosts.Host
@@ -35,7 +37,7 @@ func nodesOf(request contract.Request, objects ...*metal3.BareMetalHost) (string
 	return strings.Join(found, " "), err
 }
 
-// server is host-n with address 10.0.0.n.
+// server returns host-n with the address 10.0.0.n.
 func server(n int, change ...change) *metal3.BareMetalHost {
 	h := provisioned(change...)
 	h.Name, h.UID = fmt.Sprintf("host-%d", n), ""
@@ -49,7 +51,8 @@ func pinned(mac string) contract.Request {
 	return contract.Request{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: mac}}}
 }
 
-// A host that was found by its boot MAC address alone, without an IP address, was written into the inventory with nothing after "ansible_ssh_host=".
+// A host that was found by its boot MAC address alone, without an IP address, was written into the
+// inventory with nothing after "ansible_ssh_host=".
 func TestFault_BPA_1_7_5_NoAddressIsAnError(t *testing.T) {
 	blank := server(1, func(h *metal3.BareMetalHost) {
 		h.Spec.BootMACAddress = "02:00:00:00:00:01"
@@ -62,7 +65,7 @@ func TestFault_BPA_1_7_5_NoAddressIsAnError(t *testing.T) {
 	}
 }
 
-// MAC addresses were searched as parts of the host's whole JSON, with regard to upper and lower case.
+// MAC addresses were searched as substrings of the host's JSON, and case mattered.
 func TestFault_BPA_1_7_6_MACsAreComparedNotSearched(t *testing.T) {
 	const mac = "02:00:00:00:00:0a"
 	mentions := server(1, func(h *metal3.BareMetalHost) {
@@ -83,7 +86,7 @@ func TestFault_BPA_1_7_6_MACsAreComparedNotSearched(t *testing.T) {
 	}
 }
 
-// Hosts without the topology label were never limited: here they are of no rack.
+// Hosts without the topology label were never limited. Here they belong to no rack.
 func TestFault_SIP_4_5_4_HostsWithoutTheLabel(t *testing.T) {
 	rack := func(name string) change {
 		return func(h *metal3.BareMetalHost) { h.Labels = map[string]string{"rack": name} }
@@ -100,7 +103,8 @@ func TestFault_SIP_4_5_4_HostsWithoutTheLabel(t *testing.T) {
 	}
 }
 
-// consumerRef, state, error and pause were ignored: a host with a foreign consumerRef and a registration error was chosen.
+// consumerRef, state, error and pause were ignored: a host with a foreign consumerRef and a
+// registration error was chosen.
 func TestFault_SIP_4_5_5_HostsOfOthersAndInTrouble(t *testing.T) {
 	foreign := func(h *metal3.BareMetalHost) {
 		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "m-1"}
@@ -126,7 +130,7 @@ func TestFault_SIP_4_5_5_HostsOfOthersAndInTrouble(t *testing.T) {
 	}
 }
 
-// One bad host, without its network Secret there, made all others useless.
+// One bad host, such as a host without its network Secret, blocked all others.
 func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 	two := contract.Request{Slots: []contract.Slot{{Name: "a", Roles: []string{contract.RoleWorker}}, {Name: "b", Roles: []string{contract.RoleWorker}}}}
 	address := func(text string) change {
@@ -143,7 +147,7 @@ func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 			t.Errorf("%s: nodes %q, %v", name, got, err)
 		}
 	}
-	duplicate := server(1, address("10.0.0.2")) // and so host-2 is doubtful too
+	duplicate := server(1, address("10.0.0.2")) // so host-2 cannot be used either
 	if got, err := nodesOf(two, duplicate, server(2), server(3), server(4)); err != nil || got != "a=host-3/10.0.0.3 b=host-4/10.0.0.4" {
 		t.Errorf("an address twice: nodes %q, %v", got, err)
 	}

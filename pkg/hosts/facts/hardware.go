@@ -14,7 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// hardware fills in what the host is made of. Either object may be missing, or have only some of the facts; lists are taken whole from one.
+// hardware sets the hardware facts. Either object may be missing or incomplete. A list is taken as
+// a whole from one of them.
 func hardware(h *hosts.Host, host *metal3.BareMetalHost, data *metal3.HardwareData, boot string) {
 	first, second := &metal3.HardwareDetails{}, &metal3.HardwareDetails{}
 	if host.Status.HardwareDetails != nil {
@@ -39,7 +40,7 @@ func hardware(h *hosts.Host, host *metal3.BareMetalHost, data *metal3.HardwareDa
 	h.Disks = disks(longer(first.Storage, second.Storage))
 }
 
-// longer is the first list, unless it is empty.
+// longer returns the first list, unless it is empty.
 func longer[T any](first, second []T) []T {
 	if len(first) > 0 {
 		return first
@@ -47,7 +48,7 @@ func longer[T any](first, second []T) []T {
 	return second
 }
 
-// architecture is as Metal3 writes it, also where a person wrote it as Go does.
+// architecture returns the name that Metal3 uses, also for the names that Go uses.
 func architecture(name string) string {
 	switch name {
 	case "amd64":
@@ -66,7 +67,8 @@ func megahertz(clock metal3.ClockSpeed) int {
 	return 0
 }
 
-// Flags are CPU flags in the form that package hosts asks for: sorted, lower case. Those that are so already are not copied.
+// Flags returns CPU flags in the form that package hosts needs: sorted and in lower case. A list
+// that already has this form is not copied.
 func Flags(flags []string) []string {
 	if slices.IsSorted(flags) && !slices.ContainsFunc(flags, hasUpper) {
 		return flags
@@ -79,7 +81,7 @@ func Flags(flags []string) []string {
 	return sorted
 }
 
-// hasUpper: a flag that ToLower could change.
+// hasUpper reports whether ToLower could change a flag.
 func hasUpper(flag string) bool {
 	for i := range len(flag) {
 		if c := flag[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
@@ -114,14 +116,16 @@ func nics(reported []metal3.NIC, boot string) []hosts.NIC {
 	return found
 }
 
-// address reads an address that other machines can reach: none that is link-local or has a zone.
+// address parses an address that other machines can reach. It rejects link-local addresses and
+// addresses with a zone.
 func address(text string) (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(text)
 	ip = ip.Unmap()
 	return ip, err == nil && ip.IsGlobalUnicast() && ip.Zone() == ""
 }
 
-// disks are those with a size. Older Metal3 tells only whether one rotates.
+// disks lists the disks that have a size. Older versions of Metal3 report only whether a disk is
+// rotational.
 func disks(reported []metal3.Storage) []hosts.Disk {
 	var found []hosts.Disk
 	for _, d := range reported {

@@ -7,8 +7,10 @@ import (
 	"unicode"
 )
 
-// Model writes the PCI ids of a network card as Metal3 does, "0x8086 0x1572": vendor, device. It reads them also in upper case, without 0x,
-// with a colon between them and, where one number has more than four digits, in decimals. Any other text, such as a name, is left as it is.
+// Model formats the PCI ids of a network card as Metal3 does: "0x8086 0x1572", vendor and device.
+// It also accepts upper case, ids without 0x, a colon between the ids and, if one number has more
+// than four digits, decimal numbers. It returns any other text, such as a name, without the
+// surrounding space.
 func Model(text string) string {
 	if isModel(text) {
 		return text
@@ -31,7 +33,7 @@ func Model(text string) string {
 	return fmt.Sprintf("0x%04x 0x%04x", vendor, device)
 }
 
-// isModel: the text is as Model writes it, as nearly all are.
+// isModel reports whether a text already has the form of Model, as nearly all have.
 func isModel(text string) bool {
 	const form = "0x8086 0x1572"
 	if len(text) != len(form) {
@@ -50,7 +52,8 @@ func isModel(text string) bool {
 	return true
 }
 
-// pciID reads 0x8086, or 8086 in the given base. Shorter numbers without 0x are hardly ids.
+// pciID parses 0x8086, or 8086 in the given base. It rejects numbers without 0x that have fewer
+// than four digits.
 func pciID(text string, base int) (uint64, bool) {
 	digits, prefixed := strings.CutPrefix(strings.ToLower(text), "0x")
 	switch {

@@ -11,12 +11,12 @@ var sriovTable string
 
 // card is a line of the table.
 type card struct {
-	model  string // as package hosts writes it, "0x8086 0x1572"
+	model  string // in the form of Model, such as "0x8086 0x1572"
 	driver string
 	name   string
 }
 
-// cards reads the table, whose form a test keeps.
+// cards reads the table. A test checks its form.
 func cards() []card {
 	var all []card
 	for line := range strings.Lines(sriovTable) {
@@ -35,5 +35,6 @@ var sriovModels = sync.OnceValue(func() map[string]bool {
 	return models
 })
 
-// knownSRIOV reports whether network cards of a model, in the form of Model, have SR-IOV. Whether the firmware has it switched on nobody knows.
+// knownSRIOV reports whether network cards of a model, in the form of Model, support SR-IOV. It may
+// still be disabled in their firmware.
 func knownSRIOV(model string) bool { return sriovModels()[model] }

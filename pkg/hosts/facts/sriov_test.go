@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var pciIDs = flag.String("pci-ids", "", "a pci.ids to compare the table with; Debian has it in the package of this name")
+var pciIDs = flag.String("pci-ids", "", "path of a pci.ids file to compare the table with; the Debian package pci.ids has it")
 
 func TestSRIOVTable(t *testing.T) {
 	all := cards()
@@ -23,10 +23,10 @@ func TestSRIOVTable(t *testing.T) {
 	virtual := regexp.MustCompile(`(?i)\bVF\b|virtual|partition|multi function`)
 	for i, c := range all {
 		if i > 0 && all[i-1].model == c.model {
-			t.Errorf("%s is in it twice", c.model)
+			t.Errorf("%s is in the table twice", c.model)
 		}
 		if Model(c.model) != c.model {
-			t.Errorf("%s is no model", c.model)
+			t.Errorf("%s is not a model", c.model)
 		}
 		if virtual.MatchString(c.name) {
 			t.Errorf("%s is a virtual function or a part of a card: %s", c.model, c.name)
@@ -37,7 +37,8 @@ func TestSRIOVTable(t *testing.T) {
 	}
 }
 
-// compareNames compares with a PCI ID database: a vendor's line starts with its id, a device's with a tab.
+// compareNames compares the table with a PCI ID database, in which the line of a vendor starts with
+// its id and the line of a device with a tab.
 func compareNames(t *testing.T, all []card, path string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -79,8 +80,8 @@ func TestKnownSRIOV(t *testing.T) {
 		"0x15b3 0x1018": false, // of ConnectX-5,
 		"0x14e4 0x16dc": false, // of NetXtreme-E,
 		"0x1425 0x5801": false, // of T520-CR
-		"0x14e4 0x165f": false, // BCM5720, which has none
-		"0x8086 0x1533": false, // I210, which has none
+		"0x14e4 0x165f": false, // BCM5720, without SR-IOV
+		"0x8086 0x1533": false, // I210, without SR-IOV
 		"0x1af4 0x0001": false, // virtio
 		"":              false,
 	} {

@@ -12,16 +12,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Annotations by which Cluster API's provider for Metal3 marks hosts that it must not take, its name since v1beta2 and before.
+// These annotations are set by Cluster API's provider for Metal3 on hosts that must not be used.
+// The first name is used since v1beta2, the second one before.
 const (
 	AnnotationUnhealthy    = "capm3.metal3.io/unhealthy"
 	AnnotationUnhealthyOld = "capi.metal3.io/unhealthy"
 )
 
-// maxMessage bounds, in bytes, what Metal3 or a person says in Trouble or Unusable.
+// maxMessage limits the length in bytes of a message of Metal3 or a user in Trouble or Unusable.
 const maxMessage = 200
 
-// setUsability says whether a host can be used as it is, what its holder should know, and whether it is lost.
+// setUsability sets whether a host can be used as it is, the problem that its holder should know,
+// and whether the host is lost.
 func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Trouble = h.Unusable
@@ -31,14 +33,14 @@ func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 			h.Trouble += ": " + message
 		}
 	case annotated(host, metal3.PausedAnnotation):
-		h.Unusable = "paused" // by a person or while Metal3 moves house; its holder need not care
+		h.Unusable = "paused" // by a user, or while Metal3 moves to another cluster; no problem for the holder
 	case installing(host):
 		h.Bare, h.Image = true, ""
 	case !installed(host):
 		h.Unusable = "not provisioned" + inBrackets(string(host.Status.Provisioning.State))
 		h.Trouble = h.Unusable
 	case leaving(host):
-		h.Unusable = "about to be deprovisioned" // by Metal3, since its image was taken away; who takes it now loses it
+		h.Unusable = "about to be deprovisioned" // its image was removed, so Metal3 will wipe it
 		h.Trouble = h.Unusable
 	case host.Status.OperationalStatus == metal3.OperationalStatusServicing:
 		h.Trouble = "being serviced by Metal3"
@@ -47,8 +49,8 @@ func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	}
 }
 
-// ailment is what is wrong with a host, whatever its state, in words that complete "host-1 is ..." and "2 hosts: 1 ...", and whether that is
-// for good.
+// ailment describes a problem of a host that does not depend on its provisioning state, in words
+// that complete "host-1 is ..." and "2 hosts: 1 ...". lost reports whether the host is lost.
 func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
 	switch {
 	case !host.DeletionTimestamp.IsZero():
@@ -74,14 +76,15 @@ func failing(host *metal3.BareMetalHost) bool {
 	return host.Status.ErrorMessage != "" || host.Status.ErrorType != "" || host.Status.OperationalStatus == metal3.OperationalStatusError
 }
 
-// installed: the host has an operating system.
+// installed reports whether the host has an operating system.
 func installed(host *metal3.BareMetalHost) bool {
 	state := host.Status.Provisioning.State
 	return state == metal3.StateProvisioned || state == metal3.StateExternallyProvisioned
 }
 
-// installing: Metal3 would install, or is installing, an operating system for the host's holder. An available host with an image and no holder
-// is somebody's who does not say so.
+// installing reports whether Metal3 installs, or can install, an operating system for the holder of
+// the host. An available host with an image and without a holder is in use by a client that did not
+// set consumerRef.
 func installing(host *metal3.BareMetalHost) bool {
 	held, image := host.Spec.ConsumerRef != nil, wantsImage(host) || wantsDeploy(host)
 	switch host.Status.Provisioning.State {
@@ -93,7 +96,8 @@ func installing(host *metal3.BareMetalHost) bool {
 	return false
 }
 
-// leaving: Metal3 is going to deprovision the host, by the same rule as Metal3 itself: what it installed is no more what is wanted.
+// leaving reports whether Metal3 will deprovision the host. The rule is that of Metal3: the
+// installed image or deploy method is no longer the requested one.
 func leaving(host *metal3.BareMetalHost) bool {
 	if host.Status.Provisioning.State != metal3.StateProvisioned {
 		return false
@@ -121,7 +125,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// Clean makes one line of a foreign text, without control characters, and cuts it to so many bytes.
+// Clean turns a text from outside into one line without control characters, of at most so many
+// bytes.
 func Clean(text string, most int) string {
 	if len(text) > 4*most {
 		text = text[:4*most]

@@ -93,7 +93,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestBare: hosts that Metal3 would give, or is giving, an operating system for their holder.
+// TestBare checks hosts on which Metal3 installs, or can install, an operating system for their
+// holder.
 func TestBare(t *testing.T) {
 	for name, host := range map[string]*metal3.BareMetalHost{
 		"available":                     provisioned(state(metal3.StateAvailable)),
@@ -114,7 +115,7 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// TestTroubleAndLost: what the holder of a host is told.
+// TestTroubleAndLost checks the problems that are reported to the holder of a host.
 func TestTroubleAndLost(t *testing.T) {
 	for _, tc := range []struct {
 		name string
