@@ -1,6 +1,8 @@
-// Package networkdata reads the addresses that a host's network data will give it: OpenStack's network_data, JSON or YAML, as Metal3 hands it to
-// the host's operating system.
+// Package networkdata reads the addresses that the network data of a host will assign to it.
+// Network data are OpenStack's network_data in JSON or YAML, which Metal3 hands to the operating
+// system of the host.
 //
-// Its invariant: what it returns can be reached from elsewhere and is written in the data; what it cannot read is an error that says where,
-// never an address less. It is pure, and bounded in what it reads.
+// Invariant: every returned address is written in the data and can be reached from other machines.
+// Data that cannot be read are an error that says where the problem is; no address is silently left
+// out. The package is pure, and limits the size of its input.
 package networkdata

@@ -12,16 +12,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Keys of a Secret with network data, as Metal3 reads it: the first that is there counts.
+// These are the keys of a Secret with network data, in the order in which Metal3 looks for them.
 const (
 	Key      = "networkData"
 	KeyOther = "value"
 )
 
-// most is how many bytes of network data are read. Those of a host with a hundred networks have about 30 KiB.
+// most is the maximum size of network data in bytes. The data of a host with a hundred networks
+// have about 30 KiB.
 const most = 256 << 10
 
-// OfSecret reads the addresses from the data of a Secret. The error does not name the Secret, nor what it holds beyond ids and addresses.
+// OfSecret reads the addresses from the data of a Secret. The error does not contain the name of
+// the Secret, nor any of its contents except ids and addresses.
 func OfSecret(data map[string][]byte) ([]hosts.NetworkAddress, error) {
 	for _, key := range []string{Key, KeyOther} {
 		if text, ok := data[key]; ok {
@@ -32,11 +34,12 @@ func OfSecret(data map[string][]byte) ([]hosts.NetworkAddress, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("it has neither the key %s nor %s", Key, KeyOther)
+	return nil, fmt.Errorf("the Secret has neither the key %s nor the key %s", Key, KeyOther)
 }
 
-// document is as much of OpenStack's network_data as we read:
-// https://docs.openstack.org/nova/latest/user/metadata.html and its schema, doc/api_schemas/network_data.json.
+// document has the fields of OpenStack's network_data that this package reads:
+// https://docs.openstack.org/nova/latest/user/metadata.html and its schema,
+// doc/api_schemas/network_data.json.
 type document struct {
 	Links    []link    `json:"links"`
 	Networks []network `json:"networks"`
@@ -53,14 +56,15 @@ type network struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"` // ipv4, ipv6, ipv4_dhcp, ipv6_slaac and others
 	Link    string `json:"link"`
-	Address string `json:"ip_address"` // 10.0.0.5, or 10.0.0.5/24: the netmask beside it does not matter here
+	Address string `json:"ip_address"` // 10.0.0.5 or 10.0.0.5/24; the netmask is not needed here
 }
 
-// Parse reads the addresses in the order of the networks. Networks that get theirs elsewhere, from DHCP or a router, have none here; link-local and
-// other addresses that nobody else can reach are left out.
+// Parse reads the addresses in the order of the networks. Networks whose addresses come from DHCP
+// or a router have no addresses here. Link-local and other addresses that other machines cannot
+// reach are left out.
 func Parse(text []byte) ([]hosts.NetworkAddress, error) {
 	if len(text) > most {
-		return nil, fmt.Errorf("network data of %d bytes: more than %d are not read", len(text), most)
+		return nil, fmt.Errorf("network data have %d bytes; the limit is %d", len(text), most)
 	}
 	var d document
 	if err := unmarshal(text, &d); err != nil {
@@ -92,7 +96,7 @@ func Parse(text []byte) ([]hosts.NetworkAddress, error) {
 	return found, nil
 }
 
-// unmarshal reads JSON strictly as JSON, which is much faster, and anything else as YAML.
+// unmarshal parses valid JSON as JSON, which is much faster, and anything else as YAML.
 func unmarshal(text []byte, d *document) error {
 	if json.Valid(text) {
 		return json.Unmarshal(text, d)
@@ -100,12 +104,13 @@ func unmarshal(text []byte, d *document) error {
 	return yaml.Unmarshal(text, d)
 }
 
-// address is the network's static address; ok is false if it has none that others can reach.
+// address returns the static address of the network. ok is false if the network has no address that
+// other machines can reach.
 func (n network) address() (ip netip.Addr, ok bool, err error) {
 	switch n.Type {
 	case "ipv4", "ipv6":
 	case "":
-		return ip, false, fmt.Errorf("it has no type, such as ipv4")
+		return ip, false, fmt.Errorf("the network has no type, such as ipv4")
 	default:
 		return ip, false, nil
 	}
@@ -115,7 +120,7 @@ func (n network) address() (ip netip.Addr, ok bool, err error) {
 	if prefix, err := netip.ParsePrefix(n.Address); err == nil {
 		ip = prefix.Addr()
 	} else if ip, err = netip.ParseAddr(n.Address); err != nil {
-		return ip, false, fmt.Errorf("the ip_address %s is none", quote(n.Address))
+		return ip, false, fmt.Errorf("the ip_address %s is not an IP address", quote(n.Address))
 	}
 	if ip.Is4() != (n.Type == "ipv4") {
 		return ip, false, fmt.Errorf("the ip_address %s is not of type %s", quote(n.Address), n.Type)
@@ -123,7 +128,8 @@ func (n network) address() (ip netip.Addr, ok bool, err error) {
 	return ip, ip.IsGlobalUnicast() && ip.Zone() == "" && !ip.Is4In6(), nil
 }
 
-// macOf is the MAC address of a link, lower case; that of a VLAN can be its parent's. It is empty if the link does not say.
+// macOf returns the MAC address of a link, in lower case. A VLAN can have the address of its parent
+// link. The result is empty if the link has no address.
 func macOf(links map[string]link, id string) (string, error) {
 	for range len(links) + 1 {
 		l, ok := links[id]
@@ -143,14 +149,14 @@ func macOf(links map[string]link, id string) (string, error) {
 		}
 		mac, err := net.ParseMAC(text)
 		if err != nil || len(mac) != 6 {
-			return "", fmt.Errorf("the MAC address %s of link %s is none", quote(text), quote(id))
+			return "", fmt.Errorf("the MAC address %s of link %s is invalid", quote(text), quote(id))
 		}
 		return mac.String(), nil
 	}
-	return "", fmt.Errorf("the VLAN links of %s go round in circles", quote(id))
+	return "", fmt.Errorf("the VLAN links of %s form a cycle", quote(id))
 }
 
-// quote shows a text of the data, not more than a bit of it.
+// quote quotes a text of the data, shortened to a few characters.
 func quote(text string) string {
 	const few = 64
 	if len(text) > few {

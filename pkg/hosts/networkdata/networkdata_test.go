@@ -81,20 +81,20 @@ func TestErrors(t *testing.T) {
 		data map[string][]byte
 		want string
 	}{
-		{"no key", map[string][]byte{"userData": nil}, "it has neither the key networkData nor value"},
+		{"no key", map[string][]byte{"userData": nil}, "the Secret has neither the key networkData nor the key value"},
 		{"no document", map[string][]byte{"value": []byte("{[")}, "key value: network data are neither JSON nor YAML of links and networks"},
 		{"a list", map[string][]byte{Key: []byte("[1]")}, "neither JSON nor YAML of links and networks"},
-		{"too long", map[string][]byte{Key: make([]byte, most+1)}, "network data of 262145 bytes: more than 262144 are not read"},
+		{"too long", map[string][]byte{Key: make([]byte, most+1)}, "network data have 262145 bytes; the limit is 262144"},
 		{"link without id", map[string][]byte{Key: []byte(`{"links": [{"type": "phy"}]}`)}, "links[0] has no id"},
 		{"link twice", map[string][]byte{Key: []byte(`{"links": [{"id": "a"}, {"id": "a"}]}`)}, `two links with the id "a"`},
-		{"no type", networks(`{"id": "n"}`), `networks[0] (id "n"): it has no type`},
+		{"no type", networks(`{"id": "n"}`), `networks[0] (id "n"): the network has no type`},
 		{"no address", networks(`{"id": "n", "type": "ipv6", "link": "l"}`), `networks[0] (id "n"): type ipv6 needs an ip_address`},
-		{"no such address", networks(`{"id": "n", "type": "ipv4", "link": "l", "ip_address": "10.0.0.256"}`), `the ip_address "10.0.0.256" is none`},
+		{"no such address", networks(`{"id": "n", "type": "ipv4", "link": "l", "ip_address": "10.0.0.256"}`), `the ip_address "10.0.0.256" is not an IP address`},
 		{"the other family", networks(`{"id": "n", "type": "ipv4", "link": "l", "ip_address": "fd00::1"}`), `"fd00::1" is not of type ipv4`},
 		{"no such link", networks(`{"id": "n", "type": "ipv4", "link": "x", "ip_address": "10.0.0.1"}`), `there is no link with the id "x"`},
-		{"no MAC address", networks(`{"id": "n", "type": "ipv4", "link": "l", "ip_address": "10.0.0.1"}`), `the MAC address "nonsense" of link "l" is none`},
-		{"a circle", networks(`{"id": "n", "type": "ipv4", "link": "a", "ip_address": "10.0.0.1"}`), "go round in circles"},
-		{"a long id", networks(`{"id": "` + strings.Repeat("n", 999) + `", "type": ""}`), `(id "` + strings.Repeat("n", 64) + `..."): it has no type`},
+		{"no MAC address", networks(`{"id": "n", "type": "ipv4", "link": "l", "ip_address": "10.0.0.1"}`), `the MAC address "nonsense" of link "l" is invalid`},
+		{"a cycle", networks(`{"id": "n", "type": "ipv4", "link": "a", "ip_address": "10.0.0.1"}`), "form a cycle"},
+		{"a long id", networks(`{"id": "` + strings.Repeat("n", 999) + `", "type": ""}`), `(id "` + strings.Repeat("n", 64) + `..."): the network has no type`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := OfSecret(tc.data)
@@ -105,7 +105,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is in the Secret, what comes out can be reached from elsewhere, and an error is short.
+// FuzzParse checks that every address can be reached from other machines, and that errors are
+// short, whatever the Secret contains.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(inJSON))
 	f.Add([]byte(inYAML))
