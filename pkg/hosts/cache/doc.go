@@ -1,5 +1,7 @@
-// Package cache keeps what is known of the site's hosts near the reconciler, from metal3's BareMetalHosts and HardwareData.
+// Package cache keeps the facts of the site's hosts, from metal3's BareMetalHosts and HardwareData,
+// in the memory of the reconciler.
 //
-// Its invariant: only what package facts reads is kept, so that ten thousand hosts fit into a small controller, and whoever releases hosts
-// reads the API server, not the cache. It is the one place of the controller that uses controller-runtime: metal3 has no generated clients.
+// Invariant: it keeps only the fields that package facts reads, so that ten thousand hosts fit into
+// a small controller. Releases read the API server, not the cache. It is the only package of the
+// controller that uses controller-runtime, because metal3 has no generated clients.
 package cache

@@ -13,9 +13,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// What this file tells of a host comes from its BareMetalHost alone: a holder does not ask for the hardware.
+// The functions of this file describe a host by its BareMetalHost alone, without HardwareData,
+// because their callers do not need the hardware.
 
-// Held are the hosts that an owner holds.
+// Held returns the hosts that an owner holds.
 func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
 	var held []hosts.Host
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
@@ -26,7 +27,8 @@ func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, erro
 	return held, err
 }
 
-// Orphans are the hosts, by name, that are held for Provisionings that do not exist.
+// Orphans returns the names of the hosts that are held for Provisionings that do not exist, by
+// owner.
 func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error) {
 	orphans := map[hosts.Owner][]string{}
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
@@ -38,7 +40,8 @@ func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map
 	return orphans, err
 }
 
-// ownerOf is who has a host, if that is a Provisioning.
+// ownerOf returns the holder of a host as an owner. The holder may also be an object that is not a
+// Provisioning.
 func ownerOf(h hosts.Host) hosts.Owner {
 	if h.Holder == nil {
 		return hosts.Owner{}
@@ -46,7 +49,8 @@ func ownerOf(h hosts.Host) hosts.Owner {
 	return hosts.Owner{Namespace: h.Holder.Namespace, Name: h.Holder.Name}
 }
 
-// NetworkDataSecrets are the names of the Secrets, in the namespace, that tell of the addresses of the named hosts. A name may come twice.
+// NetworkDataSecrets returns the names of the Secrets with the network data of the named hosts. A
+// name can occur twice.
 func (c *Cache) NetworkDataSecrets(ctx context.Context, namespace string, names []string) ([]string, error) {
 	var secrets []string
 	for _, name := range names {
@@ -61,7 +65,7 @@ func (c *Cache) NetworkDataSecrets(ctx context.Context, namespace string, names 
 	return secrets, nil
 }
 
-// each goes through hosts as they are in the cache: they are only read, so they need not be copied.
+// each calls do for hosts of the cache. The hosts are not copied and must not be changed.
 func (c *Cache) each(ctx context.Context, do func(*metal3.BareMetalHost), options ...client.ListOption) error {
 	var list metal3.BareMetalHostList
 	if err := c.cache.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
@@ -73,12 +77,12 @@ func (c *Cache) each(ctx context.Context, do func(*metal3.BareMetalHost), option
 	return nil
 }
 
-// Named are hosts by name. Those that do not exist are left out.
+// Named returns hosts by name. Hosts that do not exist are left out.
 func (c *Cache) Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
 	return named(ctx, c.cache, namespace, names)
 }
 
-// NamedLive is as Named, by what the API server itself says.
+// NamedLive is like Named, but reads the API server.
 func (c *Cache) NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
 	return named(ctx, c.live, namespace, names)
 }
@@ -99,8 +103,8 @@ func named(ctx context.Context, reader client.Reader, namespace string, names []
 	return found, nil
 }
 
-// isGone reports whether an error says that just this host does not exist. Where the whole kind is away for a moment, the answer is 404 too, and
-// no host is lost.
+// isGone reports whether an error means that this one host does not exist. If the whole kind is
+// missing for a moment, the answer is also 404, but no host is lost.
 func isGone(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

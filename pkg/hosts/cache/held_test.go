@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// memory is a cache that holds what a fake API server has.
+// memory is a cache with the contents of a fake API server.
 type memory struct {
 	cache.Cache
 	reader client.Reader
@@ -81,7 +81,7 @@ func TestHeldAndOrphans(t *testing.T) {
 	}
 }
 
-// TestNamed: that one host does not exist is an answer; that the kind does not is none.
+// TestNamed checks that a missing host is left out, and that a missing kind is an error.
 func TestNamed(t *testing.T) {
 	c := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"))
 	for _, by := range []func(context.Context, string, []string) ([]hosts.Host, error){c.Named, c.NamedLive} {
@@ -97,11 +97,12 @@ func TestNamed(t *testing.T) {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}}
 	}})
 	if found, err := away.NamedLive(t.Context(), "site", []string{"host-1"}); err == nil {
-		t.Errorf("found %v and no error while the kind is away: every host would seem lost", found)
+		t.Errorf("found %v and no error while the kind is missing: every host would seem lost", found)
 	}
 }
 
-// TestReleaseByCacheAndLabel: the cache knows of a host whose label somebody took away, the label of one that the cache does not know of yet.
+// TestReleaseByCacheAndLabel checks that a host without the label is found in the cache, and that a
+// host which is not in the cache yet is found by its label.
 func TestReleaseByCacheAndLabel(t *testing.T) {
 	labelled, other := heldHost("site", "host-2", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-2", "Provisioning")
 	labelled.Labels = map[string]string{contract.LabelCluster: "edge-1"}

@@ -19,25 +19,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// indexHolder finds hosts by the name of the object that holds them.
+// indexHolder is the index of hosts by the name of the object that holds them.
 const indexHolder = "holder"
 
-// Cache knows the site's hosts.
+// Cache holds the hosts of the site.
 type Cache struct {
 	cache cache.Cache
 	live  client.Client
-	// hardware: the cluster has the kind HardwareData, which is younger than BareMetalHost.
+	// hardware reports that the cluster has the kind HardwareData, which is newer than
+	// BareMetalHost.
 	hardware bool
 }
 
-// A cluster may have hundreds of hosts to release: what a config says of rates by default takes long for that. The API server defends itself.
+// These limits replace the defaults of client-go, with which the release of hundreds of hosts of a
+// cluster takes long. The API server has its own protection against overload.
 const callsPerSecond, callsAtOnce = 200, 400
 
 // New makes a cache; Start fills it. The kind BareMetalHost must exist.
 func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = callsPerSecond, callsAtOnce, nil
-	config.DisableCompression = true // the API server is on this machine: to pack a list takes longer than to send it
+	config.DisableCompression = true // the API server is on this machine: compressing a list takes longer than sending it
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 	}
 	_, err = live.RESTMapper().RESTMapping(metal3.GroupVersion.WithKind("HardwareData").GroupKind(), metal3.GroupVersion.Version)
 	if err != nil && !meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("look for kind HardwareData: %w", err)
+		return nil, fmt.Errorf("check whether the kind HardwareData exists: %w", err)
 	}
 	c := &Cache{live: live, hardware: err == nil}
 	c.cache, err = cache.New(config, cache.Options{
@@ -72,7 +74,8 @@ func holderOf(o client.Object) []string {
 	return nil
 }
 
-// Start fills the cache and keeps it up to date until ctx ends. It returns once the cache is filled.
+// Start fills the cache and keeps it up to date until ctx ends. It returns when the cache is
+// filled.
 func (c *Cache) Start(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- c.cache.Start(ctx) }()
@@ -89,7 +92,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 }
 
-// Watch calls changed for every host that changed in something that matters to an assignment. It is called before Start.
+// Watch calls changed for every host with a change that matters to an assignment. It must be called
+// before Start. holders are the names of the holders before and after the change.
 func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
 	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -109,7 +113,7 @@ func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, 
 	return err
 }
 
-// seen is what a change is measured by, and who holds the host.
+// seen has the facts of a host that are compared to detect a change, and the holder of the host.
 type seen struct {
 	namespace, host, holder string
 	facts                   any
@@ -136,7 +140,7 @@ func hardwareFacts(o any) (seen, bool) {
 }
 
 func handler(read func(any) (seen, bool), changed func(namespace, host string, holders ...string)) toolscache.ResourceEventHandler {
-	one := func(o any) {
+	notify := func(o any) {
 		if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 			o = gone.Obj
 		}
@@ -145,8 +149,8 @@ func handler(read func(any) (seen, bool), changed func(namespace, host string, h
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    one,
-		DeleteFunc: one,
+		AddFunc:    notify,
+		DeleteFunc: notify,
 		UpdateFunc: func(before, after any) {
 			b, ok := read(before)
 			a, okay := read(after)
@@ -157,7 +161,7 @@ func handler(read func(any) (seen, bool), changed func(namespace, host string, h
 	}
 }
 
-// All are the hosts of a namespace, with their hardware.
+// All returns the hosts of a namespace, with their hardware.
 func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error) {
 	var found []hosts.Host
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
@@ -173,8 +177,9 @@ func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	return found, err
 }
 
-// Release gives back every host that the owner holds: by the cache, which may be behind, or by the label of its claim, which somebody may have taken
-// away.
+// Release gives back every host that the owner holds. It finds them in the cache, which may be
+// late, and by the label of the claim, which a user may have removed. It returns the names of the
+// released hosts.
 func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
 	held, err := c.Held(ctx, owner)
 	if err != nil {
@@ -192,12 +197,14 @@ func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string)
 	return claim.Release(ctx, c.live, owner, names)
 }
 
-// ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has given up.
+// ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has
+// given up.
 func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
 }
 
-// Image asks Metal3 to put the image on the owner's hosts of these names, each for the given node.
+// Image asks Metal3 to install the image on the named hosts that the owner holds; nodes maps each
+// host to its node. It returns the hosts for which it did so.
 func (c *Cache) Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
 	return claim.Image(ctx, c.live, owner, image, nodes)
 }

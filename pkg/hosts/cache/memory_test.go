@@ -13,8 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// large is a server as inspection leaves it: one of eight kinds, with four network cards, sixteen disks and 200 CPU flags, held, labelled,
-// and with much that nobody here reads.
+// large returns a server as inspection describes it: one of eight kinds, with four network cards,
+// sixteen disks and 200 CPU flags, held, labelled, and with many fields that the cache does not
+// need.
 func large(n int) (*metal3.BareMetalHost, *metal3.HardwareData) {
 	kind := n % 8
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +49,8 @@ func large(n int) (*metal3.BareMetalHost, *metal3.HardwareData) {
 	return h, &metal3.HardwareData{ObjectMeta: h.ObjectMeta, Spec: metal3.HardwareDataSpec{HardwareDetails: d.DeepCopy()}}
 }
 
-// TestTenThousandHosts: a large site's hosts, and what package facts makes of them, fit beside everything else into a small controller.
+// TestTenThousandHosts checks that the hosts of a large site, and the facts of these hosts, fit
+// into a small controller.
 func TestTenThousandHosts(t *testing.T) {
 	const count, most = 10_000, 64 << 20
 	before := heap()
@@ -66,16 +68,16 @@ func TestTenThousandHosts(t *testing.T) {
 	if stripped > most {
 		t.Errorf("%d hosts take %d MiB, want at most %d", count, stripped>>20, most>>20)
 	}
-	world := make([]hosts.Host, 0, count)
+	site := make([]hosts.Host, 0, count)
 	for i := 0; i < len(kept); i += 2 {
-		world = append(world, facts.Of(kept[i].(*metal3.BareMetalHost), kept[i+1].(*metal3.HardwareData)))
+		site = append(site, facts.Of(kept[i].(*metal3.BareMetalHost), kept[i+1].(*metal3.HardwareData)))
 	}
 	t.Logf("%d hosts take %d MiB in the cache, and %d more while they are assigned", count, stripped>>20, (heap()-before-stripped)>>20)
 	runtime.KeepAlive(kept)
-	runtime.KeepAlive(world)
+	runtime.KeepAlive(site)
 }
 
-// heap is what is in use, in bytes.
+// heap returns the memory in use, in bytes.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

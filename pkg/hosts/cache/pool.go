@@ -2,15 +2,18 @@ package cache
 
 import "sync"
 
-// mostPooled bounds a pool: in a world where everything differs it starts anew.
+// mostPooled limits the size of a pool. A full pool is emptied, because its values then have little
+// in common.
 const mostPooled = 8192
 
-// pool keeps one value for each key, for many that hold the same. The values are shared: nobody may change them.
+// pool keeps one value for each key, so that many hosts can share it. The values must not be
+// changed.
 type pool[T any] struct {
 	mu   sync.Mutex
 	kept map[string]T
 }
 
+// get returns the value of a key, and calls first to create it if the pool does not have it.
 func (p *pool[T]) get(key string, first func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,15 +10,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// mostMessage bounds, in bytes, what is kept of an error's message; package facts reads less.
+// mostMessage limits, in bytes, how much of an error message is kept. Package facts reads less.
 const mostMessage = 1 << 10
 
-// annotations are those that package facts reads.
+// annotations are the annotations that package facts reads.
 var annotations = []string{
 	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
 }
 
-// stripHost keeps of a host what package facts reads; a test compares the two.
+// stripHost keeps the fields of a host that package facts reads. A test compares the facts of both
+// objects.
 func stripHost(o any) (any, error) {
 	host, ok := o.(*metal3.BareMetalHost)
 	if !ok {
@@ -61,6 +62,7 @@ func stripHost(o any) (any, error) {
 	return kept, nil
 }
 
+// stripHardware keeps the fields of HardwareData that package facts reads.
 func stripHardware(o any) (any, error) {
 	data, ok := o.(*metal3.HardwareData)
 	if !ok {

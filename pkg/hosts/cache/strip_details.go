@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// stripDetails keeps what package facts reads. What servers of one kind have in common, which is nearly all but addresses, is kept once for all.
+// stripDetails keeps the fields that package facts reads. Values that servers of one kind have in
+// common, which is nearly everything except addresses, are kept once for all of them.
 func stripDetails(d *metal3.HardwareDetails) *metal3.HardwareDetails {
 	if d == nil {
 		return nil
@@ -35,7 +36,7 @@ func stripDetails(d *metal3.HardwareDetails) *metal3.HardwareDetails {
 	return kept
 }
 
-// What many hosts share.
+// These pools hold the values that many hosts share.
 var (
 	texts  pool[string]
 	images pool[*metal3.Image]
@@ -43,6 +44,7 @@ var (
 	disks  pool[[]metal3.Storage]
 )
 
+// same returns the shared copy of a text.
 func same(text string) string {
 	if text == "" {
 		return ""
@@ -54,7 +56,8 @@ func sameImage(url string) *metal3.Image {
 	return images.get(url, func() *metal3.Image { return &metal3.Image{URL: same(url)} })
 }
 
-// sameFlags are CPU flags in the form that package facts needs, so that it does not make it anew for each host each time.
+// sameFlags returns CPU flags in the form that package facts needs, so that package facts does not
+// convert them for each host each time.
 func sameFlags(of []string) []string {
 	if len(of) == 0 {
 		return nil

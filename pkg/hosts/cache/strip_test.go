@@ -17,7 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// details are all that inspection can find, in part of no interest here.
+// details returns everything that inspection can find, including fields that are not needed here.
 func details() *metal3.HardwareDetails {
 	return &metal3.HardwareDetails{
 		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R740", SerialNumber: "dropped"},
@@ -36,7 +36,7 @@ func details() *metal3.HardwareDetails {
 	}
 }
 
-// anyHost is a host in any state, with anything said of it.
+// anyHost returns a host in a random state with random fields.
 func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 	maybe := func() bool { return r.IntN(3) == 0 }
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
@@ -101,7 +101,8 @@ func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 	return h
 }
 
-// TestStrippedHostsLookTheSame: nothing that an assignment depends on is dropped, in any state of a host.
+// TestStrippedHostsLookTheSame checks that no field that an assignment depends on is dropped, in
+// any state of a host.
 func TestStrippedHostsLookTheSame(t *testing.T) {
 	for seed := range uint64(3000) {
 		host := anyHost(rand.New(rand.NewPCG(seed, 1)))
@@ -118,7 +119,7 @@ func TestStrippedHostsLookTheSame(t *testing.T) {
 		}
 		for _, o := range []any{stripped, strippedData} {
 			if text, err := json.Marshal(o); err != nil || strings.Contains(string(text), "dropped") {
-				t.Fatalf("seed %d: %v, something is kept that nobody reads: %s", seed, err, text)
+				t.Fatalf("seed %d: %v, a field is kept that is not needed: %s", seed, err, text)
 			}
 		}
 		again, _ := stripHost(stripped)
@@ -128,7 +129,7 @@ func TestStrippedHostsLookTheSame(t *testing.T) {
 	}
 }
 
-// TestSame: what is equal is kept once, and a pool does not grow without end.
+// TestSame checks that equal values are kept once, and that the size of a pool is limited.
 func TestSame(t *testing.T) {
 	a, b := details(), details()
 	b.CPU.Flags[0] = "other"
