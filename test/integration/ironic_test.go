@@ -71,11 +71,11 @@ func TestIronicWritesUploadedImages(t *testing.T) {
 	cases := []imageCase{
 		{"raw", v1alpha1.OSImageSpec{Upload: uploads + "disk.raw", Format: "raw", UserData: "user"}, plain, ""},
 		{"qcow2", v1alpha1.OSImageSpec{Upload: uploads + "disk.qcow2", UserData: "user"}, https, ""},
-		{"missing", v1alpha1.OSImageSpec{Upload: uploads + "missing.raw"}, plain, "the image is not there: upload it"},
+		{"missing", v1alpha1.OSImageSpec{Upload: uploads + "missing.raw"}, plain, "the image does not exist: upload it"},
 		{"wrong-checksum", v1alpha1.OSImageSpec{
 			URL: plain + "/files/os_images/" + uploads + "disk.raw", Checksum: strings.Repeat("a", 64), ChecksumType: "sha256", Format: "raw",
-		}, plain, "the image and its checksum do not belong together"},
-		{"unknown-authority", v1alpha1.OSImageSpec{Upload: uploads + "disk.raw"}, "https://" + site.other.tls, "or name the depot's HTTP door in spec.depot.imageURL"},
+		}, plain, "the image does not match its checksum"},
+		{"unknown-authority", v1alpha1.OSImageSpec{Upload: uploads + "disk.raw"}, "https://" + site.other.tls, "or set spec.depot.imageURL to the depot's HTTP endpoint"},
 	}
 	var all sync.WaitGroup // all cases run at once on any number of processors, because they mostly wait
 	for _, tc := range cases {

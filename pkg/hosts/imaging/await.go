@@ -17,19 +17,22 @@ import (
 )
 
 const (
-	// maxWait bounds the wait, for a run without a time limit: the largest images of the slowest servers take half of it.
+	// maxWait limits the wait in a run without a time limit. The largest images on the slowest
+	// servers need half of it.
 	maxWait = 90 * time.Minute
-	// reportEvery is how often a line says what goes on although nothing changes.
+	// reportEvery is the interval of the log lines while nothing changes.
 	reportEvery = 30 * time.Second
-	// watchBackoff is the pause after a watch that ended, so that a broken API server is not asked without end.
+	// watchBackoff is the pause after a watch has ended. It limits the load on an API server with
+	// problems.
 	watchBackoff = time.Second
 )
 
-// Await returns once each of a Provisioning's nodes has its operating system. It writes nothing: the controller asks Metal3 for the image as soon
-// as all hosts are claimed (see Due). A host that Metal3 fails on, or that is taken from us, is a *Failed. The log says what each host does, and
-// for how long.
+// Await waits until each of the nodes has its operating system. It writes nothing: the controller
+// asks Metal3 for the image as soon as all hosts are claimed (see Due). If Metal3 fails on a host,
+// or if the host is no longer held, the error is a *Failed. The log receives the state of each host
+// and its duration.
 func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
-	ctx, stop := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts do not get their operating system within %s", maxWait))
+	ctx, stop := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts did not get their operating system within %s", maxWait))
 	defer stop()
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -57,7 +60,8 @@ func Await(ctx context.Context, c client.WithWatch, request contract.Request, no
 	}
 }
 
-// list reads the hosts as they are. The version is where a watch goes on.
+// list records the current state of the hosts. It returns the resource version at which a watch
+// continues.
 func (w *waiting) list(ctx context.Context, c client.Reader, scope []client.ListOption) (version string, err error) {
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, scope...); err != nil {
@@ -76,7 +80,8 @@ func (w *waiting) list(ctx context.Context, c client.Reader, scope []client.List
 	return list.ResourceVersion, nil
 }
 
-// follow sees every change until all is done, a host failed, or the watch ends, which is no failure.
+// follow records every change until all hosts are ready, a host has failed, or the watch ends. The
+// end of a watch is not an error.
 func (w *waiting) follow(ctx context.Context, c client.WithWatch, version string, scope []client.ListOption) (done bool, failed error) {
 	options := append(slices.Clone(scope), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
 	events, err := c.Watch(ctx, &metal3.BareMetalHostList{}, options...)
@@ -94,9 +99,9 @@ func (w *waiting) follow(ctx context.Context, c client.WithWatch, version string
 		case event, open := <-events.ResultChan():
 			host, ok := event.Object.(*metal3.BareMetalHost)
 			switch {
-			case !open || !ok: // an error, such as a version that is too old: look again
+			case !open || !ok: // an error, such as a version that is too old: list again
 				return false, nil
-			case event.Type == watch.Deleted: // or not of our label any more
+			case event.Type == watch.Deleted: // or its label was changed
 				w.gone(host.Name)
 			default:
 				w.see(host)

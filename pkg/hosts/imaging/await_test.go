@@ -20,7 +20,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// claimed is a bare host that edge-1 holds and has given the image.
+// claimed returns a host without an operating system that edge-1 holds and for which the image is
+// set.
 func claimed(name string, change ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	h := bare()
 	h.Name, h.Labels = name, map[string]string{contract.LabelCluster: "edge-1"}
@@ -36,7 +37,7 @@ func provisioned(h *metal3.BareMetalHost) {
 	h.Status.Provisioning.State, h.Status.Provisioning.Image = metal3.StateProvisioned, *h.Spec.Image
 }
 
-// unimaged is a host that the controller has not given the image yet.
+// unimaged removes the image, as if the controller had not set it yet.
 func unimaged(h *metal3.BareMetalHost) { TakeAway(h) }
 
 func external(h *metal3.BareMetalHost) {
@@ -71,7 +72,7 @@ var (
 	nodes   = []contract.Node{{Name: "node-1", Host: "host-1"}, {Name: "node-2", Host: "host-2"}}
 )
 
-// step is what happens to a host after a while; no function: it is deleted.
+// step is a change of a host after a while. Without a function, the host is deleted.
 type step struct {
 	after time.Duration
 	host  string
@@ -81,7 +82,7 @@ type step struct {
 func play(t *testing.T, c client.Client, steps []step) {
 	ctx := context.Background()
 	for _, s := range steps {
-		time.Sleep(s.after) // of the bubble's clock
+		time.Sleep(s.after) // in the clock of synctest
 		h := &metal3.BareMetalHost{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: "site", Name: s.host}, h); err != nil {
 			t.Error(err)
@@ -124,28 +125,28 @@ func TestAwait(t *testing.T) {
 		{"Metal3 cannot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.ProvisioningError, 1)}},
 			"host host-2, claimed for node-2, does not get its operating system: provisioning error: no luck", ""},
 		{"Ironic does not trust the depot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")}},
-			"or name the depot's HTTP door in spec.depot.imageURL: provisioning error: [SSL: CERTIFICATE_VERIFY_FAILED]", ""},
+			"or set spec.depot.imageURL to the depot's HTTP endpoint: provisioning error: [SSL: CERTIFICATE_VERIFY_FAILED]", ""},
 		{"no such image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Got HTTP code 404 instead of 200")}},
-			"the image is not there: upload it, or correct spec.osImage: provisioning error: Got", ""},
+			"the image does not exist: upload it, or correct spec.osImage: provisioning error: Got", ""},
 		{"another image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Image failed to verify against checksum. location: a")}},
 			"or upload the image again: provisioning error: Image failed", ""},
 		{"a name that Ironic cannot find", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Checksum file does not contain name a+b")}},
-			"upload the image by another name", ""},
-		{"a hiccup of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
+			"upload the image under another name", ""},
+		{"short errors of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
 			{time.Minute, "host-2", failing(metal3.PowerManagementError, 2)}, {time.Minute, "host-2", func(h *metal3.BareMetalHost) { failing("", 0)(h); h.Status.ErrorMessage = ""; provisioned(h) }},
 		}, "", ""},
 		{"a BMC that is broken", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.PowerManagementError, 3)}},
 			"power management error: no luck", ""},
-		{"deleted", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", nil}}, "host host-2, claimed for node-2, is not held for it any more", ""},
-		{"missing from the start", []client.Object{claimed("host-1")}, nil, "host host-2, claimed for node-2, is not held for it any more", ""},
-		{"taken by somebody", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }}},
-			"is not held for it any more", ""},
+		{"deleted", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", nil}}, "host host-2, claimed for node-2, was deleted or is no longer held by the Provisioning", ""},
+		{"missing from the start", []client.Object{claimed("host-1")}, nil, "host host-2, claimed for node-2, was deleted or is no longer held by the Provisioning", ""},
+		{"taken by another Provisioning", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }}},
+			"was deleted or is no longer held by the Provisioning", ""},
 		{"taken by another kind of that name", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) {
 			h.Spec.ConsumerRef.APIVersion, h.Spec.ConsumerRef.Kind = "infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Machine"
 		}}},
-			"is not held for it any more", ""},
+			"was deleted or is no longer held by the Provisioning", ""},
 		{"the image is taken out", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", func(h *metal3.BareMetalHost) { h.Spec.Image = nil }}},
-			"has lost the image that we gave it", ""},
+			"no longer has the image that BPA set in its spec.image", ""},
 		{"never", []client.Object{claimed("host-1", provisioning), claimed("host-2", provisioned)}, nil, "host-1 is provisioning", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// An API server that fails, and watches that end, are borne.
+// TestAwaitGoesOn checks that errors of the API server and the end of a watch do not stop the wait.
 func TestAwaitGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0

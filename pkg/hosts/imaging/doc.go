@@ -1,7 +1,10 @@
-// Package imaging gives hosts an operating system: which hosts are due for one, what to write into a BareMetalHost so that Metal3 installs it,
-// how to wait for it, and what to take out again so that Metal3 undoes it.
+// Package imaging gives hosts an operating system. It decides which hosts are due for one, writes
+// into a BareMetalHost what Metal3 needs to install it, waits for the installation, and removes
+// these fields again so that Metal3 deprovisions the host.
 //
-// Its invariant: only what it put in is taken out, and what was there before comes back; the host itself remembers both. Only the controller
-// writes what Put and TakeAway change: the account of select-hosts, which people of the namespace can act as, may not (config/500-claims.yaml).
-// It decides nothing about who holds a host: package claim does.
+// Invariant: the package removes only what it has written, and restores the earlier values;
+// annotations of the host record both. Only the controller writes the fields that Put and TakeAway
+// change. The account of select-hosts may not write them, because users of the namespace can act as
+// that account (config/500-claims.yaml). The package does not decide who holds a host: package
+// claim does.
 package imaging

@@ -5,9 +5,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Due are the hosts that are to be given the image now, each with its node, out of those that a Provisioning holds: the ones that are held for a
-// node, have no operating system and no image yet. As long as a node that is to be installed has no host there are none: such a claim may
-// still fail, and Metal3 would then have to take the image off again.
+// Due returns the hosts that must get the image now, each with its node. held are the hosts that
+// the Provisioning holds. A host is due if it is held for a node and has no operating system and no
+// image yet. No host is due while a node that is to be installed has no host: the claim may still
+// fail, and Metal3 would then have to remove the image again.
 func Due(slots []string, sets []contract.Set, held []hosts.Host) map[string]string {
 	if !complete(slots, sets, held) {
 		return nil
@@ -21,7 +22,8 @@ func Due(slots []string, sets []contract.Set, held []hosts.Host) map[string]stri
 	return due
 }
 
-// complete reports whether each node that is to be installed has a host. Standby hosts may be missing: no run waits for them.
+// complete reports whether each node that is to be installed has a host. Standby hosts may be
+// missing, because no run waits for them.
 func complete(slots []string, sets []contract.Set, held []hosts.Host) bool {
 	named, active := map[string]bool{}, map[string]int{}
 	for _, h := range held {
@@ -46,7 +48,8 @@ func complete(slots []string, sets []contract.Set, held []hosts.Host) bool {
 	return true
 }
 
-// GivenUp are the names of the hosts that select-hosts has left to the controller to release, in the order of held.
+// GivenUp returns the names of the hosts that select-hosts has left to the controller to release,
+// in the order of held.
 func GivenUp(held []hosts.Host) []string {
 	var names []string
 	for _, h := range held {

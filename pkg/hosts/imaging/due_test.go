@@ -9,7 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// of is a held host without an operating system; node empty: it is held for none.
+// of returns a held host without an operating system. An empty node means that the host is held for
+// no node.
 func of(name, node, set string, change ...func(*hosts.Host)) hosts.Host {
 	h := hosts.Host{Name: name, Node: node, Set: set, Bare: true}
 	for _, f := range change {
@@ -31,14 +32,14 @@ func TestDue(t *testing.T) {
 		want map[string]string
 	}{
 		{"nothing is held", nil, nil},
-		{"a node of a name lacks", []hosts.Host{of("h2", "w-1", "w")}, nil},
-		{"a node of the set lacks", []hosts.Host{of("h1", "m", ""), of("h3", "w-2", "w", standby)}, nil},
+		{"a slot has no host", []hosts.Host{of("h2", "w-1", "w")}, nil},
+		{"a node of the set has no host", []hosts.Host{of("h1", "m", ""), of("h3", "w-2", "w", standby)}, nil},
 		{"the claim is complete", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w"), of("h3", "w-2", "w", standby)}, map[string]string{"h1": "m", "h2": "w-1", "h3": "w-2"}},
-		{"but for a standby", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w")}, map[string]string{"h1": "m", "h2": "w-1"}},
+		{"complete except for a standby", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w")}, map[string]string{"h1": "m", "h2": "w-1"}},
 		{"some have an operating system", []hosts.Host{of("h1", "m", "", installed), of("h2", "w-1", "w", hasImage), of("h3", "w-2", "w", standby)}, map[string]string{"h3": "w-2"}},
 		{"a lost host counts for no node", []hosts.Host{of("h1", "m", "", lost), of("h2", "w-1", "w")}, nil},
-		{"nor does one that is given up", []hosts.Host{of("h1", "m", "", released), of("h2", "w-1", "w")}, nil},
-		{"another of the name as a set's node is not it", []hosts.Host{of("h1", "m", "x"), of("h2", "w-1", "w")}, nil},
+		{"a released host counts for no node", []hosts.Host{of("h1", "m", "", released), of("h2", "w-1", "w")}, nil},
+		{"a node of a set with the name of a slot", []hosts.Host{of("h1", "m", "x"), of("h2", "w-1", "w")}, nil},
 		{"held for no node any more", []hosts.Host{of("h1", "m", ""), of("h2", "w-1", "w"), of("h3", "", ""), of("h4", "w-2", "w", released)}, map[string]string{"h1": "m", "h2": "w-1"}},
 	} {
 		got := Due([]string{"m"}, sets, tc.held)

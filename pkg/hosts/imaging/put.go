@@ -11,22 +11,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// before is what Put replaced in the spec of a host: of the references only those that it set.
+// before has the values in the spec of a host that Put replaced. It has only the references that
+// Put set.
 type before struct {
 	Online      bool                    `json:"online"`
 	UserData    *corev1.SecretReference `json:"userData,omitempty"`
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 	MetaData    *corev1.SecretReference `json:"metaData,omitempty"`
-	Set         []string                `json:"set,omitempty"` // the references that were set, by their names in the spec
+	Set         []string                `json:"set,omitempty"` // names of the references that Put set
 }
 
-// Ours reports whether the host's operating system is one that Put asked for.
+// Ours reports whether Put asked for the host's operating system.
 func Ours(host *metal3.BareMetalHost) bool {
 	_, ours := host.Annotations[contract.AnnotationOSImage]
 	return ours
 }
 
-// Put asks Metal3 to put the image on a host and to start it. A host that has an image, ours or not, is left as it is: Metal3 would erase it.
+// Put asks Metal3 to install the image on a host and to start the host. A host that already has an
+// image, ours or not, is not changed, because Metal3 would erase it.
 func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 	if host.Spec.Image != nil || host.Spec.CustomDeploy != nil {
 		return
@@ -55,18 +57,20 @@ func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 	if host.Annotations == nil {
 		host.Annotations = map[string]string{}
 	}
-	remembered, _ := json.Marshal(was) // cannot fail: plain fields
+	recorded, _ := json.Marshal(was) // cannot fail: plain fields
 	host.Annotations[contract.AnnotationOSImage] = image.URL
-	host.Annotations[contract.AnnotationOSImageBefore] = string(remembered)
+	host.Annotations[contract.AnnotationOSImageBefore] = string(recorded)
 }
 
-// TakeAway undoes Put: Metal3 deprovisions the host. A host whose operating system is not ours is left as it is.
+// TakeAway undoes Put, so Metal3 deprovisions the host. A host whose operating system is not ours
+// is not changed.
 func TakeAway(host *metal3.BareMetalHost) {
 	if !Ours(host) {
 		return
 	}
 	var was before
-	// What a person has made unreadable is not given back; the references then stay, since they may be his.
+	// If a user has damaged the annotation, nothing is restored. The references then stay, because
+	// they may be user-provided.
 	if err := json.Unmarshal([]byte(host.Annotations[contract.AnnotationOSImageBefore]), &was); err == nil {
 		host.Spec.Online = was.Online
 	}
@@ -84,7 +88,7 @@ func TakeAway(host *metal3.BareMetalHost) {
 	delete(host.Annotations, contract.AnnotationOSImageBefore)
 }
 
-// Secrets are the names of the Secrets that a host is given together with the image.
+// Secrets returns the names of the Secrets that a host gets together with the image.
 func Secrets(image contract.OSImage, host, node string) []string {
 	var names []string
 	for _, name := range []string{image.UserData, image.NetworkData, image.MetaData} {
@@ -95,7 +99,7 @@ func Secrets(image contract.OSImage, host, node string) []string {
 	return names
 }
 
-// Expand puts the names of a host and its node into the name of a Secret.
+// Expand replaces $(host) and $(node) in the name of a Secret.
 func Expand(name, host, node string) string {
 	return strings.NewReplacer("$(host)", host, "$(node)", node).Replace(name)
 }

@@ -42,7 +42,7 @@ func TestPut(t *testing.T) {
 				Image:       &metal3.Image{URL: jammy.URL, Checksum: "abc", ChecksumType: "sha256", DiskFormat: &format},
 				UserData:    &corev1.SecretReference{Name: "worker-1-user", Namespace: "site"},
 				MetaData:    &corev1.SecretReference{Name: "meta-host-1", Namespace: "site"},
-				NetworkData: was.Spec.NetworkData, // nothing was said of it
+				NetworkData: was.Spec.NetworkData, // the image has no network data
 			}
 			if diff := cmp.Diff(want, host.Spec); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
@@ -68,8 +68,8 @@ func TestPut(t *testing.T) {
 
 func TestTakeAwayLeavesWhatIsNotOurs(t *testing.T) {
 	for name, host := range map[string]*metal3.BareMetalHost{
-		"an image of somebody else": bare(func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://theirs"} }),
-		"a custom deployment":       bare(func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: "theirs"} }),
+		"an image of another client": bare(func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://theirs"} }),
+		"a custom deployment":        bare(func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: "theirs"} }),
 	} {
 		want := host.DeepCopy()
 		Put(host, jammy, "worker-1")
@@ -83,7 +83,7 @@ func TestTakeAwayLeavesWhatIsNotOurs(t *testing.T) {
 func TestTakeAwayWithoutMemory(t *testing.T) {
 	host := bare()
 	Put(host, jammy, "worker-1")
-	host.Annotations[contract.AnnotationOSImageBefore] = "{" // somebody edited it
+	host.Annotations[contract.AnnotationOSImageBefore] = "{" // a user edited it
 	TakeAway(host)
 	if host.Spec.Image != nil || host.Spec.UserData == nil || Ours(host) {
 		t.Errorf("want the image gone and the references left: %+v", host.Spec)

@@ -14,37 +14,38 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// hiccups is how many errors in a row Metal3 may have with a host, other than with the image, before that counts.
-const hiccups = 3
+// maxErrors is the number of consecutive errors of Metal3 after which a host counts as failed. It
+// does not apply to errors in provisioning the image, which count at once.
+const maxErrors = 3
 
-// Failed is the error of a host that does not get its operating system.
+// Failed reports a host that does not get its operating system.
 type Failed struct {
 	Host string
 	Node string
-	Why  string // with Metal3's message
+	Why  string // with the message of Metal3
 }
 
 func (e *Failed) Error() string {
 	return fmt.Sprintf("host %s, claimed for %s, %s", e.Host, e.Node, e.Why)
 }
 
-// waiting is what was seen of the hosts so far.
+// waiting is the observed state of the awaited hosts.
 type waiting struct {
 	log    io.Writer
-	tick   <-chan time.Time  // when to tell
-	holder string            // the Provisioning
+	tick   <-chan time.Time  // when to report
+	holder string            // name of the Provisioning
 	nodes  map[string]string // node by host
-	states map[string]state  // of the hosts that are not ready
+	states map[string]state  // only hosts that are not ready
 	failed map[string]error
 }
 
-// state is what a host does.
+// state is the provisioning state of a host, and the time since which the host has it.
 type state struct {
 	is    metal3.ProvisioningState
 	since time.Time
 }
 
-// see notes what a host does.
+// see records the state of a host.
 func (w *waiting) see(host *metal3.BareMetalHost) {
 	if _, awaited := w.nodes[host.Name]; !awaited {
 		return
@@ -66,12 +67,15 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 	}
 }
 
-// heldBy reports whether a reference is that of a Provisioning of this name. Others' objects may have the name too.
+// heldBy reports whether a reference names a Provisioning with this name. Objects of other kinds
+// may have the same name.
 func heldBy(ref *corev1.ObjectReference, holder string) bool {
 	return ref != nil && ref.Kind == hosts.Kind && ref.Name == holder && strings.HasPrefix(ref.APIVersion, hosts.Group+"/")
 }
 
-func (w *waiting) gone(host string) { w.fail(host, "is not held for it any more") }
+func (w *waiting) gone(host string) {
+	w.fail(host, "was deleted or is no longer held by the Provisioning")
+}
 
 func (w *waiting) fail(host, why string) {
 	if _, awaited := w.nodes[host]; awaited && w.failed[host] == nil {
@@ -79,7 +83,8 @@ func (w *waiting) fail(host, why string) {
 	}
 }
 
-// ready: the host has its operating system. Metal3 says provisioned before it has seen a new image, so both must be the same.
+// ready reports whether the host has its operating system. Metal3 reports "provisioned" before it
+// has seen a new image, so the two image URLs must be equal as well.
 func ready(host *metal3.BareMetalHost) bool {
 	if !Ours(host) {
 		return !lacks(host)
@@ -88,14 +93,15 @@ func ready(host *metal3.BareMetalHost) bool {
 	return p.State == metal3.StateProvisioned && host.Spec.Image != nil && p.Image.URL == host.Spec.Image.URL
 }
 
-// lacks: the host has no operating system, and the controller has not asked Metal3 for one yet.
+// lacks reports whether the host has no operating system, and the controller has not asked Metal3
+// for one yet.
 func lacks(host *metal3.BareMetalHost) bool {
 	state := host.Status.Provisioning.State
 	return (state == metal3.StateAvailable || state == metal3.StateReady) &&
 		host.Spec.Image == nil && host.Spec.CustomDeploy == nil && !host.Spec.ExternallyProvisioned
 }
 
-// trouble is what keeps a host from its operating system for good; empty: nothing.
+// trouble explains why a host permanently fails to get its operating system; empty: no such reason.
 func trouble(host *metal3.BareMetalHost) string {
 	switch e := host.Status; {
 	case !host.DeletionTimestamp.IsZero():
@@ -103,15 +109,15 @@ func trouble(host *metal3.BareMetalHost) string {
 	case ready(host):
 		return ""
 	case host.Spec.Image == nil && Ours(host):
-		return "has lost the image that we gave it"
-	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= hiccups):
+		return "no longer has the image that BPA set in its spec.image"
+	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= maxErrors):
 		said := strings.Join(strings.Fields(e.ErrorMessage), " ")
 		return fmt.Sprintf("does not get its operating system: %s%s: %s", advice(said), e.ErrorType, said)
 	}
 	return ""
 }
 
-// done: all hosts are ready, or one is not to be.
+// done reports whether all hosts are ready. If a host has failed, it returns the error.
 func (w *waiting) done() (bool, error) {
 	for _, host := range sorted(w.failed) {
 		return false, w.failed[host]
@@ -119,7 +125,7 @@ func (w *waiting) done() (bool, error) {
 	return len(w.states) == 0, nil
 }
 
-// report says what goes on.
+// report logs the hosts that are not ready.
 func (w *waiting) report() {
 	for _, host := range sorted(w.states) {
 		s := w.states[host]
@@ -127,7 +133,7 @@ func (w *waiting) report() {
 	}
 }
 
-// open says which hosts are not ready.
+// open returns an error that names the hosts that are not ready; nil: all are ready.
 func (w *waiting) open() error {
 	var open []string
 	for _, host := range sorted(w.states) {
