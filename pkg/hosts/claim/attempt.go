@@ -15,30 +15,33 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// claimant claims for one request.
+// claimant makes the claim of one request.
 type claimant struct {
 	client  client.Client
 	request contract.Request
 	me      hosts.Owner
 
-	hardware map[string]*metal3.HardwareData // by host; nil: not read yet
-	surely   bool                            // the hardware was read exactly
-	// taken are hosts that are ours now and were not before, or may be, as the API server last gave them; nil: nobody knows.
+	hardware      map[string]*metal3.HardwareData // by host; nil: not read yet
+	hardwareExact bool                            // hardware was read with age exact
+	// taken has the hosts that this claim took, or may have taken, as last returned by the API
+	// server; nil: unknown.
 	taken map[string]*metal3.BareMetalHost
-	// What this attempt has seen:
-	known   map[string]*metal3.BareMetalHost // what the API server said of single hosts, last; nil: gone
+	// These fields belong to the current attempt:
+	known   map[string]*metal3.BareMetalHost // single hosts as last returned by the API server; nil: gone
 	written string                           // resourceVersion of the last write
-	first   string                           // of equal hosts, which to take first; empty: by name
+	first   string                           // see assign.AssignFrom
 }
 
-// decision is what to do, and the world that it was made for.
+// decision is an assignment, and the snapshot of the hosts on which it is based.
 type decision struct {
 	snapshot snapshot
 	assigned assign.Assignment
 	nodes    []contract.Node
 }
 
-// attempt decides, takes what is missing, looks at the result, and lets go of the rest. Where others are faster it takes other hosts, if there are.
+// attempt decides on an assignment, claims the missing hosts, checks the result, and releases the
+// hosts that are no longer needed. If other clients claim chosen hosts first, it chooses other
+// hosts, if there are any.
 func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	c.known, c.written, c.first = map[string]*metal3.BareMetalHost{}, "", ""
 	d, err := c.decide(ctx)
@@ -50,7 +53,7 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 		if at, err = c.takeAll(ctx, d); !errors.Is(err, errLost) || lost == maxRechoices {
 			break
 		}
-		if d, err = c.chooseAgain(ctx, d, contested{at: at, times: lost, upward: number >= strictOrderAfter}); err != nil {
+		if d, err = c.chooseAgain(ctx, d, loss{at: at, times: lost, ascending: number >= strictOrderAfter}); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +67,7 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	return &Claim{Nodes: d.nodes, Hosts: d.snapshot.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
 }
 
-// takeAll takes the hosts of a decision, or tells at which it failed.
+// takeAll claims the hosts of a decision. If it fails, at is the host at which it failed.
 func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err error) {
 	if err := c.checkSecrets(ctx, d); err != nil {
 		return "", err
@@ -79,7 +82,8 @@ func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err erro
 	return "", nil
 }
 
-// decide reads the world and assigns. What does not work out in a world that may be old is decided again in the real one.
+// decide reads the hosts and assigns them. If this fails with data that may be old, it decides
+// again with exact data.
 func (c *claimant) decide(ctx context.Context) (decision, error) {
 	d, err := c.decideIn(ctx, recent)
 	if err == nil || ctx.Err() != nil {
@@ -96,7 +100,8 @@ func (c *claimant) decideIn(ctx context.Context, oldest age) (decision, error) {
 	return c.assign(ctx, w)
 }
 
-// assign decides in one world. Whose address depends on network data has them read once it is chosen; without an address it then is not chosen again.
+// assign makes a decision for one snapshot. If the address of a chosen host depends on its network
+// data, these are read after the choice. A host that then has no address is not chosen again.
 func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err error) {
 	d.snapshot = w
 	for again := true; again; {
@@ -111,7 +116,8 @@ func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err erro
 	return d, err
 }
 
-// undo gives back what was taken, within a limit but also if the claim itself was cancelled, and adds to the error if it cannot.
+// undo gives back the hosts that were taken, within a time limit and even if the claim was
+// cancelled. If that fails, it adds the failure to err.
 func (c *claimant) undo(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer stop()
@@ -123,5 +129,5 @@ func (c *claimant) undo(ctx context.Context, err error) error {
 	case err == nil:
 		return failed
 	}
-	return fmt.Errorf("%w; then %w", err, failed)
+	return fmt.Errorf("%w; giving back the hosts also failed: %w", err, failed)
 }

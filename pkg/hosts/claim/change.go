@@ -12,19 +12,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// change edits a host that is the owner's, and tells whether there was anything to change. It starts from the host as it is known, if it is, and
-// reads it again after a conflict. A host that is gone or somebody else's is left alone.
-func change(ctx context.Context, c client.Client, me hosts.Owner, name string, known *metal3.BareMetalHost, edit func(*metal3.BareMetalHost)) (bool, error) {
+// change edits a host that the owner holds, and reports whether the host was changed. It starts
+// from known, if that is not nil, and reads the host again after a conflict. A host that does not
+// exist or has another holder is not changed.
+func change(ctx context.Context, c client.Client, owner hosts.Owner, name string, known *metal3.BareMetalHost, edit func(*metal3.BareMetalHost)) (bool, error) {
 	host, err := known, error(nil)
 	for range rereads {
 		if host == nil {
 			host = &metal3.BareMetalHost{}
-			if err = c.Get(ctx, client.ObjectKey{Namespace: me.Namespace, Name: name}, host); err != nil {
+			if err = c.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, host); err != nil {
 				return false, client.IgnoreNotFound(err)
 			}
 		}
 		changed := host.DeepCopy()
-		if edit(changed); !me.Holds(facts.Of(host, nil)) || same(host, changed) {
+		if edit(changed); !owner.Holds(facts.Of(host, nil)) || same(host, changed) {
 			return false, nil
 		}
 		if err = write(ctx, c, host, changed); !apierrors.IsConflict(err) {
@@ -35,8 +36,10 @@ func change(ctx context.Context, c client.Client, me hosts.Owner, name string, k
 	return false, err
 }
 
-// write sends what has changed, if nobody has changed the host since it was read. It is a patch, so that fields of newer versions of Metal3 are
-// kept, with the resourceVersion in it, so that it fails where an update would. Then changed is the host as the API server has it.
+// write sends the changes of a host, unless another client has changed the host since it was read.
+// It sends a patch, so that fields of newer versions of Metal3 are kept. The patch has the
+// resourceVersion, so that it fails in the same cases as an update. Afterwards changed has the host
+// as stored by the API server.
 func write(ctx context.Context, c client.Client, host, changed *metal3.BareMetalHost) error {
 	return c.Patch(ctx, changed, client.MergeFromWithOptions(host, client.MergeFromWithOptimisticLock{}))
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// check looks at our hosts at one moment after the last write, since the world may have been old and there are clients that write consumerRef without
-// looking. All must be ours then. What is ours beyond that is released, if nothing can be left on it.
+// check lists our hosts once after the last write, because the decision may be based on old data,
+// and some clients write consumerRef without a check. All assigned hosts must be ours. Other hosts
+// that are ours are released, unless the cluster may be installed on them.
 func (c *claimant) check(ctx context.Context, d decision) (kept []string, err error) {
 	ours, err := c.ours(ctx)
 	if err != nil {
@@ -29,9 +30,9 @@ func (c *claimant) check(ctx context.Context, d decision) (kept []string, err er
 		}
 	}
 	if missing := len(d.assigned) - held; missing > 0 {
-		return nil, fmt.Errorf("%w: %d of %d hosts were taken from us", errLost, missing, len(d.assigned))
+		return nil, fmt.Errorf("%w: %d of %d claimed hosts are no longer held", errLost, missing, len(d.assigned))
 	}
-	for name, host := range d.snapshot.objects { // those whose label somebody took away
+	for name, host := range d.snapshot.objects { // hosts whose label was removed
 		if c.me.Holds(essence(host, c.request)) && ours[name] == nil {
 			ours[name] = host
 		}
@@ -39,20 +40,21 @@ func (c *claimant) check(ctx context.Context, d decision) (kept []string, err er
 	for _, p := range d.assigned {
 		delete(ours, p.Host)
 	}
-	return c.letGo(ctx, ours)
+	return c.releaseExcess(ctx, ours)
 }
 
-// ours lists the hosts with our label that we hold, as they are after the last write. Without a write it is the present that counts.
+// ours lists the hosts with our label that we hold, with data that are at least as new as the last
+// write. If nothing was written, the list is exact.
 func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, error) {
 	raw := &metav1.ListOptions{}
-	if c.written != "" { // the API server need not ask its database
+	if c.written != "" { // the API server can then answer from its cache
 		raw.ResourceVersion, raw.ResourceVersionMatch = c.written, metav1.ResourceVersionMatchNotOlderThan
 	}
 	var list metal3.BareMetalHostList
 	err := c.client.List(ctx, &list, client.InNamespace(c.request.Namespace), client.MatchingLabels{contract.LabelCluster: c.request.Provisioning},
 		&client.ListOptions{Raw: raw})
 	if err != nil {
-		return nil, fmt.Errorf("list our BareMetalHosts of namespace %s: %w", c.request.Namespace, err)
+		return nil, fmt.Errorf("list the claimed BareMetalHosts in namespace %s: %w", c.request.Namespace, err)
 	}
 	ours := map[string]*metal3.BareMetalHost{}
 	for i := range list.Items {
@@ -63,19 +65,21 @@ func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, 
 	return ours, nil
 }
 
-// letGo releases hosts that are ours in excess. One that is lost, or on which the cluster is or may be installed, stays ours, unless it is new: nobody
-// knows what still runs on it. It loses its node, which another host is now, so that it does not come back as that node.
-func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMetalHost) (kept []string, err error) {
+// releaseExcess releases hosts that are held and not assigned. A host that is lost, or on which the
+// cluster is or may be installed, stays held, because software of the cluster may still run on it.
+// This does not apply to a host that this claim took. A host that stays held loses its node name,
+// so that it does not come back as a node whose place another host has.
+func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.BareMetalHost) (kept []string, err error) {
 	release := maps.Clone(excess)
 	for name, host := range excess {
 		_, isNew := c.taken[name]
-		if isNew || !essence(host, c.request).Lost && !c.mayRun(host) {
+		if isNew || !essence(host, c.request).Lost && !c.mayBeInstalled(host) {
 			continue
 		}
 		delete(release, name)
 		kept = append(kept, name)
 		if _, err := change(ctx, c.client, c.me, name, host, c.retire); err != nil {
-			return nil, fmt.Errorf("take the node from host %s, which stays held: %w", name, err)
+			return nil, fmt.Errorf("remove the node labels from host %s, which stays held: %w", name, err)
 		}
 	}
 	slices.Sort(kept)
@@ -83,19 +87,21 @@ func (c *claimant) letGo(ctx context.Context, excess map[string]*metal3.BareMeta
 	return kept, err
 }
 
-// mayRun reports whether the cluster may be installed on a host: by the request, or, since a later request knows no more than the nodes that came out of this
-// one, by what an earlier claim wrote on it.
-func (c *claimant) mayRun(host *metal3.BareMetalHost) bool {
+// mayBeInstalled reports whether the cluster may be installed on a host. The request lists such
+// hosts. A later request lists only the nodes of the last run, so the label that an earlier claim
+// wrote counts as well.
+func (c *claimant) mayBeInstalled(host *metal3.BareMetalHost) bool {
 	_, former := host.Labels[contract.LabelFormerNode]
 	return former || slices.Contains(c.request.Installed, host.Name)
 }
 
-// retire leaves a host ours and takes it out of the cluster's nodes. Of a lost one it notes nothing: a person ends that, and then it is like any other.
+// retire keeps a host held, but removes it from the nodes of the cluster. A lost host gets no label
+// for its former node: a user ends the quarantine, and then the host is like any other.
 func (c *claimant) retire(host *metal3.BareMetalHost) {
-	may, node := c.mayRun(host), cmp.Or(host.Labels[contract.LabelNode], host.Labels[contract.LabelFormerNode], "unknown")
+	mayBeInstalled, node := c.mayBeInstalled(host), cmp.Or(host.Labels[contract.LabelNode], host.Labels[contract.LabelFormerNode], "unknown")
 	dropLabels(host)
 	setLabel(host, contract.LabelCluster, c.request.Provisioning)
-	if may && !facts.Of(host, nil).Lost {
+	if mayBeInstalled && !facts.Of(host, nil).Lost {
 		setLabel(host, contract.LabelFormerNode, node)
 	}
 }

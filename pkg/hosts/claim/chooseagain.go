@@ -10,26 +10,30 @@ import (
 )
 
 const (
-	// maxRechoices bounds how often one attempt turns to other hosts before it gives all back.
+	// maxRechoices limits how often one attempt chooses other hosts before it gives back all of
+	// them.
 	maxRechoices = 8
-	// rereadAfter is after how many losses what is known is so old that to read all hosts again costs less than to find out one by one.
+	// rereadAfter is the number of losses after which all hosts are listed again. By then, so much
+	// of the snapshot is outdated that this costs less than further losses.
 	rereadAfter = 4
-	// backoff is about how long others take to get done with what they are at.
+	// backoff is about the time in which other claimants complete their work.
 	backoff = 100 * time.Millisecond
-	// strictOrderAfter is after how many failed attempts a claimant keeps strictly to the order of names, even if it then fails where it need not.
+	// strictOrderAfter is the number of failed attempts after which a claimant keeps strictly to
+	// the order of names, even if it fails for this reason.
 	strictOrderAfter = 2
 )
 
-// contested says how a host was lost to somebody faster.
-type contested struct {
-	at     string // the host
-	times  int    // losses of this attempt before
-	upward bool   // hosts before this one are not to be taken any more
+// loss describes a host that another client claimed first.
+type loss struct {
+	at        string // name of the host
+	times     int    // earlier losses of this attempt
+	ascending bool   // hosts up to this one must not be taken any more
 }
 
-// chooseAgain decides again after a loss. It keeps what it has, and what it knows. Who loses again lets the others get done first. Of equal hosts it
-// turns to others than the next by name, which whoever was faster is about to take.
-func (c *claimant) chooseAgain(ctx context.Context, d decision, lost contested) (decision, error) {
+// chooseAgain decides again after a loss. It keeps the claimed hosts and the knowledge about single
+// hosts. After a second loss it waits, so that other claimants can finish. Among equal hosts it
+// does not choose the next name, because the other claimant will probably take that host.
+func (c *claimant) chooseAgain(ctx context.Context, d decision, lost loss) (decision, error) {
 	w, err := d.snapshot, error(nil)
 	if lost.times > 0 {
 		if err := pause(ctx, time.Duration(lost.times)*backoff); err != nil {
@@ -42,19 +46,20 @@ func (c *claimant) chooseAgain(ctx context.Context, d decision, lost contested) 
 		}
 	}
 	w = c.update(w)
-	if lost.upward {
-		w.close(lost.at, c.me)
+	if lost.ascending {
+		w.excludeUpTo(lost.at, c.me)
 	}
-	c.first = c.aside(w)
+	c.first = c.startHost(w)
 	next, err := c.assign(ctx, w)
 	if err != nil {
-		return d, fmt.Errorf("%w at host %s, and without it: %w", errLost, lost.at, err)
+		return d, fmt.Errorf("%w (host %s), and the choice without it failed: %w", errLost, lost.at, err)
 	}
 	return next, nil
 }
 
-// aside is a host to begin with, another for each owner.
-func (c *claimant) aside(w snapshot) string {
+// startHost returns the name of a host at which to start among equal hosts. It depends on the name
+// of the owner.
+func (c *claimant) startHost(w snapshot) string {
 	if len(w.facts) == 0 {
 		return ""
 	}
@@ -63,11 +68,11 @@ func (c *claimant) aside(w snapshot) string {
 	return w.facts[int(sum.Sum32()%uint32(len(w.facts)))].Name
 }
 
-// close leaves of the hosts that come no later than the one of this name only our own.
-func (w *snapshot) close(last string, me hosts.Owner) {
+// excludeUpTo marks the hosts with names up to last as unusable, except those of the owner.
+func (w *snapshot) excludeUpTo(last string, me hosts.Owner) {
 	for i := range w.facts {
 		if h := &w.facts[i]; h.Name <= last && h.Unusable == "" && !me.Holds(*h) {
-			h.Unusable = "contested"
+			h.Unusable = "contested by others"
 		}
 	}
 }

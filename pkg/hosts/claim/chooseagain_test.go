@@ -12,7 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Who loses one host keeps the others and takes another, without giving back and without listing all hosts again.
+// TestALossCostsOneHost checks that a claimant that loses one host keeps the others and takes
+// another one, without giving back hosts and without listing all hosts again.
 func TestALossCostsOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var patches, lists atomic.Int32
@@ -33,7 +34,7 @@ func TestALossCostsOneHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if patches.Load() != 4 || lists.Load() != 3 {
-			t.Errorf("%d patches and %d lists; want one patch that failed and one for each of three hosts, and no list more than without the loss", patches.Load(), lists.Load())
+			t.Errorf("%d patches and %d lists; want one failed patch and one for each of three hosts, and as many lists as without the loss", patches.Load(), lists.Load())
 		}
 		mine := 0
 		for name, holder := range holders(t, c) {
@@ -47,7 +48,9 @@ func TestALossCostsOneHost(t *testing.T) {
 	})
 }
 
-// A thief takes every host that we try, and always gives back the one before: there is a host that fits at any time, and we never get it. This ends.
+// TestLossesEnd checks that a claim ends although another client takes every host that it tries,
+// and always gives back the previous one: a fitting host exists at any time, but the claim never
+// gets it.
 func TestLossesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := ""
@@ -64,18 +67,19 @@ func TestLossesEnd(t *testing.T) {
 			},
 		})
 		if _, err := Make(t.Context(), c, wants("a")); err == nil {
-			t.Error("claimed a host that is another's")
+			t.Error("claimed a host of another holder")
 		}
 		expectNothingHeld(t, c)
 	})
 }
 
-// A claimant that has lost often goes upward only, so that of several one gets through: what it holds stays its own.
+// TestClose checks that a claimant that must keep to the order of names keeps the hosts that it
+// holds.
 func TestClose(t *testing.T) {
 	me := hosts.Owner{Namespace: namespace, Name: "edge-1"}
 	ours := hosts.Host{Name: "host-1", Holder: &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: namespace, Name: "edge-1"}}
 	w := snapshot{facts: []hosts.Host{ours, {Name: "host-2"}, {Name: "host-3"}, {Name: "host-4"}}}
-	w.close("host-3", me)
+	w.excludeUpTo("host-3", me)
 	for i, closed := range []bool{false, true, true, false} {
 		if h := w.facts[i]; (h.Unusable != "") != closed {
 			t.Errorf("%s is %q", h.Name, h.Unusable)

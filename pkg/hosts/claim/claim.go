@@ -15,39 +15,46 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// ErrContested means that somebody else was faster every time.
-var ErrContested = errors.New("the hosts are contested: others were faster every time")
+// ErrContested means that in every attempt other clients claimed chosen hosts first.
+var ErrContested = errors.New("other clients claimed the chosen hosts first in every attempt")
 
 const (
 	attempts  = 6
 	firstWait = 200 * time.Millisecond
-	longest   = 2 * time.Second
-	// undoLimit bounds the giving back after a failure, which goes on when the claim itself was cancelled.
+	maxPause  = 2 * time.Second
+	// undoLimit limits the time for giving back hosts after a failure, which also happens if the
+	// claim itself was cancelled.
 	undoLimit = 15 * time.Second
 )
 
-// Claim is a set of hosts that are held.
+// Claim is a set of hosts that are held for a request.
 type Claim struct {
-	Nodes []contract.Node // those of the slots in the order of the request, then those of the sets
-	Hosts []hosts.Host    // every host of the namespace as it was when the claim was made, for a log
-	// Kept are hosts that are ours and no node any more: lost ones, and those on which the cluster may be installed. They stay ours until a person
-	// frees or deletes them, or ends a lost one's quarantine.
+	Nodes []contract.Node // nodes of the slots in the order of the request, then nodes of the sets
+	Hosts []hosts.Host    // all hosts of the namespace at the time of the claim, for a log
+	// Kept lists hosts that are held and are no longer nodes: lost hosts, and hosts on which the
+	// cluster may be installed. They stay held until a user releases or deletes them, or ends the
+	// quarantine of a lost host.
 	Kept []string
 
 	claimant *claimant
 	assigned assign.Assignment
 }
 
-// Make claims a host for every node of the request, and releases what its Provisioning holds beyond that (but see Kept). It writes consumerRef and
-// the labels of the claim, and nothing else. A host to release that was given an image stays held, marked with contract.LabelRelease: only the
-// controller may remove the image. Made twice Make changes nothing. When it fails, what it took is given back: the error is a *hosts.NoFit, a *hosts.AddressError, a *MissingSecrets, ErrContested or the API server's. The client must read from the API
-// server.
+// Make claims a host for every node of the request, and releases the other hosts that its
+// Provisioning holds, except those in Kept. It writes only consumerRef and the labels of the claim.
+// A host to release that has an image of BPA stays held with the label contract.LabelRelease,
+// because only the controller may remove the image. A second call with the same request changes
+// nothing.
+//
+// If Make fails, it gives back the hosts that it took. The error is a *assign.NoFit, a
+// *assign.AddressError, a *MissingSecrets, ErrContested or an error of the API server. The client
+// must read from the API server.
 func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
 	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}
 	var lost error
 	for n := range attempts {
 		if n > 0 {
-			if err := pause(ctx, min(firstWait<<(n-1), longest)); err != nil {
+			if err := pause(ctx, min(firstWait<<(n-1), maxPause)); err != nil {
 				return nil, claimant.undo(ctx, err)
 			}
 		}
@@ -61,7 +68,7 @@ func Make(ctx context.Context, c client.Client, request contract.Request) (*Clai
 		case errors.Is(err, errLost):
 			lost = fmt.Errorf("%w: %w", ErrContested, err)
 		case errors.As(err, &nofit) && lost != nil && n < attempts-1:
-			// Whoever was faster may be about to give back.
+			// The other claimants may be about to give back hosts.
 		default:
 			return nil, err
 		}
@@ -69,17 +76,18 @@ func Make(ctx context.Context, c client.Client, request contract.Request) (*Clai
 	return nil, lost
 }
 
-// Undo gives back the hosts that were not ours before the claim was made.
+// Undo gives back the hosts that were not held before the claim.
 func (c *Claim) Undo(ctx context.Context) error {
 	return c.claimant.undo(ctx, nil)
 }
 
-// MissingStandby tells, by the name of the set, how many standby hosts no host could be found for.
+// MissingStandby returns the number of standby hosts that were not found, by the name of the set.
 func (c *Claim) MissingStandby() map[string]int {
 	return c.assigned.MissingStandby(c.claimant.request)
 }
 
-// pause waits about d, so that claimants who met once do not meet again.
+// pause waits for a random time between d/2 and 3d/2. This keeps competing claimants from starting
+// again at the same time.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d/2 + rand.N(d))
 	defer timer.Stop()

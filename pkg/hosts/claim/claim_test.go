@@ -28,7 +28,7 @@ const namespace = "site"
 
 var ctx = context.Background()
 
-// host is a usable one of 8 CPUs and 16Gi.
+// host returns a usable host with 8 CPUs and 16Gi.
 func host(n int) *metal3.BareMetalHost {
 	return &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: namespace, Labels: map[string]string{"rack": "r1"}},
@@ -42,7 +42,7 @@ func host(n int) *metal3.BareMetalHost {
 	}
 }
 
-// site is an API server with so many hosts; meddle changes what it does.
+// site returns an API server with n hosts; meddle changes its behaviour.
 func site(n int, meddle interceptor.Funcs) client.WithWatch {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {
@@ -57,7 +57,7 @@ func site(n int, meddle interceptor.Funcs) client.WithWatch {
 	return b.Build()
 }
 
-// wants is a request of edge-1 for nodes of these names, of 8 CPUs each.
+// wants returns a request of edge-1 for nodes with these names, of 8 CPUs each.
 func wants(names ...string) contract.Request {
 	r := contract.Request{Provisioning: "edge-1", Namespace: namespace, UID: "p1"}
 	for _, name := range names {
@@ -89,7 +89,7 @@ func expectHolders(t *testing.T, c client.Client, want map[string]string) {
 	}
 }
 
-// seize takes a host without looking, as some clients do.
+// seize takes a host without checking its holder, as some clients do.
 func seize(c client.Client, name, holder string) error {
 	h := &metal3.BareMetalHost{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
@@ -182,7 +182,8 @@ func TestMakeWithoutFitChangesNothing(t *testing.T) {
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a"})
 }
 
-// On the patch with the given number, the world does something first; an error of it is the patch's answer.
+// onPatch calls first before the patch with the given number. An error of first is the answer to
+// the patch.
 func onPatch(number int32, first func(c client.WithWatch, host string) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{
@@ -245,7 +246,7 @@ func expectNothingHeld(t *testing.T, c client.Client) {
 	t.Helper()
 	for host, holder := range holders(t, c) {
 		if holder != "machine-1/" {
-			t.Errorf("%s is left with %s", host, holder)
+			t.Errorf("%s is still held by %s", host, holder)
 		}
 	}
 }
@@ -272,7 +273,7 @@ func TestMakeGivesBackOnFailure(t *testing.T) {
 				return err
 			},
 		}, broken},
-		{"the reading back fails", ctx, onList(3, func(client.WithWatch) error { return broken }), broken},
+		{"the final list fails", ctx, onList(3, func(client.WithWatch) error { return broken }), broken},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := site(3, tc.meddle)
@@ -284,7 +285,7 @@ func TestMakeGivesBackOnFailure(t *testing.T) {
 	}
 }
 
-// onList is onPatch for the lists: 1 and 2 read the world, 3 looks at what is ours then.
+// onList is like onPatch for lists: 1 and 2 read the hosts, 3 lists the held hosts after the claim.
 func onList(number int32, first func(c client.WithWatch) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{
@@ -372,7 +373,7 @@ func TestReleaseGoesOnAfterAFailure(t *testing.T) {
 	})
 	released, err := Release(ctx, failing, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1", "host-2", "gone", "host-3"})
 	if !errors.Is(err, broken) || !cmp.Equal([]string{"host-1", "host-3"}, released) {
-		t.Errorf("Release = %v, %v; want host-1 and host-3, and the failure told", released, err)
+		t.Errorf("Release = %v, %v; want host-1 and host-3, and the error reported", released, err)
 	}
 	expectHolders(t, c, map[string]string{"host-2": "edge-1/b"})
 }

@@ -31,7 +31,8 @@ func shuffled() interceptor.Funcs {
 	}
 }
 
-// Claimants who want more hosts than there are: nobody shares, everybody has all or nothing, and somebody wins.
+// TestContest lets claimants compete for fewer hosts than they need: no host has two holders, every
+// claimant gets all its hosts or none, and at least one succeeds.
 func TestContest(t *testing.T) {
 	for round := range 150 {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,15 +53,16 @@ func TestContest(t *testing.T) {
 				all.Go(func() { _, failed[i] = Make(t.Context(), c, request) })
 			}
 			all.Wait()
-			judge(t, c, sizes, failed)
+			checkWinners(t, c, sizes, failed)
 		})
 	}
 }
 
-func judge(t *testing.T, c client.Client, sizes []int, failed []error) {
+// checkWinners checks the holders after all claims have ended.
+func checkWinners(t *testing.T, c client.Client, sizes []int, failed []error) {
 	t.Helper()
 	got := map[string]int{}
-	for _, holder := range holders(t, c) { // a host has one consumerRef, so none can be shared unless two claims count it
+	for _, holder := range holders(t, c) { // a host has one consumerRef, so a host can be shared only if two claims count it
 		name, _, _ := strings.Cut(holder, "/")
 		got[name]++
 	}
@@ -81,6 +83,6 @@ func judge(t *testing.T, c client.Client, sizes []int, failed []error) {
 		}
 	}
 	if winners == 0 {
-		t.Errorf("nobody won: %v", failed)
+		t.Errorf("no claimant succeeded: %v", failed)
 	}
 }

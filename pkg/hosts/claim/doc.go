@@ -1,9 +1,16 @@
-// Package claim takes and gives back hosts at the API server: a host is held by whom its spec.consumerRef names.
+// Package claim claims and releases hosts at the API server. The holder of a host is the object
+// that spec.consumerRef of the host names.
 //
-// Its invariant: a claim is all or nothing, and no host is ever taken from somebody else. A claim may be decided on what a cache says, since
-// every write carries the resourceVersion that was read: of two claimants the API server stops one. Who loses a host keeps the others and turns
-// to another; where there is none it gives all back, waits and begins anew. Hosts are taken one by one in the order of their names, which who has failed
-// twice never leaves: so of several contesting claimants one gets through in the end. A claimant that dies leaves hosts in its Provisioning's name: the
-// next one finishes, or whoever knows that nothing was installed on them gives them back; this package never releases for lack of a fit. It
-// imports nothing of Tekton or knative.
+// Invariant: a claim is all or nothing, and no host is ever taken from another holder. A decision
+// may be based on old data, because every write carries the resourceVersion that was read: of two
+// claimants of a host, the API server stops one. A claimant that loses a host keeps its other hosts
+// and chooses another one. If there is none, it gives back the hosts that it took, waits and starts
+// again.
+//
+// Hosts are claimed one by one in the order of their names. A claimant that has failed twice keeps
+// strictly to this order, so one of several competing claimants succeeds in the end. A claimant
+// that dies leaves hosts with its Provisioning. The next claim of that Provisioning completes the
+// work, or a caller that has evidence that nothing was installed on these hosts releases them. This
+// package never releases hosts because an assignment does not exist. It does not import Tekton or
+// knative.
 package claim

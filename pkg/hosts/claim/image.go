@@ -14,11 +14,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// Image asks Metal3 to put the image on the owner's hosts of these names, each for the given node, and tells which it asked for. Done twice it
-// is done once: a host that is not the owner's, is not that node, or has an operating system or an image is left alone. The client must read from
-// the API server.
-func Image(ctx context.Context, c client.Client, me hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
-	return changeAll(ctx, c, me, unread(slices.Collect(maps.Keys(nodes))), "give an operating system to", func(host *metal3.BareMetalHost) {
+// Image asks Metal3 to install the image on the named hosts that the owner holds; nodes maps each
+// host to its node. It returns the hosts for which it did so. It is idempotent: it does not change
+// a host that the owner does not hold, that is held for another node, or that has an operating
+// system or an image. The client must read from the API server.
+func Image(ctx context.Context, c client.Client, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
+	return changeAll(ctx, c, owner, unread(slices.Collect(maps.Keys(nodes))), "set the image of", func(host *metal3.BareMetalHost) {
 		node := nodes[host.Name]
 		if h := facts.Of(host, nil); h.Bare && h.Node == node {
 			imaging.Put(host, image, node)
@@ -26,9 +27,10 @@ func Image(ctx context.Context, c client.Client, me hosts.Owner, image contract.
 	})
 }
 
-// ReleaseGivenUp releases those of the named hosts that a task has given up and not taken again since.
-func ReleaseGivenUp(ctx context.Context, c client.Client, me hosts.Owner, names []string) ([]string, error) {
-	return changeAll(ctx, c, me, unread(names), "release", func(host *metal3.BareMetalHost) {
+// ReleaseGivenUp releases those of the named hosts that a task has given up and that were not
+// claimed again since. It returns their names.
+func ReleaseGivenUp(ctx context.Context, c client.Client, owner hosts.Owner, names []string) ([]string, error) {
+	return changeAll(ctx, c, owner, unread(names), "release", func(host *metal3.BareMetalHost) {
 		if host.Labels[contract.LabelRelease] != "" {
 			free(host)
 		}

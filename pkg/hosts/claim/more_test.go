@@ -21,7 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// wantsSet is a request of edge-1 for a set of workers.
+// wantsSet returns a request of edge-1 for a set of workers.
 func wantsSet(active, standby int) contract.Request {
 	r := wants()
 	r.Sets = []contract.Set{{Name: "w", Roles: []string{contract.RoleWorker}, Active: active, Standby: standby}}
@@ -37,7 +37,7 @@ func get(t *testing.T, c client.Client, name string) *metal3.BareMetalHost {
 	return h
 }
 
-// edit changes a host as a person would.
+// edit changes a host like a user.
 func edit(t *testing.T, c client.Client, name string, change func(*metal3.BareMetalHost)) {
 	t.Helper()
 	h := get(t, c, name)
@@ -80,7 +80,8 @@ func TestLabelsOfSets(t *testing.T) {
 	expectLabels(t, c, standby.Host, map[string]string{"rack": "r1"})
 }
 
-// A lost worker of an installed cluster: the standby takes its place and is no standby any more; the lost host stays ours and is no node.
+// TestLostHostStaysOurs loses a worker of an installed cluster: the standby takes its place and is
+// no longer a standby; the lost host stays held and is no longer a node.
 func TestLostHostStaysOurs(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	first, err := Make(ctx, c, wantsSet(1, 1))
@@ -103,14 +104,14 @@ func TestLostHostStaysOurs(t *testing.T) {
 	expectLabels(t, c, standby.Host, setLabels(standby.Name, false))
 	expectLabels(t, c, lost.Host, map[string]string{"rack": "r1", contract.LabelCluster: "edge-1"})
 	if got := holders(t, c); len(got) != 2 {
-		t.Errorf("holders %v; the lost host must stay ours", got)
+		t.Errorf("holders %v; the lost host must stay held", got)
 	}
 	again, err := Make(ctx, c, request)
 	if err != nil || len(again.Kept) != 1 || again.Nodes[0].Name != standby.Name {
 		t.Errorf("a second claim: %v, %+v; want the same", err, again)
 	}
 
-	// A person ends the quarantine: he has seen to the host, and it becomes the missing standby.
+	// A user has repaired the host and ends the quarantine. It becomes the missing standby.
 	edit(t, c, lost.Host, func(h *metal3.BareMetalHost) { h.Annotations = nil })
 	request.Installed = nil
 	third, err := Make(ctx, c, request)
@@ -135,25 +136,26 @@ func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
 	}
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/"})
 
-	request.Installed = []string{"host-1"} // the next run knows only the nodes of this one
+	request.Installed = []string{"host-1"} // the next run lists only the nodes of this one
 	claim, err = Make(ctx, c, request)
 	if err != nil || !cmp.Equal([]string{"host-2"}, claim.Kept) {
 		t.Errorf("the second Make: %v, kept %v; want host-2 kept", err, claim.Kept)
 	}
 	expectLabels(t, c, "host-2", map[string]string{"rack": "r1", contract.LabelCluster: "edge-1", contract.LabelFormerNode: "b"})
 
-	if _, err = Make(ctx, c, wants("a", "b")); err != nil { // what may be the node of this cluster can be one of it again
+	if _, err = Make(ctx, c, wants("a", "b")); err != nil { // a host of a former node can be a node again
 		t.Error(err)
 	}
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/b"})
 }
 
-// The API server's cache may be late. The writes and one list after them find what it did not have.
+// TestMakeOnAnOldSnapshot checks that the writes and the list after them correct a decision that
+// was based on an outdated cache of the API server.
 func TestMakeOnAnOldSnapshot(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		hosts  int
-		before func(t *testing.T, c client.Client) // the cache's world
+		before func(t *testing.T, c client.Client) // the state in the cache
 		since  func(t *testing.T, c client.Client)
 		want   map[string]string // nil: NoFit
 	}{
@@ -204,7 +206,8 @@ func expectNoError(t *testing.T, err error) {
 	}
 }
 
-// lagging returns an API server whose cache is late: it answers the first list of hosts as if that came now.
+// lagging returns an API server with an outdated cache: it answers the first list of hosts with
+// their state at the time of this call.
 func lagging(t *testing.T, c client.WithWatch) client.WithWatch {
 	t.Helper()
 	var list metal3.BareMetalHostList
@@ -224,8 +227,9 @@ func lagging(t *testing.T, c client.WithWatch) client.WithWatch {
 	})
 }
 
-// People and Metal3 write to hosts at any time. Only what the request looks at makes a claim decide again,
-// and even then without listing all hosts again.
+// TestMakeBearsLabels checks that only changes which the request depends on make a claim decide
+// again, and even then without listing all hosts again. Users and Metal3 write to hosts at any
+// time.
 func TestMakeBearsLabels(t *testing.T) {
 	for label, host := range map[string]string{"theirs": "host-2", "rack": "host-3"} {
 		t.Run(label, func(t *testing.T) {
@@ -252,7 +256,7 @@ func TestMakeBearsLabels(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := count.Load(); got != 3 {
-					t.Errorf("%d lists; want 3: the hardware, the hosts, what is ours in the end", got)
+					t.Errorf("%d lists; want 3: the hardware, the hosts, and the held hosts at the end", got)
 				}
 				expectHolders(t, c, map[string]string{"host-1": "edge-1/a", host: "edge-1/b"})
 			})
@@ -260,7 +264,7 @@ func TestMakeBearsLabels(t *testing.T) {
 	}
 }
 
-// bareSite has hosts that Metal3 calls available, and the Secrets named.
+// bareSite returns an API server with available hosts and the named Secrets.
 func bareSite(t *testing.T, n int, meddle interceptor.Funcs, secrets ...string) client.WithWatch {
 	t.Helper()
 	c := site(n, meddle)
@@ -281,7 +285,8 @@ func wantsImage(names ...string) contract.Request {
 	return r
 }
 
-// Only the controller gives a host an image, and only it takes one away: the claim leaves all of spec alone but consumerRef.
+// TestBareHostsGetTheImageAfterTheClaim checks that only the controller sets and removes an image,
+// and that the claim changes nothing in spec but consumerRef.
 func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 	var patches atomic.Int32
 	c := bareSite(t, 2, interceptor.Funcs{
@@ -290,7 +295,7 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 			return c.Patch(ctx, obj, p, opts...)
 		},
 	}, "a-user", "b-user")
-	for range 2 { // the second finds all done
+	for range 2 { // the second one has nothing to do
 		if _, err := Make(ctx, c, wantsImage("a", "b")); err != nil {
 			t.Fatal(err)
 		}
@@ -300,10 +305,10 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 	}
 	h := get(t, c, "host-1")
 	if spec := (metal3.BareMetalHostSpec{ConsumerRef: h.Spec.ConsumerRef}); !cmp.Equal(spec, h.Spec) || len(h.Annotations) > 0 {
-		t.Fatalf("the claim wrote more than itself: %+v, annotations %v", h.Spec, h.Annotations)
+		t.Fatalf("the claim wrote other fields: %+v, annotations %v", h.Spec, h.Annotations)
 	}
 	me, image := hosts.Owner{Namespace: namespace, Name: "edge-1"}, *wantsImage().OSImage
-	for _, want := range [][]string{{"host-1", "host-2"}, nil} { // the second finds all done
+	for _, want := range [][]string{{"host-1", "host-2"}, nil} { // the second one has nothing to do
 		// host-9 is gone.
 		given, err := Image(ctx, c, me, image, map[string]string{"host-1": "a", "host-2": "b", "host-9": "c"})
 		if err != nil || !cmp.Equal(want, given) {
@@ -322,7 +327,8 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 	}
 }
 
-// What is not the Provisioning's, is another node or has an operating system is not given an image, whatever a cache said.
+// TestImageLeavesOtherHostsAlone checks that Image does not change hosts that the Provisioning does
+// not hold, that are held for another node, or that have an operating system.
 func TestImageLeavesOtherHostsAlone(t *testing.T) {
 	c := bareSite(t, 3, interceptor.Funcs{}, "a-user", "b-user")
 	if _, err := Make(ctx, c, wantsImage("a", "b")); err != nil {
@@ -336,7 +342,8 @@ func TestImageLeavesOtherHostsAlone(t *testing.T) {
 	}
 }
 
-// A task leaves a host with an image to the controller, and may take it again before the controller has released it.
+// TestGivenUpHostsAreTheControllers checks that a task leaves a host with an image to the
+// controller, and can claim it again before the controller has released it.
 func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	c, me := bareSite(t, 2, interceptor.Funcs{}, "a-user", "b-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
 	claim, err := Make(ctx, c, wantsImage("a", "b"))
@@ -353,7 +360,7 @@ func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	expectNoError(t, err)
 	released, err := ReleaseGivenUp(ctx, c, me, []string{"host-1", "host-2"})
 	if err != nil || len(released) > 0 {
-		t.Errorf("released %v, %v: host-1 was taken again", released, err)
+		t.Errorf("released %v, %v: host-1 was claimed again", released, err)
 	}
 	edit(t, c, "host-1", giveUp("edge-1"))
 	released, err = ReleaseGivenUp(ctx, c, me, []string{"host-1", "host-2"})
@@ -371,7 +378,7 @@ func TestHostsWithAnOSKeepIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h := get(t, c, "host-1"); h.Spec.Image != nil || h.Annotations[contract.AnnotationOSImage] != "" {
-		t.Errorf("host-1 has one and gets another: %+v", h.Spec)
+		t.Errorf("host-1 has an operating system and gets another: %+v", h.Spec)
 	}
 }
 
@@ -385,7 +392,7 @@ func TestMissingSecretsTouchNothing(t *testing.T) {
 	expectHolders(t, c, map[string]string{})
 }
 
-// SIP's fault 6: one host without its network Secret blocked a request that others could serve.
+// SIP's fault 6: one host without its network Secret blocked a request that other hosts could meet.
 func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	for n, name := range []string{"host-1", "host-2"} {
@@ -407,8 +414,9 @@ func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 	}
 }
 
-// TestNetworkDataBeforeTheLeaseOfTheInspection: what Metal3 saw on the cards of a host that it gave its operating system was the lease of a ramdisk.
-// Metal3 does not give network data to a host that others provision.
+// TestNetworkDataBeforeTheLeaseOfTheInspection checks that network data come before the addresses
+// of the inspection, which were those of a ramdisk, on hosts whose operating system Metal3
+// installed. Metal3 does not apply network data to hosts that others provision.
 func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*metal3.BareMetalHost)
@@ -437,7 +445,8 @@ func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
 	}
 }
 
-// TestImagedHostWithoutItsNetworkSecretIsPassedOver: the lease of its inspection is no substitute.
+// TestImagedHostWithoutItsNetworkSecretIsPassedOver checks that the address of the inspection is no
+// substitute for missing network data.
 func TestImagedHostWithoutItsNetworkSecretIsPassedOver(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	edit(t, c, "host-1", func(h *metal3.BareMetalHost) {

@@ -14,9 +14,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/networkdata"
 )
 
-// readNetworks reads the network data of those chosen hosts whose address depends on them, and tells whether there were any. Data that are not there or
-// make no sense give no address: such a host is not chosen again, and other hosts can be.
-func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign.Assignment) (some bool, err error) {
+// readNetworks reads the network data of those assigned hosts whose address depends on them, and
+// reports whether there were any. Missing or invalid data give no address: such a host is not
+// chosen again, and other hosts can be chosen.
+func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign.Assignment) (found bool, err error) {
 	byName := map[string]*hosts.Host{}
 	for i := range w.facts {
 		byName[w.facts[i].Name] = &w.facts[i]
@@ -35,12 +36,13 @@ func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign
 		if host.NetworkData, err = networkdata.OfSecret(secret.Data); err != nil {
 			host.NetworkData, host.NetworkUnreadable = nil, true
 		}
-		host.NetworkUnread, some = false, true
+		host.NetworkUnread, found = false, true
 	}
-	return some, nil
+	return found, nil
 }
 
-// Refresh reads the addresses of the nodes again, which a host that is given an operating system may get only with it.
+// Refresh reads the addresses of the nodes again. A host that gets an operating system may get its
+// address only with it.
 func (c *Claim) Refresh(ctx context.Context) error {
 	w, err := c.claimant.read(ctx, exact)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The admission policy lets a task write the labels of a claim: all that this package writes, and no other.
+// TestPolicyKnowsTheLabels checks that the admission policy lets a task write exactly the labels
+// that this package writes.
 func TestPolicyKnowsTheLabels(t *testing.T) {
 	text, err := os.ReadFile("../../../config/500-claims.yaml")
 	if err != nil {

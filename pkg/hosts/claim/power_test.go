@@ -8,8 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestClaimLeavesHostThatIsPoweredOff: nothing can be installed on a claimed host that was powered off since, so the next claim takes another
-// host. Where there is no other it keeps the host, and it does not come back to a host that is powered on again.
+// TestClaimLeavesHostThatIsPoweredOff checks that a claim replaces a held host that was powered
+// off, because nothing can be installed on it. If there is no other host, it keeps the host. It
+// does not return to a host that is powered on again.
 func TestClaimLeavesHostThatIsPoweredOff(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	claimed := func(want map[string]string) {

@@ -18,16 +18,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// atOnce bounds how many hosts are changed at the same time. Their order does not matter: nobody waits for the second to give back the first.
-const atOnce = 4
+// maxParallel limits how many hosts are changed at the same time. The order of releases does not
+// matter, because no claimant waits for one host while it holds another.
+const maxParallel = 4
 
-// Release gives back those of the named hosts that are the owner's own, and tells which it did. A host that is gone or somebody else's is
-// none of our business. It tries all, whatever fails on the way. What we put on a host, Metal3 takes off: that is in the same write.
-func Release(ctx context.Context, c client.Client, me hosts.Owner, names []string) (released []string, err error) {
-	return changeAll(ctx, c, me, unread(names), "release", free)
+// Release gives back those of the named hosts that the owner holds, and returns their names. Hosts
+// that do not exist or have another holder are skipped. Release continues after an error. The same
+// write removes the image that BPA has set on a host, so Metal3 deprovisions the host.
+func Release(ctx context.Context, c client.Client, owner hosts.Owner, names []string) (released []string, err error) {
+	return changeAll(ctx, c, owner, unread(names), "release", free)
 }
 
-// unread are hosts by name of which nothing is known yet.
+// unread returns hosts that were not read yet, by name.
 func unread(names []string) map[string]*metal3.BareMetalHost {
 	known := map[string]*metal3.BareMetalHost{}
 	for _, name := range names {
@@ -36,42 +38,44 @@ func unread(names []string) map[string]*metal3.BareMetalHost {
 	return known
 }
 
-// ReleaseAll gives back every host of the namespace that is the owner's own by its consumerRef and has the label of its claim, and those of the further
-// names: by them a cache tells of hosts whose label somebody took away. So the API server need not send all hosts to tell of a few.
-func ReleaseAll(ctx context.Context, c client.Client, me hosts.Owner, further ...string) (released []string, err error) {
+// ReleaseAll gives back every host of the namespace that the owner holds by its consumerRef and
+// that has the label of the claim. further names hosts whose label may be missing, which a cache
+// finds by consumerRef. The API server then does not need to send all hosts of the namespace.
+func ReleaseAll(ctx context.Context, c client.Client, owner hosts.Owner, further ...string) (released []string, err error) {
 	var list metal3.BareMetalHostList
-	if err := c.List(ctx, &list, client.InNamespace(me.Namespace), client.MatchingLabels{contract.LabelCluster: me.Name}); err != nil {
-		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", me.Namespace, err)
+	if err := c.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
+		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.Namespace, err)
 	}
 	ours := map[string]*metal3.BareMetalHost{}
 	for _, name := range further {
 		ours[name] = nil
 	}
 	for i := range list.Items {
-		if host := &list.Items[i]; me.Holds(facts.Of(host, nil)) {
+		if host := &list.Items[i]; owner.Holds(facts.Of(host, nil)) {
 			ours[host.Name] = host
 		}
 	}
-	return changeAll(ctx, c, me, ours, "release", free)
+	return changeAll(ctx, c, owner, ours, "release", free)
 }
 
-// changeAll edits those of the hosts that are the owner's own, of which some are known as they last were (nil: not known), and tells which it
-// changed. It tries all, whatever fails on the way; what is the verb of the errors.
+// changeAll edits the hosts that the owner holds among the keys of known, and returns the names of
+// the changed ones. The values of known are the hosts as last read; nil: not read yet. It continues
+// after an error. verb is used in errors.
 func changeAll(
-	ctx context.Context, c client.Client, me hosts.Owner, known map[string]*metal3.BareMetalHost, what string, edit func(*metal3.BareMetalHost),
+	ctx context.Context, c client.Client, owner hosts.Owner, known map[string]*metal3.BareMetalHost, verb string, edit func(*metal3.BareMetalHost),
 ) (changed []string, err error) {
 	names := slices.Sorted(maps.Keys(known))
 	failed := make([]error, len(names))
 	var lock sync.Mutex
 	var all errgroup.Group
-	all.SetLimit(atOnce)
+	all.SetLimit(maxParallel)
 	for i, name := range names {
 		all.Go(func() error {
-			did, err := change(ctx, c, me, name, known[name], edit)
+			done, err := change(ctx, c, owner, name, known[name], edit)
 			if err != nil {
-				failed[i] = fmt.Errorf("%s host %s: %w", what, name, err)
+				failed[i] = fmt.Errorf("%s host %s: %w", verb, name, err)
 			}
-			if did {
+			if done {
 				lock.Lock()
 				defer lock.Unlock()
 				changed = append(changed, name)
@@ -84,15 +88,17 @@ func changeAll(
 	return changed, errors.Join(failed...)
 }
 
-// free makes a host nobody's, and bare again if it was before. It is the controller's: a task may not touch the image.
+// free removes the holder of a host, and the image that BPA has set on it. Only the controller may
+// call it for a host with such an image; a task may not change the image.
 func free(host *metal3.BareMetalHost) {
 	imaging.TakeAway(host)
 	host.Spec.ConsumerRef = nil
 	dropLabels(host)
 }
 
-// giveUp is how a task releases a host of this Provisioning. A host with an image of ours stays held, for no node, and is marked for the controller:
-// it must not be free, and somebody else's, while Metal3 still has our image to remove.
+// giveUp returns the edit by which a task releases a host of this Provisioning. A host with an
+// image of BPA stays held, for no node, with a label for the controller. It must not be free for
+// other holders while Metal3 still has to remove that image.
 func giveUp(provisioning string) func(*metal3.BareMetalHost) {
 	return func(host *metal3.BareMetalHost) {
 		if !imaging.Ours(host) {

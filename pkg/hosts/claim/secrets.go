@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// MissingSecrets is the error of hosts that would be given Secrets that do not exist. No host was touched.
+// MissingSecrets reports Secrets that the chosen hosts need and that do not exist. No host was
+// changed.
 type MissingSecrets struct {
 	Namespace string
 	Names     []string // sorted
@@ -30,7 +31,8 @@ func (e *MissingSecrets) Error() string {
 	return fmt.Sprintf("spec.osImage names Secrets that do not exist in namespace %s: create %s", e.Namespace, text)
 }
 
-// checkSecrets makes sure that what the new hosts will be given with their image is there. It does not read what is in it.
+// checkSecrets checks that the Secrets exist which the new hosts get with their image. It does not
+// read their contents.
 func (c *claimant) checkSecrets(ctx context.Context, d decision) error {
 	names := map[string]bool{}
 	for _, p := range d.assigned {
@@ -49,7 +51,7 @@ func (c *claimant) checkSecrets(ctx context.Context, d decision) error {
 		case apierrors.IsNotFound(err):
 			lacking.Names = append(lacking.Names, name)
 		case err != nil:
-			return fmt.Errorf("look for Secret %s: %w", name, err)
+			return fmt.Errorf("check Secret %s: %w", name, err)
 		}
 	}
 	if len(lacking.Names) > 0 {

@@ -15,28 +15,29 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// snapshot is what was read of the hosts of a namespace.
+// snapshot has the hosts of a namespace as they were read.
 type snapshot struct {
 	facts   []hosts.Host
 	objects map[string]*metal3.BareMetalHost
 }
 
-// age is how old a world may be.
+// age is the permitted age of data.
 type age int
 
 const (
-	recent age = iota // as the API server's own cache has it: that is cheap, and hardly ever old
-	exact             // as it is now
+	recent age = iota // from the API server's cache: cheap, and almost always current
+	exact             // the current data
 )
 
-// read lists the hosts with their hardware. The hardware is read once for all attempts, since it does not change by claims.
+// read lists the hosts with their hardware. The hardware is read once for all attempts, because
+// claims do not change it.
 func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	options := []client.ListOption{client.InNamespace(c.request.Namespace)}
 	if oldest != exact {
 		options = append(options, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	}
-	if c.hardware == nil || oldest == exact && !c.surely {
-		c.surely = oldest == exact
+	if c.hardware == nil || oldest == exact && !c.hardwareExact {
+		c.hardwareExact = oldest == exact
 		if err := c.readHardware(ctx, options); err != nil {
 			return snapshot{}, err
 		}
@@ -55,13 +56,14 @@ func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	return w, nil
 }
 
-// update makes a world of one that was read and what the API server has said of single hosts since.
+// update returns a snapshot with the single hosts that the API server has returned since old was
+// read.
 func (c *claimant) update(old snapshot) snapshot {
 	w := snapshot{objects: maps.Clone(old.objects)}
 	for _, h := range old.facts {
-		host, told := c.known[h.Name]
+		host, known := c.known[h.Name]
 		switch {
-		case !told:
+		case !known:
 			w.facts = append(w.facts, h)
 		case host == nil:
 			delete(w.objects, h.Name)
@@ -74,7 +76,8 @@ func (c *claimant) update(old snapshot) snapshot {
 	return w
 }
 
-// readHardware does without where an older Metal3 has no HardwareData: then the hosts' status tells it.
+// readHardware reads the HardwareData. An older Metal3 does not have this kind; then the hardware
+// comes from the status of the hosts.
 func (c *claimant) readHardware(ctx context.Context, options []client.ListOption) error {
 	var list metal3.HardwareDataList
 	if err := c.client.List(ctx, &list, options...); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {

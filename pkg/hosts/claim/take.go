@@ -21,13 +21,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// errLost means that the world is no more as it was when the assignment was made: decide again.
-var errLost = errors.New("somebody else was faster")
+// errLost means that the hosts have changed since the assignment was made, so the claim must decide
+// again.
+var errLost = errors.New("another client changed a chosen host first")
 
-// rereads bounds how often one host is read again because of a conflict: Metal3 writes a host's status at any time.
+// rereads limits how often one host is read again after a conflict. Metal3 writes the status of a
+// host at any time.
 const rereads = 5
 
-// take claims one host, or changes the labels of one that is ours.
+// take claims one host, or changes the labels of a host that is already held.
 func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed assign.Placed) error {
 	seen := essence(host, c.request)
 	_, isNew := c.taken[host.Name]
@@ -39,7 +41,8 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 			return nil
 		}
 		if isNew {
-			// Noted first: after a broken connection nobody knows whether the host is ours. To give back what is not ours does nothing.
+			// This is recorded before the write, because after a broken connection it is unknown
+			// whether the host is held. Giving back a host that is not held does nothing.
 			c.taken[host.Name] = nil
 		}
 		if err = write(ctx, c.client, host, changed); err == nil {
@@ -74,40 +77,41 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 	return err
 }
 
-// essence is what a decision about a host was based on, apart from its HardwareData. Labels that the request does not look at are
-// none of it, nor is what Metal3 says of its health, nor the image that is on the host or that the controller gives to a host that is ours:
-// others write them at any time.
+// essence returns the facts of a host on which a decision was based, apart from its HardwareData.
+// Other clients write some facts at any time, so essence leaves them out: labels that the request
+// does not use, problems that Metal3 reports, the installed image, and the image that the
+// controller sets on a held host.
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
 	h.Trouble, h.Image, h.Imaged = "", "", false
-	looked := usedLabels(request)
+	used := usedLabels(request)
 	h.Labels = maps.Clone(h.Labels)
-	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(looked, label) })
+	maps.DeleteFunc(h.Labels, func(label, _ string) bool { return !slices.Contains(used, label) })
 	if len(h.Labels) == 0 {
 		h.Labels = nil
 	}
 	return h
 }
 
-// usedLabels are the labels of hosts that matter to a request.
+// usedLabels returns the labels of hosts that matter to a request.
 func usedLabels(request contract.Request) (labels []string) {
-	of := func(n contract.Needs) {
+	add := func(n contract.Needs) {
 		for _, term := range n.Labels {
 			labels = append(labels, term.Key)
 		}
 	}
 	for _, slot := range request.Slots {
-		of(slot.Needs)
+		add(slot.Needs)
 	}
 	for _, set := range request.Sets {
-		if of(set.Needs); set.Spread != nil {
+		if add(set.Needs); set.Spread != nil {
 			labels = append(labels, set.Spread.TopologyKey)
 		}
 	}
 	return labels
 }
 
-// claimed is the host with our reference and labels on it.
+// claimed returns a copy of the host with the reference and the labels of the claim.
 func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
@@ -132,8 +136,9 @@ func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *me
 	return changed
 }
 
-// images reports whether the controller will give the host the request's image: standby hosts too, for a standby that must be installed first is
-// none.
+// images reports whether the controller will set the image of the request on the host. This
+// includes standby hosts, because a standby must be ready to take the place of a node without an
+// installation of its operating system.
 func (c *claimant) images(host *metal3.BareMetalHost) bool {
 	h := facts.Of(host, nil)
 	return c.request.OSImage != nil && h.Bare && !h.Imaged
@@ -149,7 +154,7 @@ func setLabel(host *metal3.BareMetalHost, label, value string) {
 // claimLabels are the labels of a claim, apart from those of roles.
 var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby, contract.LabelFormerNode, contract.LabelRelease}
 
-// dropLabels removes the labels of a claim; those that describe hardware stay.
+// dropLabels removes the labels of a claim. Labels that describe the hardware stay.
 func dropLabels(host *metal3.BareMetalHost) {
 	maps.DeleteFunc(host.Labels, func(label, _ string) bool {
 		return slices.Contains(claimLabels, label) || strings.HasPrefix(label, contract.LabelRolePrefix)

@@ -352,7 +352,7 @@ func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	if err == nil {
 		t.Fatal("Run did not fail")
 	}
-	if got := task.FailureOf(err); got.Reason != contract.ReasonAPIUnavailable || !strings.Contains(got.Message, "look for Secret host-1-user") {
+	if got := task.FailureOf(err); got.Reason != contract.ReasonAPIUnavailable || !strings.Contains(got.Message, "check Secret host-1-user") {
 		t.Errorf("failure = %+v", got)
 	}
 }
