@@ -67,9 +67,12 @@ func (e *NoFit) start() string {
 	var texts []string
 	var names [][]string // of the nodes with this explanation
 	for _, u := range e.Unmet {
-		text := ": " + u.Why
+		text := ""
 		if needs := u.needs(len(e.Unmet) == 1); needs != "" {
-			text = fmt.Sprintf(" (%s): %s", clip(needs, 200), u.Why)
+			text = fmt.Sprintf(" (%s)", clip(needs, 200))
+		}
+		if u.Why != "" {
+			text += ": " + u.Why
 		}
 		if i := slices.Index(texts, text); i >= 0 {
 			names[i] = append(names[i], u.Slot)
@@ -107,7 +110,7 @@ func (e *NoFit) end() string {
 	text := ""
 	switch {
 	case e.GaveUp:
-		text = fmt.Sprintf("; the search gave up after %d combinations of spreads: use a lower maxSkew or fewer node sets with a spread", maxCombinations)
+		text = fmt.Sprintf("; the search gave up after %d combinations of spreads: use a larger maxSkew, fewer node sets with a spread, or ScheduleAnyway", maxCombinations)
 	case len(e.Spread) > 0:
 		for _, s := range e.Spread {
 			text += "; " + s.String()
