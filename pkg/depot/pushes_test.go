@@ -14,15 +14,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
 
-// beginPush opens an upload in the registry and returns where it goes on.
+// beginPush opens an upload in the registry and returns the URL for its next request.
 func beginPush(t *testing.T, url string) string {
 	t.Helper()
 	return url + call(t, "POST", url+"/v2/app/blobs/uploads/", nil).want(t, 202).header.Get("Location")
 }
 
-// sendSlowly announces size bytes, sends one, and returns how to send the rest
-// and learn the answer. When it returns, the depot has asked for the body, and
-// so has promised its room.
+// sendSlowly announces size bytes and sends the first ones. The function that it returns sends the
+// rest and returns the status of the answer. When sendSlowly returns, the depot has asked for the
+// body, so it has reserved space for it.
 func sendSlowly(t *testing.T, method, url string, size int64, first string) (finish func(rest string) int) {
 	t.Helper()
 	body, send := io.Pipe()
@@ -58,7 +58,7 @@ func TestPushesAtOnceKeepTheQuotaTogether(t *testing.T) {
 	url := serve(t, t.TempDir(), depot.WithLimits(limits.Limits{Quota: 100})).URL
 	first := strings.Repeat("a", 60)
 	finish := sendSlowly(t, "PUT", beginPush(t, url)+"&digest=sha256:"+sha(first), 60, "a")
-	call(t, "PUT", beginPush(t, url)+"&digest=sha256:"+sha(strings.Repeat("b", 41)), strings.NewReader(strings.Repeat("b", 41))).want(t, 507, "quota", "promised")
+	call(t, "PUT", beginPush(t, url)+"&digest=sha256:"+sha(strings.Repeat("b", 41)), strings.NewReader(strings.Repeat("b", 41))).want(t, 507, "quota", "reserved")
 	call(t, "PATCH", beginPush(t, url), strings.NewReader(strings.Repeat("b", 41))).want(t, 507, "quota")
 	call(t, "PATCH", beginPush(t, url), unsized{strings.NewReader(strings.Repeat("b", 41))}).want(t, 507, "quota")
 	call(t, "PUT", url+"/files/b", strings.NewReader(strings.Repeat("b", 41))).want(t, 507, "quota")
@@ -66,7 +66,7 @@ func TestPushesAtOnceKeepTheQuotaTogether(t *testing.T) {
 	if got := finish(first[1:]); got != 201 {
 		t.Fatalf("the first push = %d, want 201", got)
 	}
-	// What is written counts at once, and no byte twice.
+	// Written bytes count at once, and no byte counts twice.
 	call(t, "PUT", url+"/files/b", strings.NewReader(strings.Repeat("b", 20))).want(t, 201)
 	call(t, "PUT", url+"/files/b", strings.NewReader(strings.Repeat("c", 21))).want(t, 507, "it holds 80 of 100")
 	call(t, "PUT", url+"/files/b", strings.NewReader("c")).want(t, 201)
@@ -105,7 +105,7 @@ func TestPushesCountAsOpenUploads(t *testing.T) {
 	full()
 	server.Close()
 
-	// What an earlier process has left counts, until it has rested for long.
+	// Uploads of an earlier process count, until they are idle for long.
 	url = serve(t, dir, limit).URL
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // between two questions
 		got := call(t, "POST", url+"/v2/app/blobs/uploads/", nil)
@@ -148,7 +148,7 @@ func TestAPushThatWasLeftGivesWay(t *testing.T) {
 	}
 }
 
-// A push in many pieces must not slow down with each piece, nor fill the disk's folder.
+// A push in many pieces must not become slower with each piece, nor fill its folder with files.
 func TestPushInPiecesKeepsFewHashStates(t *testing.T) {
 	dir := t.TempDir()
 	url := serve(t, dir).URL

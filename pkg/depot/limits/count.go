@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// recount is how often plain files are looked for that somebody has copied to
-	// their place by hand.
+	// recount is the interval between two counts of plain files: users may copy files directly
+	// into their folder.
 	recount = time.Hour
-	// retry is how long a storage that failed is left alone.
+	// retry is the pause after a count that failed.
 	retry = time.Minute
 )
 
-// Run counts what is there, and then again once in a while what can change
-// without passing the depot, until ctx ends.
+// Run counts everything once, then the plain files once per hour, until ctx ends: plain files may
+// change without the depot.
 func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	started := time.Now()
 	for !c.Counted() {
@@ -36,15 +36,15 @@ func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	}
 	for c.All && c.again(ctx, log, recount, nil) {
 		if err := c.CountFiles(ctx); err != nil && ctx.Err() == nil {
-			log.Error("the depot cannot count its files", "error", err)
+			log.Error("the depot cannot count its plain files: it tries again later", "error", err)
 		}
 	}
 }
 
-// again waits, and says whether to go on.
+// again logs err, if any, waits for pause, and reports whether Run continues.
 func (c *Usage) again(ctx context.Context, log *slog.Logger, pause time.Duration, err error) bool {
 	if err != nil && ctx.Err() == nil {
-		log.Error("the depot cannot count what it holds: until it can, its quota leaves out what is not counted", "error", err)
+		log.Error("the depot cannot count its content, so the quota ignores uncounted content: the depot tries again later", "error", err)
 	}
 	select {
 	case <-ctx.Done():
@@ -54,12 +54,11 @@ func (c *Usage) again(ctx context.Context, log *slog.Logger, pause time.Duration
 	}
 }
 
-// Count counts what was there before the process. It may run beside everything
-// else, and be repeated after an error. Until it has ended, what it has not come
-// to is taken for nothing.
+// Count counts the content that was stored before this process. It may run at any time, also again
+// after an error. Until it has ended, content that it has not reached counts as 0 bytes.
 func (c *Usage) Count(ctx context.Context) error {
 	if err := c.findUploads(ctx); err != nil {
-		return fmt.Errorf("look for uploads: %w", err)
+		return fmt.Errorf("find uploads: %w", err)
 	}
 	if c.All {
 		for i := range c.stripes {
@@ -103,7 +102,7 @@ func (c *Usage) countStripe(ctx context.Context, i int) error {
 	return ctx.Err()
 }
 
-// findUploads looks for the folders of uploads of earlier processes.
+// findUploads finds the upload folders of earlier processes.
 func (c *Usage) findUploads(ctx context.Context) error {
 	c.setListing(true)
 	defer c.setListing(false)
@@ -151,11 +150,11 @@ func (c *Usage) found(folder, name string, f storagedriver.FileInfo) {
 	}
 }
 
-// rested is how long nobody worked on a push before it may give way to another.
-const rested = time.Hour
+// idleLimit is how long a push must be idle before MakeWay may remove it.
+const idleLimit = time.Hour
 
-// MakeWay drops the push that has rested longest, if for long enough: clients
-// that die leave theirs behind, and begin another. It says whether it did.
+// MakeWay removes the push that is idle for the longest time, if that is at least idleLimit, and
+// reports whether it did. A client that is killed leaves its push behind and starts another.
 func (c *Usage) MakeWay(ctx context.Context) bool {
 	folder, ok := c.oldest()
 	if !ok {
@@ -164,11 +163,12 @@ func (c *Usage) MakeWay(ctx context.Context) bool {
 	return (&counting{c.driver, c}).Delete(ctx, folder) == nil
 }
 
-// oldest is the upload that has rested longest, if that is long enough.
+// oldest returns the push that is idle for the longest time; ok is false if none is idle for
+// idleLimit.
 func (c *Usage) oldest() (folder string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limit := time.Now().Add(-rested)
+	limit := time.Now().Add(-idleLimit)
 	for path, u := range c.uploads {
 		if u.writers == 0 && u.touched.Before(limit) && isPush(path) {
 			folder, limit = path, u.touched

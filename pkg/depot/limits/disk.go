@@ -2,14 +2,14 @@ package limits
 
 import "syscall"
 
-// Disk measures the room on the disk of a directory, and holds nothing that
-// counts: it is the Meter of bytes that a quota is applied to elsewhere.
+// Disk is the Meter for the free space on the disk of a directory, the string. It counts no held
+// bytes, so it is for bytes to which another Quota applies the quota.
 type Disk string
 
-// Held is nothing.
+// Held returns 0 and nil.
 func (Disk) Held([]string) (held int64, there []int64) { return 0, nil }
 
-// Free asks the file system, for a user without privileges.
+// Free returns the bytes that users without privileges may still write to the file system.
 func (d Disk) Free() (int64, bool, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(string(d), &s); err != nil {

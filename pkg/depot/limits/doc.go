@@ -1,9 +1,9 @@
-// Package limits decides whether the depot takes an upload, before any byte of
-// it: by its size, by how many are open, by a quota and by the room on the disk.
+// Package limits decides whether the depot accepts an upload, before it reads the first byte. It
+// checks the upload's size, the number of open uploads, the depot's quota and the free disk space.
 //
-// A Usage knows what is held, since every write passes the driver that it
-// wraps; a Quota knows what was promised beside that.
+// A Usage counts the bytes that the depot holds, because every write passes the storage driver that
+// it wraps. A Quota counts the reservations in addition to that.
 //
-// Invariant: room that was promised to an open upload is promised to no other,
-// and a byte counts once: as promised before it is written, as held from then on.
+// Invariant: space that is reserved for one upload is not available to another one. Each byte
+// counts once: as reserved before it is written, and as held from then on.
 package limits

@@ -14,18 +14,18 @@ import (
 
 const repositories = store.RepositoriesPath + "/"
 
-// stripes is into how many parts blobs fall, by the first two digits of their
-// digests, as they lie in the store.
+// stripes is the number of parts into which blobs are divided: by the first two hexadecimal digits
+// of their digests, as in the folders of the store.
 const stripes = 256
 
-// stripe is held while blobs in it come or go, or are counted for the first
-// time: so each is counted once, and counting stops only who writes just there.
+// stripe is locked while blobs in it are written, removed, or counted for the first time. So each
+// blob counts once, and counting delays only writers of the same stripe.
 type stripe struct {
 	sync.Mutex
 	counted bool
 }
 
-// Over makes a driver that counts what passes it.
+// Over returns a driver that counts the bytes that are written to and removed from driver.
 func (c *Usage) Over(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
 	c.driver = driver
 	return &counting{driver, c}
@@ -33,10 +33,11 @@ func (c *Usage) Over(driver storagedriver.StorageDriver) storagedriver.StorageDr
 
 type counting struct {
 	storagedriver.StorageDriver
-	counter *Usage
+	usage *Usage
 }
 
-// blobStripe is where a blob's path belongs.
+// blobStripe returns the stripe of a blob's path. It is nil for other paths, and if blobs are not
+// counted.
 func (c *Usage) blobStripe(at string) *stripe {
 	rest, ok := strings.CutPrefix(at, store.BlobsPath+"/")
 	parts := strings.Split(rest, "/") // sha256/ab/abcd.../data
@@ -53,13 +54,14 @@ func unhex(b byte) byte {
 	return (b - '0') & 15
 }
 
-// Files in the folder of an upload: the first one, and its bytes.
+// Files in the folder of an upload.
 const (
-	begins  = "startedat"
-	content = "data"
+	begins  = "startedat" // the first file that is written
+	content = "data"      // the bytes of the upload
 )
 
-// uploadFolder is the folder of the upload that a path is in, if it is in one.
+// uploadFolder returns the folder of the upload to which a path belongs. It returns false for a
+// path outside of uploads.
 func uploadFolder(at string) (string, bool) {
 	const uploads = "/_uploads/"
 	i := strings.LastIndex(at, uploads)
@@ -70,26 +72,26 @@ func uploadFolder(at string) (string, bool) {
 	return at[:i+len(uploads)] + id, id != ""
 }
 
-// changeBlob does what makes blobs at a path come or go, and counts the difference.
+// changeBlob calls change, which writes or removes blobs at a path, and counts the difference.
 func (d *counting) changeBlob(ctx context.Context, s *stripe, at string, change func() error) error {
 	s.Lock()
 	defer s.Unlock()
-	before, err := d.counter.size(ctx, at)
+	before, err := d.usage.size(ctx, at)
 	if err != nil {
 		return err
 	}
 	changeErr := change()
-	after, err := d.counter.size(ctx, at)
+	after, err := d.usage.size(ctx, at)
 	if err != nil || !s.counted {
 		return changeErr
 	}
-	d.counter.mu.Lock()
-	defer d.counter.mu.Unlock()
-	d.counter.blobs += after - before
+	d.usage.mu.Lock()
+	defer d.usage.mu.Unlock()
+	d.usage.blobs += after - before
 	return changeErr
 }
 
-// size is that of a file, or of all files below a folder.
+// size returns the size of a file, or of all files below a folder, in bytes; 0 if it is absent.
 func (c *Usage) size(ctx context.Context, at string) (int64, error) {
 	info, err := c.driver.Stat(ctx, at)
 	if store.IsAbsent(err) {
@@ -117,31 +119,31 @@ func sizeOf(f storagedriver.FileInfo) int64 {
 }
 
 func (d *counting) PutContent(ctx context.Context, at string, body []byte) error {
-	if s := d.counter.blobStripe(at); s != nil {
+	if s := d.usage.blobStripe(at); s != nil {
 		return d.changeBlob(ctx, s, at, func() error { return d.StorageDriver.PutContent(ctx, at, body) })
 	}
 	if folder, inUpload := uploadFolder(at); inUpload {
-		d.counter.touch(folder, path.Base(at) == begins)
+		d.usage.touch(folder, path.Base(at) == begins)
 	}
 	return d.StorageDriver.PutContent(ctx, at, body)
 }
 
-// Move is how an upload becomes a blob: its bytes are counted on, as that.
+// Move turns an upload into a blob: its bytes then count as a blob's.
 func (d *counting) Move(ctx context.Context, from, to string) error {
-	s := d.counter.blobStripe(to)
+	s := d.usage.blobStripe(to)
 	if s == nil {
 		return d.landed(from, 0, d.StorageDriver.Move(ctx, from, to))
 	}
 	s.Lock()
 	defer s.Unlock()
-	before, err := d.counter.size(ctx, to)
+	before, err := d.usage.size(ctx, to)
 	if err != nil {
 		return err
 	}
 	if err := d.StorageDriver.Move(ctx, from, to); err != nil {
 		return err
 	}
-	after, err := d.counter.size(ctx, to)
+	after, err := d.usage.size(ctx, to)
 	if err != nil || !s.counted {
 		after, before = 0, 0
 	}
@@ -153,35 +155,35 @@ func (d *counting) landed(from string, change int64, err error) error {
 	if err != nil {
 		return err
 	}
-	d.counter.mu.Lock()
-	defer d.counter.mu.Unlock()
-	d.counter.blobs += change
+	d.usage.mu.Lock()
+	defer d.usage.mu.Unlock()
+	d.usage.blobs += change
 	if fromUpload && path.Base(from) == content {
-		d.counter.forget(folder)
+		d.usage.forget(folder)
 	}
 	return nil
 }
 
 func (d *counting) Delete(ctx context.Context, at string) error {
-	if s := d.counter.blobStripe(at); s != nil {
+	if s := d.usage.blobStripe(at); s != nil {
 		return d.changeBlob(ctx, s, at, func() error { return d.StorageDriver.Delete(ctx, at) })
 	}
 	err := d.StorageDriver.Delete(ctx, at)
 	if err == nil || store.IsAbsent(err) {
-		d.counter.mu.Lock()
-		defer d.counter.mu.Unlock()
-		d.counter.forget(at)
+		d.usage.mu.Lock()
+		defer d.usage.mu.Unlock()
+		d.usage.forget(at)
 	}
 	return err
 }
 
-// forget drops the uploads at or below a path. The caller holds the lock.
+// forget drops the uploads at or below a path. The caller holds c.mu.
 func (c *Usage) forget(at string) {
 	if c.listing {
 		c.gone = append(c.gone, at)
 	}
 	if folder, in := uploadFolder(at); in && folder != at {
-		return // a file of an upload that goes on
+		return // the path is a file of an upload that continues
 	}
 	for path := range c.uploads {
 		if path == at || strings.HasPrefix(path, at+"/") {
@@ -190,8 +192,8 @@ func (c *Usage) forget(at string) {
 	}
 }
 
-// touch notes that somebody works on an upload, and if it begins, that it is.
-// The library writes to the folders of uploads that have ended, too.
+// touch records activity in the folder of an upload. It adds an unknown upload only if begins is
+// set, because the registry's library also writes to the folders of uploads that have ended.
 func (c *Usage) touch(folder string, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

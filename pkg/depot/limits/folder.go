@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// folder counts plain files. People copy some there by hand, which nobody sees
-// until they are looked for again.
+// folder counts plain files. Files that users copy there directly count from the next count on.
 type folder struct {
 	mu    sync.Mutex
 	total int64
 
-	// While they are counted: how far, in the order of a walk, the sum so far,
-	// and the files that changed ahead of it and are in the sum already.
+	// counting is set while CountFiles runs. at is the file that the walk has reached, and sum the
+	// bytes so far. ahead holds files that the walk has not reached and that Place has added to
+	// sum.
 	counting bool
 	at       string
 	sum      int64
@@ -29,7 +29,7 @@ func (f *folder) bytes() int64 {
 	return f.total
 }
 
-// CountFiles counts the plain files again, with what was put there by hand.
+// CountFiles counts the plain files again, including files that users have copied there directly.
 func (c *Usage) CountFiles(ctx context.Context) error {
 	if c.Files == nil {
 		return nil
@@ -39,7 +39,7 @@ func (c *Usage) CountFiles(ctx context.Context) error {
 		if err != nil && name == "." {
 			return err
 		}
-		if err == nil && d.Type().IsRegular() { // else it went, or cannot be read
+		if err == nil && d.Type().IsRegular() { // else the file was removed or cannot be read
 			c.plain.pass(name, d)
 		}
 		return ctx.Err()
@@ -75,7 +75,7 @@ func (f *folder) end(whole bool) {
 	f.counting, f.ahead = false, nil
 }
 
-// Place has a plain file moved to its name, and counts the difference.
+// Place calls move, which gives a plain file its name, and counts the difference in bytes.
 func (c *Usage) Place(name string, move func() error) error {
 	f := &c.plain
 	f.mu.Lock()

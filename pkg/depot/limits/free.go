@@ -5,42 +5,43 @@ import (
 	"net/http"
 )
 
-// checkFree refuses size more bytes if they do not fit beside what is promised. The caller holds g.mu.
-func (g *Quota) checkFree(size int64) error {
-	held, reserved, written := g.books()
-	if left := g.limits.Quota - held - reserved; g.limits.Quota > 0 && size > left {
-		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are promised to open uploads: delete something and collect garbage, or raise --quota", size, held, g.limits.Quota, reserved)}
+// checkFree returns a *Refusal if size more bytes do not fit beside the held and the reserved
+// bytes. The caller holds q.mu.
+func (q *Quota) checkFree(size int64) error {
+	held, reserved, written := q.totals()
+	if left := q.limits.Quota - held - reserved; q.limits.Quota > 0 && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit in the depot's quota: it holds %d of %d bytes, and %d are reserved for open uploads: delete artifacts and collect garbage, or raise --quota", size, held, q.limits.Quota, reserved)}
 	}
-	free, ok, err := g.meter.Free()
+	free, ok, err := q.meter.Free()
 	if err != nil {
 		return fmt.Errorf("measure the depot's disk: %w", err)
 	}
 	reserved -= written
-	if left := free - g.limits.MinFree - reserved; ok && size > left {
-		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are promised to open uploads and %d are to stay free: make room, or lower --min-free", size, free, reserved, g.limits.MinFree)}
+	if left := free - q.limits.MinFree - reserved; ok && size > left {
+		return &Refusal{http.StatusInsufficientStorage, fmt.Sprintf("%d bytes do not fit on the depot's disk: %d are free, of which %d are reserved for open uploads and %d must stay free: free some disk space, or lower --min-free", size, free, reserved, q.limits.MinFree)}
 	}
 	return nil
 }
 
-// books are what is held, what is promised beyond that, and how much of this
-// the disk has already.
-func (g *Quota) books() (held, reserved, written int64) {
+// totals returns the held bytes, the bytes that are reserved in addition, and how many of the
+// reserved bytes are on the disk already.
+func (q *Quota) totals() (held, reserved, written int64) {
 	var uploads []string
 	var sizes []int64
-	for _, p := range g.reserved {
-		if p.upload == "" {
-			reserved, written = reserved+p.size, written+p.written
+	for _, r := range q.reserved {
+		if r.upload == "" {
+			reserved, written = reserved+r.size, written+r.written
 			continue
 		}
-		uploads, sizes = append(uploads, p.upload), append(sizes, p.size)
+		uploads, sizes = append(uploads, r.upload), append(sizes, r.size)
 	}
-	held, there := g.meter.Held(uploads)
+	held, there := q.meter.Held(uploads)
 	for i, size := range sizes {
 		var bytes int64
 		if i < len(there) {
 			bytes = there[i]
 		}
-		if bytes >= 0 { // else it is a blob by now, or gone
+		if bytes >= 0 { // else the upload has become a blob, or was removed
 			reserved += max(0, size-bytes)
 		}
 	}

@@ -2,21 +2,22 @@ package limits
 
 import "time"
 
-// Limits of a depot. A zero means no limit.
+// Limits are the limits of a depot. A field of 0 means no limit.
 type Limits struct {
-	// MaxUpload is the largest upload, and the most that an archive may hold, in bytes.
+	// MaxUpload is the size of the largest upload, and of the largest content of an archive, in
+	// bytes.
 	MaxUpload int64
-	// MaxOpen is how many uploads and pushes may be under way.
+	// MaxOpen is how many uploads and pushes may be open at once.
 	MaxOpen int
-	// Expiry is how long an upload may rest before it is removed.
+	// Expiry is how long an upload may be idle before it is removed.
 	Expiry time.Duration
 	// Quota is how many bytes of blobs, uploads and plain files the depot may hold.
 	Quota int64
-	// MinFree is how many bytes of the disk stay free.
+	// MinFree is how many bytes of the disk must stay free.
 	MinFree int64
 }
 
-// Refusal says why an upload is not taken. Its status is an HTTP one.
+// Refusal is the error for an upload that exceeds a limit. Status is the HTTP status of the answer.
 type Refusal struct {
 	Status int
 	Text   string

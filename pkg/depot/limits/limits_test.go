@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fixed is a storage that says what a test wants.
+// fixed is a Meter with fixed values.
 type fixed struct {
 	held, free int64
 	uploads    map[string]int64
@@ -59,7 +59,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// A byte of an upload counts as promised until it is there, and then as held.
+// A byte of an upload counts as reserved until it is written, and then as held.
 func TestEachByteCountsOnce(t *testing.T) {
 	meter := fixed{free: 1000, uploads: map[string]int64{}}
 	g := NewQuota(Limits{Quota: 100, MaxOpen: 1}, &meter)
@@ -75,7 +75,7 @@ func TestEachByteCountsOnce(t *testing.T) {
 	if err := g.Reserve("a", 60); err != nil {
 		t.Fatal(err)
 	}
-	fits("promised", 40)
+	fits("reserved", 40)
 	meter.uploads["folder"] = 0
 	g.Bind("a", "folder")
 	fits("begun", 40)
@@ -119,16 +119,17 @@ func TestEachByteCountsOnce(t *testing.T) {
 	}
 }
 
-// What a client says that it sends can be any number.
+// A client may announce any length.
 func TestMoreThanNumbersHoldIsTooLarge(t *testing.T) {
 	g := NewQuota(Limits{MaxUpload: 10}, fixed{free: math.MaxInt64, uploads: map[string]int64{"begun": 3}})
 	var refused *Refusal
 	if _, err := g.Grow("a", "begun", math.MaxInt64); !errors.As(err, &refused) || refused.Status != http.StatusRequestEntityTooLarge {
-		t.Errorf("%v, want to be told that it is too large", err)
+		t.Errorf("%v, want a refusal with status 413", err)
 	}
 }
 
-// A plain file takes room on the disk as it comes, and counts as held when it is whole.
+// The bytes of a plain file use disk space as they are written, but count as held only when the
+// file is complete.
 func TestAFileUnderWayTakesItsRoomOnTheDiskOnce(t *testing.T) {
 	meter := fixed{free: 100}
 	g := NewQuota(Limits{Quota: 1000}, &meter)
@@ -141,10 +142,10 @@ func TestAFileUnderWayTakesItsRoomOnTheDiskOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if g.checkFree(41) == nil {
-		t.Error("the rest of the file has no room any more")
+		t.Error("the space for the rest of the file is no longer reserved")
 	}
 	g.limits.Quota = 70
 	if g.checkFree(11) == nil {
-		t.Error("what is there of the file is in no quota")
+		t.Error("the written bytes of the file do not count against the quota")
 	}
 }

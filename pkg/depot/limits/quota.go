@@ -8,200 +8,203 @@ import (
 
 // Meter measures the storage, in bytes.
 type Meter interface {
-	// Held is what the depot holds, and how much of it is of each of the uploads,
-	// -1 if one has ended, all at one moment.
+	// Held returns the bytes that the depot holds, and how many of them belong to each of the given
+	// upload folders; -1 for an upload that has ended. All numbers are from the same moment.
 	Held(uploads []string) (held int64, there []int64)
-	// Free is the room left on the disk; false where that has no meaning.
+	// Free returns the free disk space. It returns false if the storage has no such limit.
 	Free() (int64, bool, error)
 }
 
-// Quota applies limits. It is safe for concurrent use.
+// Quota applies Limits and keeps reservations, each under a key of the caller. It is safe for
+// concurrent use. Its methods return a *Refusal if a limit would be exceeded.
 type Quota struct {
 	limits Limits
 	meter  Meter
 
 	mu       sync.Mutex
 	reserved map[string]reservation
-	// open is how many of the promises are to uploads.
+	// open is the number of reservations that count as open uploads.
 	open int
 }
 
-// reservation is the size that something is going to have.
+// reservation is disk space for content that is being written.
 type reservation struct {
+	// size is the final size of the content in bytes.
 	size int64
-	// written is how much of it the disk has, where the meter does not say.
+	// written is how many of these bytes are on the disk, for content whose folder is not known.
 	written int64
-	// upload is the folder in which it grows. As long as it has none, or nobody
-	// knows, nothing of it is there.
+	// upload is the folder in which the content grows. Its bytes there count as held. Empty: the
+	// folder is not known, and all of size counts as reserved.
 	upload string
-	// open says that it counts as an upload under way.
+	// open is set if the reservation counts as an open upload.
 	open bool
 }
 
-// NewQuota makes a gate in front of what meter measures.
+// NewQuota returns a Quota that applies l to the storage that m measures.
 func NewQuota(l Limits, m Meter) *Quota {
 	return &Quota{limits: l, meter: m, reserved: map[string]reservation{}}
 }
 
-// Limits are the gate's.
-func (g *Quota) Limits() Limits { return g.limits }
+// Limits returns the limits that the quota applies.
+func (q *Quota) Limits() Limits { return q.limits }
 
-// Size refuses what is too large for any upload.
-func (g *Quota) Size(size int64) error {
-	if g.limits.MaxUpload > 0 && size > g.limits.MaxUpload {
-		return &Refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("%d bytes are more than the depot takes in one upload (%d): raise its --max-upload", size, g.limits.MaxUpload)}
+// Size refuses an upload that is larger than MaxUpload.
+func (q *Quota) Size(size int64) error {
+	if q.limits.MaxUpload > 0 && size > q.limits.MaxUpload {
+		return &Refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("%d bytes are more than the depot accepts in one upload (%d): raise its --max-upload", size, q.limits.MaxUpload)}
 	}
 	return nil
 }
 
-// Reserve promises room for an upload of size bytes, or refuses it.
-func (g *Quota) Reserve(key string, size int64) error {
-	if err := g.Size(size); err != nil {
+// Reserve opens an upload and reserves size bytes for it until Release.
+func (q *Quota) Reserve(key string, size int64) error {
+	if err := q.Size(size); err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.oneMore(); err != nil {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.checkOpen(); err != nil {
 		return err
 	}
-	if err := g.checkFree(size); err != nil {
+	if err := q.checkFree(size); err != nil {
 		return err
 	}
-	g.set(key, reservation{size: size, open: true})
+	q.set(key, reservation{size: size, open: true})
 	return nil
 }
 
-// oneMore refuses an upload if there are too many.
-func (g *Quota) oneMore() error {
-	open := g.open
-	if pushes, ok := g.meter.(interface{ Pushes() int }); ok {
+// checkOpen refuses a new upload if too many are open. The caller holds q.mu.
+func (q *Quota) checkOpen() error {
+	open := q.open
+	if pushes, ok := q.meter.(interface{ Pushes() int }); ok {
 		open += pushes.Pushes()
 	}
-	if g.limits.MaxOpen > 0 && open >= g.limits.MaxOpen {
-		return &Refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d uploads and pushes are under way, and no more are allowed (--max-open-uploads): finish or delete one, or try again later", open)}
+	if q.limits.MaxOpen > 0 && open >= q.limits.MaxOpen {
+		return &Refusal{http.StatusServiceUnavailable, fmt.Sprintf("%d uploads and pushes are under way, and more are not allowed (--max-open-uploads): finish or delete one, or try again later", open)}
 	}
 	return nil
 }
 
-// Slot counts as an upload until it is released, and takes no room.
-func (g *Quota) Slot(key string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.oneMore(); err != nil {
+// Slot opens an upload without reserving space. It counts as open until Release.
+func (q *Quota) Slot(key string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.checkOpen(); err != nil {
 		return err
 	}
-	g.set(key, reservation{open: true})
+	q.set(key, reservation{open: true})
 	return nil
 }
 
-// Hold promises room that is no upload's, or one that the meter counts.
-func (g *Quota) Hold(key string, size int64) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.checkFree(size); err != nil {
+// Hold reserves size bytes without opening an upload.
+func (q *Quota) Hold(key string, size int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.checkFree(size); err != nil {
 		return err
 	}
-	g.set(key, reservation{size: size})
+	q.set(key, reservation{size: size})
 	return nil
 }
 
-// Grow promises room for more bytes of the upload in a folder, beyond what is
-// there and what was promised to key before. It returns the size promised then.
-// Of an upload that is not known all counts as promised until Release.
-func (g *Quota) Grow(key, upload string, more int64) (int64, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p, ok := g.reserved[key]
+// Grow reserves more bytes for the upload in a folder, in addition to its bytes there and to
+// earlier reservations of key. It returns the size of the upload with all reserved bytes. If the
+// meter does not know the upload, all of the size counts as reserved until Release.
+func (q *Quota) Grow(key, upload string, more int64) (int64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r, ok := q.reserved[key]
 	if !ok {
-		if _, there := g.meter.Held([]string{upload}); len(there) > 0 && there[0] >= 0 {
-			p = reservation{size: there[0], upload: upload}
+		if _, there := q.meter.Held([]string{upload}); len(there) > 0 && there[0] >= 0 {
+			r = reservation{size: there[0], upload: upload}
 		}
 	}
-	if err := g.Size(max(more, p.size+more)); err != nil { // the sum may be more than a number holds
-		return p.size, err
+	if err := q.Size(max(more, r.size+more)); err != nil { // the sum may overflow
+		return r.size, err
 	}
-	if err := g.checkFree(more); err != nil {
-		return p.size, err
+	if err := q.checkFree(more); err != nil {
+		return r.size, err
 	}
-	p.size += more
-	g.set(key, p)
-	return p.size, nil
+	r.size += more
+	q.set(key, r)
+	return r.size, nil
 }
 
-// Bind says in which folder what was promised grows: from then on what is there
-// is no longer promised, but held.
-func (g *Quota) Bind(key, upload string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if p, ok := g.reserved[key]; ok {
-		p.upload = upload
-		g.set(key, p)
-	}
-}
-
-// Inherit promises, without asking, what an upload of an earlier process needs.
-func (g *Quota) Inherit(key string, size int64, upload string) {
-	if counter, ok := g.meter.(interface{ Expect(string) }); ok {
-		counter.Expect(upload)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.set(key, reservation{size: size, upload: upload, open: true})
-}
-
-// Less takes bytes off a promise.
-func (g *Quota) Less(key string, bytes int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if p, ok := g.reserved[key]; ok {
-		p.size = max(0, p.size-bytes)
-		g.set(key, p)
+// Bind sets the folder in which the content of a reservation grows. From then on, the bytes in that
+// folder count as held and no longer as reserved.
+func (q *Quota) Bind(key, upload string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r, ok := q.reserved[key]; ok {
+		r.upload = upload
+		q.set(key, r)
 	}
 }
 
-// Written says that the disk has more bytes of what was promised, which nobody
-// else knows of.
-func (g *Quota) Written(key string, bytes int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if p, ok := g.reserved[key]; ok {
-		p.written = min(p.size, p.written+bytes)
-		g.set(key, p)
+// Inherit opens an upload of an earlier process and reserves size bytes for it, without checking
+// the limits.
+func (q *Quota) Inherit(key string, size int64, upload string) {
+	if usage, ok := q.meter.(interface{ Expect(string) }); ok {
+		usage.Expect(upload)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.set(key, reservation{size: size, upload: upload, open: true})
+}
+
+// Less reduces a reservation by a number of bytes.
+func (q *Quota) Less(key string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r, ok := q.reserved[key]; ok {
+		r.size = max(0, r.size-bytes)
+		q.set(key, r)
 	}
 }
 
-// Place has a plain file moved to its name, by which what was promised for it
-// becomes held.
-func (g *Quota) Place(key, name string, move func() error) error {
-	counter, ok := g.meter.(interface {
+// Written records that more bytes of a reservation are on the disk. It is for content that the
+// meter does not count while it is written, such as plain files.
+func (q *Quota) Written(key string, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r, ok := q.reserved[key]; ok {
+		r.written = min(r.size, r.written+bytes)
+		q.set(key, r)
+	}
+}
+
+// Place calls move, which gives a plain file its name. If move succeeds, the file's bytes count as
+// held and no longer as reserved.
+func (q *Quota) Place(key, name string, move func() error) error {
+	usage, ok := q.meter.(interface {
 		Place(name string, move func() error) error
 	})
 	if !ok {
 		return move()
 	}
-	g.mu.Lock() // nobody is to see the file twice, as promised and as held
-	defer g.mu.Unlock()
-	err := counter.Place(name, move)
-	if p, ok := g.reserved[key]; ok && err == nil {
-		p.size, p.written = 0, 0
-		g.set(key, p)
+	q.mu.Lock() // the file must never count twice, as reserved and as held
+	defer q.mu.Unlock()
+	err := usage.Place(name, move)
+	if r, ok := q.reserved[key]; ok && err == nil {
+		r.size, r.written = 0, 0
+		q.set(key, r)
 	}
 	return err
 }
 
-// Release ends a promise.
-func (g *Quota) Release(key string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.reserved[key].open {
-		g.open--
+// Release ends a reservation. It does nothing for an unknown key.
+func (q *Quota) Release(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.reserved[key].open {
+		q.open--
 	}
-	delete(g.reserved, key)
+	delete(q.reserved, key)
 }
 
-func (g *Quota) set(key string, p reservation) {
-	if p.open && !g.reserved[key].open {
-		g.open++
+func (q *Quota) set(key string, r reservation) {
+	if r.open && !q.reserved[key].open {
+		q.open++
 	}
-	g.reserved[key] = p
+	q.reserved[key] = r
 }

@@ -11,32 +11,31 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Usage knows how many bytes the depot holds: blobs, uploads under way, and
-// plain files. Links and notes, of some bytes each, are left out. What was there
-// before the process is counted by Count; from its start on what is written and
-// removed is counted as it happens.
+// Usage counts the bytes that the depot holds: blobs, open uploads and plain files. It ignores
+// links and notes of some bytes each. Count counts what was stored before this process; later
+// writes and removals count as they happen.
 //
-// Set the fields before use, and wrap a driver.
+// Set the exported fields and call Over before use.
 type Usage struct {
-	// Dir is a directory on the disk that can be full; empty for other storage.
+	// Dir is a directory on the disk whose free space is measured; empty for other storage.
 	Dir string
 	// Files is the folder of plain files; nil if there is none.
 	Files *os.Root
-	// All says that somebody asks how much is held. Else only uploads under way
-	// are counted, which costs next to nothing.
+	// All enables the counting of blobs and plain files. Otherwise only open uploads are counted,
+	// which costs almost nothing.
 	All bool
 
-	// driver is what it counts, without the counting.
+	// driver is the wrapped driver.
 	driver  storagedriver.StorageDriver
 	stripes [stripes]stripe
 	plain   folder
 
 	mu    sync.Mutex
 	blobs int64
-	// uploads are those under way, by their folders in the driver.
+	// uploads holds the open uploads by their folders in the driver.
 	uploads map[string]*upload
-	// listing says that Count looks for uploads; gone are the folders that were
-	// deleted meanwhile.
+	// listing is set while Count finds uploads. gone holds the folders that were deleted
+	// meanwhile.
 	listing bool
 	gone    []string
 	counted bool
@@ -45,15 +44,14 @@ type Usage struct {
 // upload is a folder in which a blob grows.
 type upload struct {
 	bytes int64
-	// inherited says that nobody has opened it in this process.
+	// inherited is set for an upload of an earlier process that this process has not opened.
 	inherited bool
-	// writers is how many work on it, and touched when one did last.
+	// writers is the number of open writers, and touched the time of the last activity.
 	writers int
 	touched time.Time
 }
 
-// Held is how many bytes the depot holds, and how many of them are of each of
-// the uploads, all at one moment. An upload that has ended has -1.
+// Held implements Meter.
 func (c *Usage) Held(uploads []string) (held int64, there []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,15 +69,15 @@ func (c *Usage) Held(uploads []string) (held int64, there []int64) {
 	return held, there
 }
 
-// Counted says whether what was there before the process is counted.
+// Counted reports whether Count has ended without an error.
 func (c *Usage) Counted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counted
 }
 
-// Expect makes sure that an upload of an earlier process is not taken for one
-// that has ended, before it is found.
+// Expect adds an upload of an earlier process by its folder. Without it, Held would report the
+// upload as ended until Count finds it.
 func (c *Usage) Expect(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +93,7 @@ func (c *Usage) put(path string, u *upload) {
 	c.uploads[path] = u
 }
 
-// Pushes is how many uploads of the registry's clients are under way.
+// Pushes returns the number of open uploads of the registry's clients.
 func (c *Usage) Pushes() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,12 +105,12 @@ func (c *Usage) Pushes() (n int) {
 	return n
 }
 
-// isPush tells a client's upload from those of the depot's own.
+// isPush reports whether the upload in a folder belongs to a client of the registry and not to /v1.
 func isPush(folder string) bool {
 	return !strings.HasPrefix(folder, repositories+protocol.ReservedPrefix)
 }
 
-// Free is the room on the disk of Dir.
+// Free implements Meter: it measures the disk of Dir.
 func (c *Usage) Free() (int64, bool, error) {
 	if c.Dir == "" {
 		return 0, false, nil

@@ -27,7 +27,7 @@ func open(t *testing.T, dir string, c *limits.Usage) *store.Store {
 	return s
 }
 
-// onDisk is what a counter is to come to: the bytes of blobs and uploads.
+// onDisk returns the bytes of blobs and uploads on the disk, which a Usage must count.
 func onDisk(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -46,8 +46,8 @@ func onDisk(t *testing.T, dir string) (total int64) {
 	return total
 }
 
-// work does what depots do to a store: uploads that go on, end and are given up,
-// and of one content more than one at a time.
+// work makes random changes to a store: uploads that stay open, end or are aborted, some with the
+// same content at the same time.
 func work(t *testing.T, s *store.Store, r *rand.Rand) {
 	for range 15 {
 		id, err := s.Begin(t.Context(), "r")
@@ -66,7 +66,7 @@ func work(t *testing.T, s *store.Store, r *rand.Rand) {
 		switch r.IntN(4) {
 		case 0:
 			err = s.Abort(t.Context(), "r", id)
-		case 1: // goes on
+		case 1: // the upload stays open
 		default:
 			err = s.Commit(t.Context(), "r", id, digest.FromBytes(content), int64(len(content)))
 		}
@@ -79,7 +79,7 @@ func work(t *testing.T, s *store.Store, r *rand.Rand) {
 				err = nil
 			}
 		}
-		if err != nil && !strings.Contains(err.Error(), "unknown") { // somebody deleted it first
+		if err != nil && !strings.Contains(err.Error(), "unknown") { // another goroutine deleted it first
 			t.Error(err)
 		}
 	}
@@ -87,14 +87,14 @@ func work(t *testing.T, s *store.Store, r *rand.Rand) {
 
 func TestWhatIsCountedIsWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
-	for start := range 3 { // each finds what the one before has left
+	for start := range 3 { // each start finds the content of the one before
 		c := &limits.Usage{All: true}
 		s := open(t, dir, c)
 		var working sync.WaitGroup
 		for n := range 3 {
 			working.Go(func() { work(t, s, rand.New(rand.NewPCG(uint64(start), uint64(n)))) })
 		}
-		if err := c.Count(t.Context()); err != nil { // beside the work
+		if err := c.Count(t.Context()); err != nil { // while the goroutines work
 			t.Fatal(err)
 		}
 		working.Wait()
@@ -107,7 +107,7 @@ func TestWhatIsCountedIsWhatIsThere(t *testing.T) {
 	}
 }
 
-// stuck is a storage in which nothing can be listed.
+// stuck is a storage whose listings wait until free is closed.
 type stuck struct {
 	storagedriver.StorageDriver
 	asked, free chan struct{}
@@ -209,7 +209,7 @@ func TestPlainFilesAreCounted(t *testing.T) {
 	held(11)
 
 	var working sync.WaitGroup
-	for n := range 3 { // files come while they are counted
+	for n := range 3 { // writes files while CountFiles runs
 		working.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			for range 300 {

@@ -14,16 +14,16 @@ func (d *counting) Writer(ctx context.Context, at string, appends bool) (storage
 	if err != nil || !inUpload || path.Base(at) != content {
 		return w, err
 	}
-	d.counter.open(folder, w.Size())
-	return &writer{FileWriter: w, counter: d.counter, folder: folder}, nil
+	d.usage.open(folder, w.Size())
+	return &writer{FileWriter: w, usage: d.usage, folder: folder}, nil
 }
 
-// writer counts bytes as they are written.
+// writer counts the bytes of an upload as they are written.
 type writer struct {
 	storagedriver.FileWriter
-	counter *Usage
-	folder  string
-	closed  bool
+	usage  *Usage
+	folder string
+	closed bool
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -33,9 +33,9 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 func (w *writer) add(n int64) {
-	w.counter.mu.Lock()
-	defer w.counter.mu.Unlock()
-	if u := w.counter.uploads[w.folder]; u != nil {
+	w.usage.mu.Lock()
+	defer w.usage.mu.Unlock()
+	if u := w.usage.uploads[w.folder]; u != nil {
 		u.bytes += n
 		u.touched = time.Now()
 	}
@@ -60,9 +60,9 @@ func (w *writer) done() {
 		return
 	}
 	w.closed = true
-	w.counter.mu.Lock()
-	defer w.counter.mu.Unlock()
-	if u := w.counter.uploads[w.folder]; u != nil {
+	w.usage.mu.Lock()
+	defer w.usage.mu.Unlock()
+	if u := w.usage.uploads[w.folder]; u != nil {
 		u.writers--
 	}
 }
