@@ -12,14 +12,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// isOther says whether a digest names content otherwise than it is kept, by its sha256.
+// isOther reports whether d is a valid digest of another algorithm than sha256, under which the
+// store keeps all content.
 func isOther(d digest.Digest) bool {
 	return d.Validate() == nil && slices.Contains(store.OtherAlgorithms, d.Algorithm())
 }
 
-// digestAliases lets blobs be named by another digest than their sha256. The
-// library takes them, but answers with the digest by which it keeps them, which
-// a client takes for damage, and cannot mount them.
+// digestAliases lets clients name blobs by sha384 or sha512. The registry's library accepts such
+// blobs, but it answers with the sha256 digest, which clients treat as damage, and it cannot mount
+// them.
 type digestAliases struct {
 	store *store.Store
 	log   *slog.Logger
@@ -46,8 +47,8 @@ func (n *digestAliases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.next.ServeHTTP(w, r)
 }
 
-// mount asks the library for the blob as it is kept. One that is not in the
-// other repository is left to be uploaded.
+// mount mounts a blob from repository from: it asks the library for the blob's sha256. If the blob
+// is not in that repository, the library starts an upload instead.
 func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked digest.Digest, from string) {
 	query := r.URL.Query()
 	query.Del("mount")
@@ -64,7 +65,7 @@ func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked dige
 	if answer.status == http.StatusCreated && kept != "" {
 		name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v2/"), "/blobs/uploads/")
 		if err := n.store.AliasBlob(r.Context(), name, asked, kept); err != nil {
-			n.log.Error("a blob cannot be kept by its digest", "repository", name, "digest", asked.String(), "error", err)
+			n.log.Error("the alias of a blob cannot be stored", "repository", name, "digest", asked.String(), "error", err)
 			registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot write to its store: see its log")
 			return
 		}
@@ -73,11 +74,12 @@ func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked dige
 	answer.send(w)
 }
 
-// aliasHeaders names what an answer is about as the client does.
+// aliasHeaders replaces the sha256 digest in the headers of an answer by asked, the digest that the
+// client used.
 func aliasHeaders(h http.Header, asked digest.Digest) {
 	kept := h.Get("Docker-Content-Digest")
 	if kept == "" {
-		return // it is about something else, such as an error
+		return // the answer is not about a blob or manifest: it is an error, for example
 	}
 	h.Set("Docker-Content-Digest", asked.String())
 	for _, name := range []string{"Location", "ETag"} {
@@ -87,7 +89,7 @@ func aliasHeaders(h http.Header, asked digest.Digest) {
 	}
 }
 
-// aliasWriter is an answer about content by another digest.
+// aliasWriter applies aliasHeaders to an answer before the header is written.
 type aliasWriter struct {
 	http.ResponseWriter
 	asked digest.Digest

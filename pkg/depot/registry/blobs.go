@@ -10,12 +10,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// yearInSeconds is how long a client may keep a blob: its name says what is in it, so it never changes.
+// yearInSeconds is how long a client may cache a blob, whose content never changes.
 const yearInSeconds = "31536000"
 
-// blobSender answers for blobs on a disk as the registry does, but from a file
-// and in large pieces. The registry reads through its storage driver and copies
-// every byte twice. What is not there, or not on a disk, is left to the registry.
+// blobSender answers GET of blobs that are stored on disk. Its answers equal those of the library's
+// registry, but the kernel sends the file; the library reads through its storage driver and copies
+// every byte twice. All other requests go to registry, which also answers for absent blobs.
 func blobSender(s *store.Store, registry http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || s.Dir() == "" || !sendBlob(w, r, s) {
@@ -24,7 +24,7 @@ func blobSender(s *store.Store, registry http.Handler) http.Handler {
 	})
 }
 
-// sendBlob says whether it has answered.
+// sendBlob sends a blob and reports whether it has answered the request.
 func sendBlob(w http.ResponseWriter, r *http.Request, s *store.Store) bool {
 	name, asked, ok := parseBlob(r.URL.Path)
 	if !ok {
@@ -49,7 +49,7 @@ func sendBlob(w http.ResponseWriter, r *http.Request, s *store.Store) bool {
 	return true
 }
 
-// parseBlob splits /v2/{name}/blobs/{digest}.
+// parseBlob splits /v2/{name}/blobs/{digest}; ok is false for another path or an invalid digest.
 func parseBlob(path string) (name string, d digest.Digest, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	at := strings.LastIndex(rest, "/blobs/")

@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// bufferedResponse is an answer that is held back until what belongs to it is done. It
-// is for short ones.
+// bufferedResponse keeps an answer in memory until send is called. It is for short answers only.
 type bufferedResponse struct {
 	header http.Header
 	status int
@@ -40,5 +39,5 @@ func (a *bufferedResponse) send(w http.ResponseWriter) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // the client may be gone
+	_, _ = w.Write(a.body.Bytes()) // the client may have disconnected
 }

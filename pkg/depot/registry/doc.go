@@ -1,6 +1,7 @@
-// Package registry serves /v2/: the distribution project's registry as a library, and around it the behavior that the
-// library lacks: reserved repositories, limits on pushes, referrers, manifest checks, blobs under other digests.
+// Package registry serves /v2/. It wraps the distribution project's registry, used as a library,
+// with handlers for what the library lacks: reserved repositories, limits on pushes, referrers,
+// manifest checks, and sha384 and sha512 digests.
 //
-// Invariants: repositories that the depot keeps for itself are written through /v1 only, and memory use does not grow
-// with blob size.
+// Invariants: clients write the depot's own repositories through /v1 only, and memory use does not
+// grow with blob size.
 package registry

@@ -8,8 +8,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// RedirectLog sends the registry library's messages to log. The library logs
-// through logrus' process-wide logger, so this is for a main to call, once.
+// RedirectLog sends the registry library's messages to log. The library uses the process-wide
+// logger of logrus, so only a main function should call RedirectLog, once.
 func RedirectLog(log *slog.Logger) {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.WarnLevel)
@@ -21,9 +21,9 @@ type slogHook struct{ log *slog.Logger }
 
 func (slogHook) Levels() []logrus.Level { return logrus.AllLevels }
 
-// Fire drops the library's many request fields but keeps what went wrong. It
-// calls a blob that is merely absent an error; with a code other than unknown
-// it is an answer to a client, and logged shows that.
+// Fire logs an entry with its error fields and drops the library's many request fields. An entry
+// with an error code other than "unknown" is an answer to a client, such as an absent blob. The
+// depot logs every request, so Fire logs such an entry at debug level only.
 func (h slogHook) Fire(e *logrus.Entry) error {
 	level := slog.LevelWarn
 	if e.Level <= logrus.ErrorLevel {

@@ -18,13 +18,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// maxManifest is the most bytes that the registry takes of a manifest.
+// maxManifest is the size of the largest manifest that the registry accepts, in bytes.
 const maxManifest = 4 << 20
 
-// manifestValidator does what the registry's library leaves out when a manifest is
-// pushed: it refuses with a reason what the library would call an internal
-// error, takes a manifest by another digest than its sha256, and says that its
-// subject is understood.
+// manifestValidator handles pushes and deletions of manifests. It adds what the registry's library
+// lacks: it answers 400 with a reason for manifests on which the library fails with an internal
+// error, obeys create-only requests, accepts sha384 and sha512 digests, and sets OCI-Subject in the
+// answer to a manifest with a subject.
 type manifestValidator struct {
 	store *store.Store
 	log   *slog.Logger
@@ -50,7 +50,7 @@ func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, re
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 	if err != nil || len(body) > maxManifest {
-		t.next.ServeHTTP(w, r) // it reads the same, and says so
+		t.next.ServeHTTP(w, r) // the library reads the same body and reports the error
 		return
 	}
 	if err := acceptable(r.Header.Get("Content-Type"), body); err != nil {
@@ -73,7 +73,7 @@ func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, re
 	answer := serveBuffered(t.next, r)
 	if answer.status == http.StatusCreated && asked != "" {
 		if err := t.store.AliasManifest(r.Context(), name, asked, digest.FromBytes(body)); err != nil {
-			t.log.Error("a manifest cannot be kept by its digest", "repository", name, "digest", ref, "error", err)
+			t.log.Error("the alias of a manifest cannot be stored", "repository", name, "digest", ref, "error", err)
 			registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot write to its store: see its log")
 			return
 		}
@@ -85,17 +85,18 @@ func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, re
 	answer.send(w)
 }
 
-// hasOther says whether a tag leads to another manifest. What is not known for sure is another.
+// hasOther reports whether the tag exists and names another manifest than the given digest. It
+// also returns true if the tag cannot be read.
 func (t *manifestValidator) hasOther(r *http.Request, name, tag string, than digest.Digest) bool {
 	repo, err := t.store.Repository(r.Context(), name)
 	if err != nil || digest.Digest(tag).Validate() == nil {
-		return false // the library says what is wrong; by a digest, nothing is replaced
+		return false // the library reports the error; a push by digest replaces nothing
 	}
 	held, err := repo.Tags(r.Context()).Get(r.Context(), tag)
 	return !store.IsAbsent(err) && held.Digest != than
 }
 
-// delete removes a manifest under all its digests, with its tags, whichever is named.
+// delete removes a manifest with its tags and all its digests. The request may name any digest.
 func (t *manifestValidator) delete(w http.ResponseWriter, r *http.Request, name, ref string) {
 	if asked := digest.Digest(ref); isOther(asked) {
 		if kept, err := t.store.Kept(r.Context(), name, asked); err == nil {
@@ -105,15 +106,15 @@ func (t *manifestValidator) delete(w http.ResponseWriter, r *http.Request, name,
 	t.next.ServeHTTP(w, r)
 }
 
-// at is a request for another path.
+// at returns a copy of r for another path.
 func at(r *http.Request, path string) *http.Request {
 	r = r.Clone(r.Context())
 	r.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
 	return r
 }
 
-// acceptable says what is wrong with a manifest where the library says only
-// that something is. What is missing is left to the library, which knows.
+// acceptable returns an error for manifests that the library refuses without a reason. It does not
+// look for absent blobs: the library reports these itself.
 func acceptable(contentType string, body []byte) error {
 	manifest, _, err := distribution.UnmarshalManifest(contentType, body)
 	if err != nil {
@@ -121,19 +122,19 @@ func acceptable(contentType string, body []byte) error {
 	}
 	var version struct{ SchemaVersion int }
 	if err := json.Unmarshal(body, &version); err != nil || version.SchemaVersion != 2 {
-		return fmt.Errorf("schemaVersion is %d: the registry takes manifests of version 2", version.SchemaVersion)
+		return fmt.Errorf("schemaVersion is %d: the registry accepts version 2 only", version.SchemaVersion)
 	}
-	mediaType, _, _ := mime.ParseMediaType(contentType) // was understood a moment ago
+	mediaType, _, _ := mime.ParseMediaType(contentType) // UnmarshalManifest has parsed it already
 	for _, part := range manifest.References() {
 		if err := part.Digest.Validate(); err != nil {
-			return fmt.Errorf("digest %q: %w: name it by sha256, sha384 or sha512", part.Digest, err)
+			return fmt.Errorf("digest %q: %w: use sha256, sha384 or sha512", part.Digest, err)
 		}
 		if part.MediaType == schema2.MediaTypeForeignLayer && len(part.URLs) == 0 && mediaType == schema2.MediaTypeManifest {
-			return fmt.Errorf("layer %s is to be had from elsewhere, and has no URL", part.Digest)
+			return fmt.Errorf("layer %s is a foreign layer and has no URL: add the URL of its download", part.Digest)
 		}
 		for _, u := range part.URLs {
 			if !isWebPage(u) {
-				return fmt.Errorf("URL %q of %s: it must begin with http:// or https:// and have no fragment", u, part.Digest)
+				return fmt.Errorf("URL %q of layer %s must begin with http:// or https:// and have no fragment", u, part.Digest)
 			}
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// pushLimiter keeps clients of the registry within the depot's limits. What a
-// request announces is promised to it before its first byte; where the length
-// is not known, each piece before it is written.
+// pushLimiter applies the depot's limits to pushes. It reserves space for a request's announced
+// length before the first byte is read. If the length is not announced, it reserves space for each
+// piece before the piece is written.
 type pushLimiter struct {
 	quota *limits.Quota
-	// makeWay ends the push that has rested longest, if for long enough.
+	// makeWay removes the push that is idle for the longest time, if that is long enough, and
+	// reports whether it did.
 	makeWay func(context.Context) bool
 	next    http.Handler
 }
@@ -44,7 +45,7 @@ func (p *pushLimiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.take(w, r, key, folder)
 }
 
-// slot counts a push that begins, until the store counts it itself.
+// slot counts a new push as open until the store counts it.
 func (p *pushLimiter) slot(ctx context.Context, key string) error {
 	err := p.quota.Slot(key)
 	var full *limits.Refusal
@@ -52,7 +53,7 @@ func (p *pushLimiter) slot(ctx context.Context, key string) error {
 		err = p.quota.Slot(key)
 	}
 	if errors.As(err, &full) {
-		full.Status = http.StatusTooManyRequests // as the OCI distribution specification has it
+		full.Status = http.StatusTooManyRequests // as in the OCI distribution specification
 	}
 	return err
 }
@@ -81,7 +82,7 @@ func (p *pushLimiter) take(w http.ResponseWriter, r *http.Request, key, folder s
 	p.next.ServeHTTP(&refusalWriter{ResponseWriter: w, body: body}, r)
 }
 
-// parseUpload splits /v2/{name}/blobs/uploads/{id}; a new upload has no id.
+// parseUpload splits /v2/{name}/blobs/uploads/{id}; the id of a new upload is empty.
 func parseUpload(path string) (name, id string, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	at := strings.LastIndex(rest, "/blobs/uploads/")
@@ -91,8 +92,8 @@ func parseUpload(path string) (name, id string, ok bool) {
 	return rest[:at], rest[at+len("/blobs/uploads/"):], true
 }
 
-// quotaBody is a body that does not say how long it is: Docker pushes so. It ends
-// when there is no room for more.
+// quotaBody is a request body of unknown length, as Docker pushes it. It reserves space for each
+// piece that it reads, and fails when a piece does not fit.
 type quotaBody struct {
 	io.ReadCloser
 	grow    func(int64) error
@@ -112,7 +113,7 @@ func (b *quotaBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusalWriter says why a body ended, where the library would say that it did.
+// refusalWriter replaces the library's error answer by the refusal that ended the body.
 type refusalWriter struct {
 	http.ResponseWriter
 	body    *quotaBody
@@ -145,7 +146,7 @@ func refuseWrite(w http.ResponseWriter, err error) {
 	var refusal *limits.Refusal
 	switch {
 	case !errors.As(err, &refusal):
-		registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot measure its storage")
+		registryError(w, http.StatusInternalServerError, "UNKNOWN", "the depot cannot measure its storage: check its disk")
 	case refusal.Status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "10")
 		registryError(w, refusal.Status, "TOOMANYREQUESTS", refusal.Text)

@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
 
-// filling is a disk on which whatever is read from zeros lands.
+// filling is a disk whose free space shrinks by every byte that is read from it.
 type filling struct{ free int64 }
 
 func (f *filling) Held([]string) (int64, []int64) { return 0, nil }
@@ -26,11 +26,11 @@ func (f *filling) Read(p []byte) (int, error) {
 func TestAPushOfUnknownLengthLeavesTheDiskItsRoom(t *testing.T) {
 	const minFree, piece = 1 << 30, 1 << 20
 	disk := &filling{minFree + 64<<20}
-	gate := limits.NewQuota(limits.Limits{MinFree: minFree}, disk)
+	quota := limits.NewQuota(limits.Limits{MinFree: minFree}, disk)
 	var err error
-	h := &pushLimiter{gate, func(context.Context) bool { return false }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := &pushLimiter{quota, func(context.Context) bool { return false }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{r.Body}, make([]byte, piece))
-		w.WriteHeader(http.StatusInternalServerError) // as the library does
+		w.WriteHeader(http.StatusInternalServerError) // as the library answers
 	})}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPatch, "/v2/app/blobs/uploads/id", io.LimitReader(disk, 1<<32))
 	r.ContentLength = -1

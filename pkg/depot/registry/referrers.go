@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// lister answers what refers to a manifest, which the registry's library does
-// not: GET /v2/{name}/referrers/{digest}. Everything else is left to next.
+// lister answers GET /v2/{name}/referrers/{digest}, which the registry's library lacks: the list of
+// manifests that refer to a manifest. All other requests go to next.
 func lister(s *store.Store, log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, subject, ok := cutPath(r.URL.Path, "/referrers/")
@@ -26,7 +26,7 @@ func lister(s *store.Store, log *slog.Logger, next http.Handler) http.Handler {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			registryError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the list of referrers is only read: push or delete the manifests that refer")
+			registryError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the list of referrers is read-only: push or delete the referring manifests instead")
 			return
 		}
 		sendReferrers(w, r, s, log, referrers.Query{
@@ -36,8 +36,8 @@ func lister(s *store.Store, log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// cutPath splits /v2/{name}{word}{rest}, where the rest has no slash: a
-// repository's name may hold any word itself.
+// cutPath splits /v2/{name}{word}{rest} at the last word, because the name of a repository may
+// contain the word too. ok is false if the rest is empty or has a slash.
 func cutPath(path, word string) (name, rest string, ok bool) {
 	path, ok = strings.CutPrefix(path, "/v2/")
 	at := strings.LastIndex(path, word)
@@ -48,8 +48,8 @@ func cutPath(path, word string) (name, rest string, ok bool) {
 	return name, rest, rest != "" && !strings.Contains(rest, "/")
 }
 
-// pages bounds how many pages are made at once: each may read referrers.List's
-// limit, and anybody may ask.
+// pages limits how many pages are built at once: each page may read manifests up to the limit of
+// referrers.List, and anonymous clients may request pages.
 var pages = make(chan struct{}, 8)
 
 func sendReferrers(w http.ResponseWriter, r *http.Request, s *store.Store, log *slog.Logger, q referrers.Query) {
@@ -89,5 +89,5 @@ func sendReferrers(w http.ResponseWriter, r *http.Request, s *store.Store, log *
 		}
 		h.Set("Link", "<"+r.URL.Path+"?"+query.Encode()+`>; rel="next"`)
 	}
-	_, _ = w.Write(page.Body) // the client may be gone
+	_, _ = w.Write(page.Body) // the client may have disconnected
 }

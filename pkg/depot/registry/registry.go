@@ -24,23 +24,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// secretFile holds the key that signs upload sessions. It is kept so that an
-// upload which was under way can go on after a restart.
+// secretFile holds the key that signs upload sessions. The key survives restarts, so that clients
+// can continue their uploads.
 const secretFile = "upload-secret"
 
-// Registry serves /v2/: the distribution project's registry over one store. Make it with New and end it with Close.
+// Registry is the distribution project's registry over one store. Create it with New, serve /v2/
+// with Handler, and close it with Close.
 type Registry struct {
 	*handlers.App
 	store *store.Store
 }
 
-// New opens the registry of a store. The key for upload sessions is kept in root. Upload sessions without progress expire after expiry; 0: never.
+// New opens the registry of store s. It keeps the key for upload sessions in root. The registry
+// removes upload sessions that began more than twice the expiry ago; 0: it removes none.
 func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err error) {
 	secret, err := uploadSecret(root)
 	if err != nil {
 		return nil, err
 	}
-	// NewApp reports a bad configuration by panicking.
+	// NewApp panics if the configuration is bad.
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = nil, fmt.Errorf("start registry: %v", p)
@@ -49,19 +51,20 @@ func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err 
 	return &Registry{handlers.NewApp(context.Background(), registryConfig(s, secret, expiry)), s}, nil
 }
 
-// Handler is the registry with what its library leaves out: reserved repositories, limits on pushes, referrers, checks of manifests, blobs under
-// other digests. makeWay ends the idle push with the longest rest, if there is one, and reports whether it did.
-func (r *Registry) Handler(gate *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
+// Handler returns the handler for /v2/: the library's, with reserved repositories, limits on
+// pushes, referrers, manifest checks, and sha384 and sha512 digests. makeWay removes the push that
+// is idle for the longest time, if that is long enough, and reports whether it did.
+func (r *Registry) Handler(quota *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
 	blobs := &digestAliases{r.store, log, blobSender(r.store, r)}
-	return protectReserved(&pushLimiter{gate, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
+	return protectReserved(&pushLimiter{quota, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
 }
 
 // Close ends the registry's background purge of abandoned uploads.
 func (r *Registry) Close() error { return r.Shutdown() }
 
-// The library makes its parts by their names in its configuration. Ours stand
-// for the driver that the rest of the depot uses already, and for what the
-// store notes beside manifests, whoever writes them.
+// The registry's library creates its drivers and middleware by the names in its configuration.
+// sharedDriver is the store's own driver. storeHook is store.Store.Hook, which records referrers
+// and replaces damaged content.
 const (
 	sharedDriver = "shared"
 	storeHook    = "store"
@@ -70,7 +73,7 @@ const (
 func init() {
 	factory.Register(sharedDriver, shared{})
 	if err := registrymiddleware.Register(storeHook, hooked); err != nil {
-		panic(err) // two of one name
+		panic(err) // the name is registered already
 	}
 }
 
@@ -99,15 +102,15 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 			sharedDriver: {"driver": store.FewStates(s.Driver)},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
-			// It counts from an upload's beginning, and /v1's uploads, which expire by
-			// themselves, from its last bytes: so it waits for longer.
+			// The library counts the age from the start of an upload. Uploads at /v1 expire
+			// separately, counted from their last bytes, so the library must wait longer.
 			"maintenance": {"uploadpurging": map[any]any{
 				"enabled": expiry > 0, "age": (2 * expiry).String(), "interval": "24h", "dryrun": false,
 			}},
 		},
 		HTTP: configuration.HTTP{
 			Secret: secret,
-			// Clients reach us by several names; a relative Location is right for all.
+			// Clients reach the depot under several names. A relative Location suits all of them.
 			RelativeURLs: true,
 		},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
@@ -116,8 +119,8 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 			"registry": {{Name: storeHook, Options: configuration.Parameters{"store": s}}},
 		},
 	}
-	// Layers that may not be redistributed are named by where they are: the depot
-	// never fetches them. The library takes no such layer unless it is told to.
+	// A manifest names layers that may not be redistributed by their URLs. The depot never fetches
+	// these layers. By default, the library refuses manifests with such URLs.
 	config.Validation.Manifests.URLs.Allow = []string{"^https?://"}
 	return config
 }
@@ -131,10 +134,10 @@ func uploadSecret(root *os.Root) (string, error) {
 		return "", fmt.Errorf("read upload secret: %w", err)
 	}
 	fresh := make([]byte, 32)
-	_, _ = rand.Read(fresh) // never fails, by its contract
+	_, _ = rand.Read(fresh) // it is documented never to fail
 	secret := hex.EncodeToString(fresh)
 	if err := disk.WriteFile(root, secretFile, []byte(secret), 0o600); err != nil {
-		return "", fmt.Errorf("keep upload secret: %w", err)
+		return "", fmt.Errorf("store upload secret: %w", err)
 	}
 	return secret, nil
 }
