@@ -15,7 +15,7 @@ import (
 
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // what we are compared with
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // storage of the plain registry
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -30,13 +30,13 @@ import (
 // benchSize is how much each comparison moves, in bytes.
 const benchSize = 256 << 20
 
-// fresh is an image of four layers that nobody has seen before.
+// fresh returns an image of four layers with new random content.
 func fresh(b *testing.B) v1.Image {
 	b.Helper()
 	img := empty.Image
 	for range 4 {
 		content := make([]byte, benchSize/4)
-		_, _ = rand.Read(content) // never fails, by its contract
+		_, _ = rand.Read(content) // it is documented never to fail
 		var err error
 		if img, err = mutate.AppendLayers(img, static.NewLayer(content, types.OCIUncompressedLayer)); err != nil {
 			b.Fatal(err)
@@ -61,7 +61,7 @@ func open(b *testing.B) *httptest.Server {
 	return server
 }
 
-// distribution is the registry that the depot is made from, as it comes.
+// distribution starts the plain registry of the distribution project, on which the depot is based.
 func distribution(b *testing.B) *httptest.Server {
 	b.Helper()
 	app := handlers.NewApp(b.Context(), &configuration.Configuration{
@@ -72,7 +72,7 @@ func distribution(b *testing.B) *httptest.Server {
 	return server
 }
 
-// BenchmarkRegistry compares pushes and pulls with the plain registry: goal 1.0.
+// BenchmarkRegistry compares pushes and pulls with the plain registry. The goal is a ratio of 1.0.
 func BenchmarkRegistry(b *testing.B) {
 	ours, plain := open(b), distribution(b)
 	push := func(s *httptest.Server, img v1.Image) time.Duration {
@@ -124,15 +124,15 @@ func benchRef(b *testing.B, s *httptest.Server) name.Tag {
 	return ref
 }
 
-// BenchmarkUpload compares an upload, durable and checked, with the commands cp
-// and sha256sum of the same file: goal 1.2. Client and depot are this process.
+// BenchmarkUpload compares a durable, checked upload with the commands cp and sha256sum on the same
+// file. The goal is a ratio of 1.2. Client and depot run in this process.
 func BenchmarkUpload(b *testing.B) {
 	url := open(b).URL
 	file := filepath.Join(b.TempDir(), "file")
 	var uploads, copies time.Duration
 	for n := 0; b.Loop(); n++ {
 		content := make([]byte, benchSize)
-		_, _ = rand.Read(content) // never fails, by its contract
+		_, _ = rand.Read(content) // it is documented never to fail
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			b.Fatal(err)
 		}

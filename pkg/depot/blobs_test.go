@@ -17,7 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
-// kernel stands for a connection: it notes what it is told to copy from.
+// kernel stands for a connection. It records the types of the readers that it copies from.
 type kernel struct {
 	*httptest.ResponseRecorder
 	sources []string
@@ -32,7 +32,8 @@ func (k *kernel) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(k.ResponseRecorder, r)
 }
 
-// TestKernelCopies: net/http lets the kernel copy a file to a socket if it sees the file behind one LimitedReader and no more.
+// TestKernelCopies checks that the kernel can send every stored file: net/http uses sendfile only
+// if the source is an *os.File, at most behind one io.LimitedReader.
 func TestKernelCopies(t *testing.T) {
 	d, err := depot.New(t.TempDir())
 	if err != nil {
@@ -62,7 +63,8 @@ func TestKernelCopies(t *testing.T) {
 	}
 }
 
-// TestBlobsAreSentAsTheRegistrySendsThem compares with the registry's own answers, which HEAD still gets.
+// TestBlobsAreSentAsTheRegistrySendsThem compares the headers of GET with those of HEAD, which the
+// registry's library still answers.
 func TestBlobsAreSentAsTheRegistrySendsThem(t *testing.T) {
 	server := serve(t, t.TempDir())
 	blob := pushOne(t, server)
@@ -76,10 +78,10 @@ func TestBlobsAreSentAsTheRegistrySendsThem(t *testing.T) {
 	}
 	_, digest, _ := strings.Cut(blob, "sha256:")
 	for path, want := range map[string]int{
-		"/v2/other/blobs/sha256:" + digest:                             http.StatusNotFound, // it is another repository's
+		"/v2/other/blobs/sha256:" + digest:                             http.StatusNotFound, // the blob belongs to another repository
 		"/v2/app/blobs/sha256:" + strings.Repeat("0", 64):              http.StatusNotFound,
 		"/v2/app/blobs/sha256:../../../../../upload-secret":            http.StatusNotFound,
-		"/v2/App/blobs/sha256:" + digest:                               http.StatusNotFound, // no legal name
+		"/v2/App/blobs/sha256:" + digest:                               http.StatusNotFound, // not a legal name
 		"/v2/app/blobs/blobs/sha256:" + digest:                         http.StatusNotFound,
 		"/v2//blobs/sha256:" + digest:                                  http.StatusNotFound,
 		"/v2/app/blobs/" + strings.Replace(digest, digest[:1], "x", 1): http.StatusNotFound,
@@ -96,7 +98,7 @@ func TestBlobsAreSentAsTheRegistrySendsThem(t *testing.T) {
 	}
 }
 
-// pushOne pushes an image and gives the path of a layer with more bytes than go at once.
+// pushOne pushes an image and returns the path of a layer that is larger than one chunk.
 func pushOne(t *testing.T, server *httptest.Server) (blob string) {
 	t.Helper()
 	image := randomImage(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/auth"
 )
 
-// roles is a judge by whom a token is its user's name: the writer may do everything, the seeder only add.
+// roles is an auth.Authorizer for which a token is the name of its user. User writer may do
+// everything, all other users may only create.
 type roles struct{}
 
 func (roles) Authenticate(_ context.Context, token string) (auth.User, error) {
@@ -28,7 +29,7 @@ func (roles) Authorize(_ context.Context, user auth.User, access auth.Access) (b
 	return user.Name == "writer" || access.Verb == auth.Create, nil
 }
 
-// meanwhile is a body before whose first byte something else happens.
+// meanwhile is a request body that calls do before its first byte is read.
 type meanwhile struct {
 	io.Reader
 	once sync.Once
@@ -40,20 +41,21 @@ func (m *meanwhile) Read(p []byte) (int, error) {
 	return m.Reader.Read(p)
 }
 
-// Who may only add could ask for a name that is free, and send its bytes once somebody else has it.
+// A user who may only create could start a request while a name is free, and send the body after
+// another user has stored something under that name. The request must then replace nothing.
 func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 	d, err := depot.New(t.TempDir(), depot.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	door := auth.New(d, auth.WithAuthorizer(roles{}), auth.WithLogger(slog.New(slog.DiscardHandler)))
+	server := auth.New(d, auth.WithAuthorizer(roles{}), auth.WithLogger(slog.New(slog.DiscardHandler)))
 	do := func(user, method, path string, body io.Reader, length int) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, body)
 		r.ContentLength = int64(length)
 		r.Header = http.Header{"Authorization": {"Bearer " + user}, "Content-Type": {v1.MediaTypeImageManifest}, "Accept": {"*/*", v1.MediaTypeImageManifest}}
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		server.ServeHTTP(w, r)
 		return w
 	}
 	session := do("writer", "POST", "/v2/app/blobs/uploads/", nil, 0).Header().Get("Location")
@@ -76,7 +78,7 @@ func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 			if got := do("seeder", "PUT", path, lateAt(path, evil), len(evil)); got.Code != http.StatusPreconditionFailed {
 				t.Errorf("seeder: %d %s; want %d", got.Code, got.Body, http.StatusPreconditionFailed)
 			}
-			// Two who seed for two clusters bring the same.
+			// Two runs that seed for two clusters upload the same content.
 			if got := do("seeder", "PUT", path+"2", lateAt(path+"2", good), len(good)); got.Code != http.StatusCreated {
 				t.Errorf("seeder, with the same: %d %s", got.Code, got.Body)
 			}
@@ -84,7 +86,7 @@ func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 				t.Errorf("GET %s = %d %s", path, got.Code, got.Body)
 			}
 			if got := do("writer", "PUT", path, strings.NewReader(evil), len(evil)); got.Code != http.StatusCreated {
-				t.Errorf("who may replace cannot: %d %s", got.Code, got.Body)
+				t.Errorf("the writer cannot replace: %d %s", got.Code, got.Body)
 			}
 		})
 	}

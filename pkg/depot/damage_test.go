@@ -20,7 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
-// flip changes one bit of a blob, as a disk does.
+// flip changes one bit of a stored blob, as a faulty disk does.
 func flip(t *testing.T, dir, hexDigest string) {
 	t.Helper()
 	flipFile(t, filepath.Join(dir, "registry/docker/registry/v2/blobs/sha256", hexDigest[:2], hexDigest, "data"))
@@ -50,7 +50,7 @@ func flipFile(t *testing.T, path string) {
 	}
 }
 
-// Content that a disk has damaged comes back with the next upload of the same, whichever way that comes.
+// Every kind of upload of the same content replaces content that the disk has damaged.
 func TestAnUploadReplacesDamagedContent(t *testing.T) {
 	const content = "some content of which a bit is going to flip"
 	sum := sha(content)
@@ -106,7 +106,8 @@ func TestAnUploadReplacesDamagedContent(t *testing.T) {
 	}
 }
 
-// What is sent again is not taken for the same because a record says so, nor for damage because it differs.
+// The depot compares the uploaded bytes with the digest of the stored artifact: other content is
+// refused, also while the stored bytes are damaged.
 func TestOtherContentDoesNotReplaceAnArtifact(t *testing.T) {
 	const content, other = "0123456789", "0123x56789"
 	dir := t.TempDir()
@@ -115,9 +116,10 @@ func TestOtherContentDoesNotReplaceAnArtifact(t *testing.T) {
 	for range 2 {
 		call(t, "PUT", url, strings.NewReader(other)).want(t, 409)
 		call(t, "PUT", url, strings.NewReader(other), "X-Checksum-Sha256", sha(content)).want(t, 422, sha(other))
-		flip(t, dir, sha(content)) // and once more
+		flip(t, dir, sha(content))
 	}
-	call(t, "PUT", url, strings.NewReader(ask(t, "GET", url).body)).want(t, 200) // flipped twice, it is as it was
+	// The bit was flipped twice, so the content is intact again.
+	call(t, "PUT", url, strings.NewReader(ask(t, "GET", url).body)).want(t, 200)
 	flip(t, dir, sha(content))
 	damaged := ask(t, "GET", url).body
 	call(t, "PUT", url, strings.NewReader(damaged)).want(t, 409)
@@ -125,7 +127,7 @@ func TestOtherContentDoesNotReplaceAnArtifact(t *testing.T) {
 	ask(t, "GET", url).want(t, 200, content)
 }
 
-// An artifact of which the disk has lost the end, or all, comes back as well.
+// An upload also replaces an artifact whose stored file is cut or missing.
 func TestAnUploadReplacesLostContent(t *testing.T) {
 	const content = "content that is cut"
 	for name, lose := range map[string]func(string) error{
@@ -161,7 +163,8 @@ func TestAnUploadReplacesADamagedFile(t *testing.T) {
 	}
 }
 
-// damageFile flips a bit of a file, and has its checksum's note say what it would say had the file system noticed nothing.
+// damageFile flips a bit of the file at path. It also updates the stamp in the stored checksum
+// note, because a faulty disk does not change a file's stamp.
 func damageFile(t *testing.T, path, note string) {
 	t.Helper()
 	flipFile(t, path)
@@ -189,7 +192,7 @@ func damageFile(t *testing.T, path, note string) {
 	}
 }
 
-// An image of an archive comes back with the archive, although that is there as it was.
+// Uploading an archive again replaces its damaged images, also if the stored archive is intact.
 func TestAnArchiveReplacesDamagedImages(t *testing.T) {
 	dir := t.TempDir()
 	server := serve(t, dir)
@@ -222,7 +225,8 @@ func TestAnArchiveReplacesDamagedImages(t *testing.T) {
 	}
 }
 
-// An archive that is sent again, or that replaces its damaged self, brings no tag back that was moved since.
+// An archive that is sent again keeps tags that were moved since, also if its stored copy was
+// damaged.
 func TestAnArchiveSentAgainMovesNoTag(t *testing.T) {
 	dir := t.TempDir()
 	server := serve(t, dir)
@@ -265,7 +269,7 @@ func TestAnArchiveSentAgainMovesNoTag(t *testing.T) {
 	}
 }
 
-// partsOf are the digests of an image's manifest, config and layers.
+// partsOf returns the digests of an image's manifest, config and layers.
 func partsOf(t *testing.T, ref name.Reference) []v1.Hash {
 	t.Helper()
 	img, err := remote.Image(ref)

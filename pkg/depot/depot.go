@@ -23,10 +23,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// RegistryDir is the folder below the root that holds images and uploads, unless they are in a bucket.
+// RegistryDir is the folder below the root that holds images and uploads. Option WithS3 puts them
+// in a bucket instead.
 const RegistryDir = "registry"
 
-// Depot serves one root directory. Make it with New, end it with Close.
+// Depot serves one root directory. Create it with New, and close it with Close.
 type Depot struct {
 	root      *os.Root
 	files     *os.Root
@@ -38,11 +39,12 @@ type Depot struct {
 	diskQuota *limits.Quota
 	handler   http.Handler
 
-	// held says whether a bucket is still ours, and release ends that.
+	// held returns an error while another depot may hold the lease of the bucket. release gives the
+	// lease back. Without a bucket, both do nothing.
 	held    func() error
 	release func() error
-	// stop ends the background work, and done says that it has ended.
-	background context.Context //nolint:containedctx // it ends with the depot, or with its right to write
+	// stop cancels background, and done waits for the goroutines that work in the background.
+	background context.Context //nolint:containedctx // it ends with the depot, or when the lease is lost
 	stop       func()
 	done       sync.WaitGroup
 }
@@ -51,25 +53,25 @@ type options struct {
 	log    *slog.Logger
 	limits limits.Limits
 	s3     *bucket.At
-	// importer is for tests; nil is the real one.
+	// importer replaces the archive importer in tests; nil: archive.Importer.
 	importer uploads.Importer
 }
 
 // Option changes how a Depot behaves.
 type Option func(*options)
 
-// WithLogger says where the depot reports what a person should look at.
+// WithLogger sets the logger; the default is slog.Default().
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithLimits bounds what the depot takes.
+// WithLimits sets the limits for uploads and pushes; the default is no limits.
 func WithLimits(l limits.Limits) Option { return func(o *options) { o.limits = l } }
 
-// WithS3 keeps images and uploads in a bucket. Plain files, the upload secret
-// and what can be computed again stay in the directory.
+// WithS3 stores images and uploads in a bucket. Plain files, the upload secret and data that can be
+// computed again stay in the root directory.
 func WithS3(at bucket.At) Option { return func(o *options) { o.s3 = &at } }
 
-// New opens the store in dir, makes the folders that are missing, and begins to
-// finish what a crash has interrupted. It does not wait for the end of that.
+// New opens the store in dir and creates missing folders. It starts to recover uploads that a crash
+// interrupted, and returns before the recovery ends.
 func New(dir string, opts ...Option) (*Depot, error) {
 	o := options{log: slog.Default()}
 	for _, opt := range opts {
@@ -134,13 +136,13 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 		d.held, d.release = l.Held, release
 	}
 	if err := d.store.FinishRemovals(ctx); err != nil {
-		o.log.Error("what was being removed when the depot was killed is still there, out of sight: it is tried again at the next start", "error", err)
+		o.log.Error("removals that were interrupted by the last stop cannot be finished: clients no longer see the artifacts, but their data is still stored; the next start tries again", "error", err)
 	}
 	if d.registry, err = registry.New(d.root, d.store, o.limits.Expiry); err != nil {
 		return err
 	}
 	d.quota = limits.NewQuota(o.limits, d.usage)
-	if o.s3 != nil { // uploads take no room on this machine's disk, plain files do
+	if o.s3 != nil { // only plain files use this machine's disk
 		d.diskQuota = limits.NewQuota(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, files.Dir)))
 	}
 	if o.importer == nil {
@@ -150,10 +152,10 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 	return d.uploads.Inherit(ctx)
 }
 
-// tidyPause is how often abandoned uploads are looked for.
+// tidyPause is the longest time between two searches for abandoned uploads.
 const tidyPause = 10 * time.Minute
 
-// work begins what goes on beside the requests.
+// work starts the background goroutines.
 func (d *Depot) work(o options) {
 	ctx := d.background
 	d.done.Go(func() { d.uploads.Recover(ctx) })
@@ -173,7 +175,7 @@ func (d *Depot) keepTidy(ctx context.Context, o options) {
 		case <-tick.C:
 		}
 		if err := d.uploads.Expire(ctx); err != nil && ctx.Err() == nil {
-			o.log.Error("abandoned uploads cannot be removed", "error", err)
+			o.log.Error("abandoned uploads cannot be removed: the depot tries again later", "error", err)
 		}
 	}
 }
@@ -191,11 +193,11 @@ func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 	return mux
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
-// ready says whether both stores can be read, which a vanished mount, a deleted
-// root or a bucket out of reach would prevent.
+// ready serves /readyz. It answers 503 if the root directory or the bucket cannot be read, for
+// example because a mount disappeared or the S3 server is down, and if the bucket's lease is lost.
 func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 	for _, dir := range []string{files.Dir, RegistryDir} {
 		info, err := d.root.Stat(dir)
@@ -220,8 +222,8 @@ func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ready\n")
 }
 
-// Close stops background work and releases the root. Call it once no request
-// is being served.
+// Close stops background work, gives back the lease of the bucket and closes the root directory.
+// Call it when no request is being served.
 func (d *Depot) Close() error {
 	d.stop()
 	d.done.Wait()

@@ -38,7 +38,7 @@ func serve(t *testing.T, dir string, opts ...depot.Option) *httptest.Server {
 	return server
 }
 
-// put stores a file the way a person does: by copying it into files/.
+// put copies a file into files/ directly, as an administrator does.
 func put(t *testing.T, dir, name, content string) {
 	t.Helper()
 	full := filepath.Join(dir, "files", name)

@@ -1,16 +1,15 @@
-// Package depot is the site's store as one http.Handler: an OCI registry at
-// /v2/, uploads by owner and cluster at /v1/, plain downloads with ranges and
-// checksums at /files/, and /healthz and /readyz for whoever supervises it.
+// Package depot is the site's store as one http.Handler: an OCI registry at /v2/, uploads by owner
+// and cluster at /v1/, plain downloads with ranges and checksums at /files/, and the probes
+// /healthz and /readyz.
 //
-// What is below: artifact (names and records), store (bytes by digest, on disk
-// or in S3), uploads (how they come in), archive (images out of an uploaded
-// file), rest (/v1), status (what is installed), limits, scrub and garbage.
+// Packages below: protocol (names, records, headers), registry (/v2), rest (/v1), files (/files),
+// store (bytes by digest, on disk or in S3), uploads (uploads in pieces), archive (images in an
+// uploaded file), status (installation status), limits, scrub and garbage.
 //
-// Invariant: nothing outside the root directory and the bucket is ever read or
-// written, and memory use does not depend on the size of what is stored.
+// Invariant: the depot never reads or writes anything outside the root directory and the bucket,
+// and its memory use does not depend on the size of the stored content.
 //
-// It asks nobody who they are: package guard does that, in front of it, and
-// waits for each peer for ever: package deadline bounds that, around both. It
-// must not import Kubernetes or Knative packages: the depot is built and
-// started before there is a cluster.
+// The handler does not authenticate clients: wrap it with package auth. It also waits for a peer
+// without a time limit: wrap both with package deadline. It must not import Kubernetes or Knative
+// packages, because the depot is built and started before a cluster exists.
 package depot

@@ -73,7 +73,7 @@ func TestRangesAndETags(t *testing.T) {
 		})
 	}
 
-	// Same size, same modification time: still another version.
+	// With the same size and modification time, it is still another version.
 	full := filepath.Join(dir, "files", "os.img")
 	before, err := os.Stat(full)
 	if err != nil {
@@ -180,7 +180,7 @@ func TestNothingOutsideTheFilesIsServed(t *testing.T) {
 	}
 }
 
-// raw sends a path as it stands; Go's client would tidy it up first.
+// raw sends a path unchanged; Go's HTTP client would clean it first.
 func raw(t *testing.T, addr, path string) (status, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

@@ -17,16 +17,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/lease"
 )
 
-// idFile holds the name under which a depot holds a bucket, over restarts. The
-// lock on its directory keeps two processes from the same name.
+// idFile holds the id under which a depot holds the lease of a bucket. The id survives restarts.
+// The lock on the directory keeps two processes from using the same id.
 const idFile = "depot-id"
 
-// releaseTime bounds how long a depot that stops waits for its bucket.
+// releaseTime limits how long a depot that stops tries to give back the lease of its bucket.
 const releaseTime = 10 * time.Second
 
-// HoldBucket takes the lease of the bucket that driver leads to, for the depot
-// whose directory is root, until release is called. If another depot takes it
-// by force, lost is called.
+// HoldBucket takes the lease of driver's bucket for the depot whose directory is root, and renews
+// it until release is called. It calls lost if another depot takes the lease over.
 func HoldBucket(ctx context.Context, root *os.Root, driver storagedriver.StorageDriver, log *slog.Logger, lost func()) (l *lease.Lease, release func() error, err error) {
 	id, err := depotID(root)
 	if err != nil {
@@ -43,8 +42,8 @@ func HoldBucket(ctx context.Context, root *os.Root, driver storagedriver.Storage
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := l.Keep(ctx, func(err error) { log.Warn("the bucket's lease cannot be renewed now", "error", err) }); err != nil {
-			log.Error("nothing is written any more: another depot has taken the bucket", "error", err)
+		if err := l.Keep(ctx, func(err error) { log.Warn("the bucket's lease cannot be renewed: the depot tries again", "error", err) }); err != nil {
+			log.Error("another depot has taken over the bucket: this depot refuses all writes from now on", "error", err)
 			lost()
 		}
 	}()
@@ -67,12 +66,12 @@ func depotID(root *os.Root) (string, error) {
 	}
 	id := rand.Text()
 	if err := disk.WriteFile(root, idFile, []byte(id), 0o600); err != nil {
-		return "", fmt.Errorf("keep the depot's id: %w", err)
+		return "", fmt.Errorf("store the depot's id: %w", err)
 	}
 	return id, nil
 }
 
-// leased refuses writes while held says that the bucket may be another depot's.
+// leased answers 503 to writes while held returns an error: another depot may then hold the bucket.
 func leased(held func() error, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions

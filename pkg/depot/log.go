@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// logged reports failures of the depot itself; what clients got wrong or did
-// not find is normal traffic and appears only at debug level.
+// logged logs each request: at error level if the depot failed (status 5xx), else at debug level.
+// Wrong requests and absent artifacts are normal traffic.
 func logged(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
@@ -36,5 +36,5 @@ func (s *statusWriter) WriteHeader(code int) {
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// ReadFrom passes on what io.Copy looks for, so that sendfile stays possible.
+// ReadFrom implements io.ReaderFrom, so that io.Copy can still use sendfile.
 func (s *statusWriter) ReadFrom(r io.Reader) (int64, error) { return io.Copy(s.ResponseWriter, r) }

@@ -19,7 +19,7 @@ func layer(mediaType string, d digest.Digest, more string) string {
 	return fmt.Sprintf(`"layers":[{"mediaType":%q,"digest":%q,"size":9%s}]`, mediaType, d, more)
 }
 
-// What a manifest says is its author's: whatever it is, the depot is not at fault.
+// A bad manifest is the client's error (4xx), never an error of the depot (5xx).
 func TestManifestsAreTakenOrRefusedWithAReason(t *testing.T) {
 	const oci = v1.MediaTypeImageManifest
 	server := serve(t, t.TempDir())

@@ -90,7 +90,7 @@ func TestMirrorWithItsOwnIndexIsServedAsItIs(t *testing.T) {
 	ask(t, "GET", url+"Packages.gz").want(t, http.StatusNotFound)
 }
 
-// With the first file of a mirror, the index of all packages that nodes install from here would go.
+// The first file of a mirror would hide the generated index of packages that nodes install from.
 func TestMirrorIsNotPutOverAnIndexInUse(t *testing.T) {
 	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
 	call(t, "PUT", url+"pool/app.deb", bytes.NewReader(apttest.Package(t, "app", "1", "amd64", ""))).want(t, http.StatusCreated)
@@ -100,7 +100,7 @@ func TestMirrorIsNotPutOverAnIndexInUse(t *testing.T) {
 	ask(t, "GET", url+"Packages").want(t, 200, "Package: app\n")
 }
 
-// Of two who upload the same package with other bytes at once, one is refused.
+// Of several parallel uploads of the same package with different bytes, only one is accepted.
 func TestPackageOfTwoHasTheBytesOfOne(t *testing.T) {
 	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
 	for n := range 20 {

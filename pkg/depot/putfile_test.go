@@ -60,7 +60,7 @@ func TestFilesThatCannotBePut(t *testing.T) {
 	}
 }
 
-// Two who send the same file do not wait for each other: the last to end has its name.
+// Parallel uploads of the same file do not wait for each other; the last one to end wins.
 func TestASecondWriterLetsAFileEnd(t *testing.T) {
 	file := serve(t, t.TempDir()).URL + "/files/a"
 	finish := sendSlowly(t, "PUT", file, 10, "first")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Two who put the same file leave the content of one, with the checksum of that.
+// After parallel uploads of one file, the stored content and the stored checksum belong together.
 func TestFilePutByTwoHasItsOwnChecksum(t *testing.T) {
 	server := serve(t, t.TempDir())
 	for n := range 60 {

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// failing takes no archive.
+// failing is an importer that refuses every archive.
 type failing struct{}
 
 func (failing) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
@@ -27,7 +27,7 @@ func (f failing) Restore(ctx context.Context, name string, size int64, open func
 	return f.Import(ctx, name, size, open)
 }
 
-// hanging works on an archive until it is told to go on, or ctx ends.
+// hanging is an importer that waits until on is closed or ctx ends.
 type hanging struct{ begun, on chan struct{} }
 
 func (h hanging) Import(ctx context.Context, _ string, _ int64, _ func() (io.ReadSeekCloser, error)) ([]string, error) {
@@ -53,8 +53,8 @@ func opened(t *testing.T, dir string, opts ...Option) *Depot {
 	return d
 }
 
-// tell asks a depot and returns its answer.
-func tell(t *testing.T, d *Depot, want int, method, path, body string, header ...string) *httptest.ResponseRecorder {
+// request sends a request to d and returns the answer. The test fails if its status is not want.
+func request(t *testing.T, d *Depot, want int, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -68,19 +68,19 @@ func tell(t *testing.T, d *Depot, want int, method, path, body string, header ..
 	return w
 }
 
-// leftArchive is a depot's directory with a blob, and an archive that has all
-// its bytes and was never finished.
+// leftArchive returns a depot's directory that holds a blob, an archive whose bytes are complete
+// but whose import failed, and an upload that is half done.
 func leftArchive(t *testing.T) (dir, blob string) {
 	t.Helper()
 	dir = t.TempDir()
 	d := opened(t, dir, func(o *options) { o.importer = failing{} })
 	blob = "/v2/app/blobs/" + digest.FromString("a layer").String()
-	location := tell(t, d, http.StatusAccepted, "POST", "/v2/app/blobs/uploads/", "").Header().Get("Location")
-	tell(t, d, http.StatusCreated, "PUT", location+"&digest="+digest.FromString("a layer").String(), "a layer")
-	tell(t, d, http.StatusCreated, "POST", archives, `{"owner": "o", "image_name": "a", "image_length": 4}`, "Content-Type", "application/json")
-	tell(t, d, http.StatusInternalServerError, "PATCH", archives+"/a", "abcd", "Upload-Offset", "0")
-	tell(t, d, http.StatusCreated, "POST", osImages, `{"owner": "o", "image_name": "open", "image_length": 4}`, "Content-Type", "application/json")
-	tell(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "ab", "Upload-Offset", "0")
+	location := request(t, d, http.StatusAccepted, "POST", "/v2/app/blobs/uploads/", "").Header().Get("Location")
+	request(t, d, http.StatusCreated, "PUT", location+"&digest="+digest.FromString("a layer").String(), "a layer")
+	request(t, d, http.StatusCreated, "POST", archives, `{"owner": "o", "image_name": "a", "image_length": 4}`, "Content-Type", "application/json")
+	request(t, d, http.StatusInternalServerError, "PATCH", archives+"/a", "abcd", "Upload-Offset", "0")
+	request(t, d, http.StatusCreated, "POST", osImages, `{"owner": "o", "image_name": "open", "image_length": 4}`, "Content-Type", "application/json")
+	request(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "ab", "Upload-Offset", "0")
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ const (
 	osImages = "/v1/baremetalcluster/o/c/os_images"
 )
 
-// ended waits for the end of a recovery.
+// ended waits until the archive of leftArchive is recovered.
 func ended(t *testing.T, d *Depot) {
 	t.Helper()
 	left := protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.ContainerImages, Name: "a"}
@@ -109,27 +109,27 @@ func TestWhatIsThereCanBePulledWhileARecoveryHangs(t *testing.T) {
 	d := opened(t, dir, func(o *options) { o.importer = h })
 	defer d.Close() //nolint:errcheck // the test has ended
 	<-h.begun
-	if got := tell(t, d, http.StatusOK, "GET", blob, "").Body.String(); got != "a layer" {
+	if got := request(t, d, http.StatusOK, "GET", blob, "").Body.String(); got != "a layer" {
 		t.Errorf("pulled %q", got)
 	}
-	tell(t, d, http.StatusOK, "GET", "/readyz", "")
-	if got := tell(t, d, http.StatusOK, "GET", archives+"/a", ""); got.Header().Get("Upload-Offset") != "4" || !strings.Contains(got.Body.String(), `"upload_complete":false`) {
+	request(t, d, http.StatusOK, "GET", "/readyz", "")
+	if got := request(t, d, http.StatusOK, "GET", archives+"/a", ""); got.Header().Get("Upload-Offset") != "4" || !strings.Contains(got.Body.String(), `"upload_complete":false`) {
 		t.Errorf("the upload in recovery is %s at %s", got.Body, got.Header().Get("Upload-Offset"))
 	}
-	tell(t, d, http.StatusNotFound, "GET", archives+"/a/content", "")
-	if got := tell(t, d, http.StatusServiceUnavailable, "DELETE", archives+"/a", ""); !strings.Contains(got.Body.String(), "restarted") || got.Header().Get("Retry-After") == "" {
+	request(t, d, http.StatusNotFound, "GET", archives+"/a/content", "")
+	if got := request(t, d, http.StatusServiceUnavailable, "DELETE", archives+"/a", ""); !strings.Contains(got.Body.String(), "restarted") || got.Header().Get("Retry-After") == "" {
 		t.Errorf("a change meanwhile = %s %v", got.Body, got.Header())
 	}
-	tell(t, d, http.StatusCreated, "PUT", osImages+"/b/content", "another")
-	tell(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "cd", "Upload-Offset", "2")
+	request(t, d, http.StatusCreated, "PUT", osImages+"/b/content", "another")
+	request(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "cd", "Upload-Offset", "2")
 
 	close(h.on)
 	ended(t, d)
-	tell(t, d, http.StatusOK, "GET", archives+"/a/content", "")
-	tell(t, d, http.StatusNoContent, "DELETE", archives+"/a", "")
+	request(t, d, http.StatusOK, "GET", archives+"/a/content", "")
+	request(t, d, http.StatusNoContent, "DELETE", archives+"/a", "")
 }
 
-// A depot that is stopped does not wait for a recovery, which loses nothing.
+// Close does not wait for a recovery: the next start begins it again.
 func TestAStopEndsARecoveryThatGoesOnAtTheNextStart(t *testing.T) {
 	dir, _ := leftArchive(t)
 	h := hanging{make(chan struct{}), make(chan struct{})}
@@ -142,7 +142,7 @@ func TestAStopEndsARecoveryThatGoesOnAtTheNextStart(t *testing.T) {
 	d = opened(t, dir, func(o *options) { o.importer = h })
 	close(h.on)
 	ended(t, d)
-	tell(t, d, http.StatusOK, "GET", archives+"/a/content", "")
+	request(t, d, http.StatusOK, "GET", archives+"/a/content", "")
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,14 +15,15 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pushBlob sends a blob to the repository app, by whichever digest.
+// pushBlob pushes a blob to repository app under digest d, of any algorithm.
 func pushBlob(t *testing.T, server *httptest.Server, content string, d digest.Digest) answer {
 	t.Helper()
 	at := upload(t, "POST", server.URL+"/v2/app/blobs/uploads/", nil)
 	return call(t, "PUT", server.URL+at+"&digest="+d.String(), strings.NewReader(content), "Content-Type", "application/octet-stream")
 }
 
-// manifestOf is an OCI manifest with an empty config and no layers, and whatever else.
+// manifestOf returns an OCI manifest with an empty config and no layers. The text more is added at
+// its end.
 func manifestOf(more string) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[]%s}`,
 		v1.MediaTypeImageManifest, digest.FromString("{}"), more)
@@ -33,7 +34,7 @@ func pushManifest(t *testing.T, server *httptest.Server, manifest, as string) an
 	return call(t, "PUT", server.URL+"/v2/app/manifests/"+as, strings.NewReader(manifest), "Content-Type", v1.MediaTypeImageManifest)
 }
 
-// about is what a manifest says that refers to another one.
+// about returns the fields of a manifest that refers to subject.
 func about(subject digest.Digest, artifactType string) string {
 	return fmt.Sprintf(`,"artifactType":%q,"subject":{"mediaType":%q,"digest":%q,"size":3}`, artifactType, v1.MediaTypeImageManifest, subject)
 }
@@ -63,7 +64,7 @@ func TestWhatRefersToAnImageIsListed(t *testing.T) {
 	if got := referring(t, list); len(got) != 0 {
 		t.Errorf("before anything was pushed, %v refer to it", got)
 	}
-	// A signature may come before what it signs.
+	// A signature may be pushed before the image that it signs.
 	signature, sbom := manifestOf(about(subject, "test/signature")), manifestOf(about(subject, "test/sbom"))
 	for manifest, as := range map[string]string{signature: "signature", sbom: digest.FromString(sbom).String()} {
 		if got := pushManifest(t, server, manifest, as).want(t, 201).header.Get("OCI-Subject"); got != subject.String() {
@@ -83,7 +84,7 @@ func TestWhatRefersToAnImageIsListed(t *testing.T) {
 		t.Errorf("of one type: %v %s", filtered.header, filtered.body)
 	}
 	call(t, "DELETE", server.URL+"/v2/app/manifests/"+digest.FromString(signature).String(), nil).want(t, 202)
-	again := serve(t, dir) // nothing of it is in memory
+	again := serve(t, dir) // a new depot has nothing in memory
 	if diff := cmp.Diff([]digest.Digest{digest.FromString(sbom)}, referring(t, strings.Replace(list, server.URL, again.URL, 1))); diff != "" {
 		t.Errorf("after a deletion and in another process (-want +got):\n%s", diff)
 	}
@@ -123,11 +124,11 @@ func TestBadQuestionsAboutReferrers(t *testing.T) {
 	ask(t, "GET", url+"/v2/App/referrers/"+d).want(t, 400, "NAME_INVALID")
 	call(t, "PUT", url+"/v2/app/referrers/"+d, strings.NewReader("{}")).want(t, 405, "UNSUPPORTED")
 	ask(t, "HEAD", url+"/v2/app/referrers/"+d).want(t, 200)
-	// A repository may have the word in its name.
+	// The name of a repository may contain the word referrers.
 	ask(t, "GET", url+"/v2/a/referrers/tags/list").want(t, 404, "NAME_UNKNOWN")
 }
 
-// An archive that is uploaded at /v1 passes no door of the registry.
+// An archive that is uploaded at /v1 does not pass through the registry's HTTP handlers.
 func TestReferrersInAnUploadedArchiveAreListed(t *testing.T) {
 	server := serve(t, t.TempDir())
 	image := manifestOf("")

@@ -116,7 +116,7 @@ func TestUploadWithAnotherDigestIsRefused(t *testing.T) {
 	}
 }
 
-// upload sends one request of an upload and returns where the next one goes.
+// upload sends one request of an upload and returns the path for the next one.
 func upload(t *testing.T, method, url string, body []byte) string {
 	t.Helper()
 	resp := send(t, method, url, body)

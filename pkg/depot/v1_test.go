@@ -75,7 +75,7 @@ func record(name string, size int, more string) string {
 		"description": {"image_records": [{"image_record_name": "r", "repo": "icn", "tag": "2"}]}%s}`, name, size, more)
 }
 
-// form is ICN's multipart body.
+// form returns ICN's multipart body and its content type.
 func form(t *testing.T, metadata string) (io.Reader, string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -108,7 +108,7 @@ func patch(t *testing.T, url string, offset int, body string) answer {
 	return call(t, "PATCH", url, strings.NewReader(body), "Upload-Offset", strconv.Itoa(offset))
 }
 
-// unsized hides a body's length, so that it goes out in chunks.
+// unsized hides a body's length, so that the client sends it in chunks.
 type unsized struct{ io.Reader }
 
 func TestICNUploadInPieces(t *testing.T) {
