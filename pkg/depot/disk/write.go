@@ -8,8 +8,8 @@ import (
 	"path"
 )
 
-// WriteFile puts data at name all or nothing, and returns once it would
-// survive a crash of this process or of the machine.
+// WriteFile writes data to the file name, all or nothing, and creates missing folders. When it
+// returns, the file survives a crash of this process or of the machine.
 func WriteFile(root *os.Root, name string, data []byte, mode fs.FileMode) error {
 	dir := path.Dir(name)
 	if err := root.MkdirAll(dir, 0o755); err != nil {
@@ -37,6 +37,7 @@ func writeSync(root *os.Root, name string, data []byte, mode fs.FileMode) error 
 	return errors.Join(err, f.Close())
 }
 
+// SyncDir makes the entries of a directory durable.
 func SyncDir(root *os.Root, dir string) error {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -45,6 +46,7 @@ func SyncDir(root *os.Root, dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// RemoveIfThere removes a file. An absent file is not an error.
 func RemoveIfThere(root *os.Root, name string) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
