@@ -13,13 +13,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// sha256sumSuffix is another name for a checksum: Ironic takes the file behind
-// a host's image checksum URL, and its name tells people the kind.
+// sha256sumSuffix also asks for the checksum of a file, as sumSuffix does. It suits the image
+// checksum URLs of hosts: it shows the user the kind of checksum that Ironic reads there.
 const sha256sumSuffix = ".sha256sum"
 
-// artifactFiles shows what was uploaded by /v1 among the plain files, as
-// {kind}/{owner}/{cluster}/{name}, which is where Ironic and installers of
-// packages download it. Any other path is a plain file's.
+// artifactFiles serves the artifacts of /v1 below /files, as {kind}/{owner}/{cluster}/{name}.
+// Ironic and package installers download them there. All other paths go to plain.
 type artifactFiles struct {
 	uploads *uploads.Service
 	log     *slog.Logger
@@ -43,7 +42,7 @@ func (s *artifactFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve sends an artifact. It returns an error only while nothing has been sent.
+// serve sends an artifact. It returns an error only if it has sent nothing.
 func (s *artifactFiles) serve(w http.ResponseWriter, r *http.Request, name string) error {
 	ref, ok := protocol.ParseFilePath(name)
 	if !ok {
@@ -66,6 +65,6 @@ func (s *artifactFiles) serveSum(w http.ResponseWriter, r *http.Request, name st
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, sumLine(stored.Record.SHA256, ref.Name)) // the client may be gone
+	_, _ = io.WriteString(w, sumLine(stored.Record.SHA256, ref.Name)) // the client may have disconnected
 	return nil
 }

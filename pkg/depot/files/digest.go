@@ -18,18 +18,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
-// defaultRacy is how old a file's last change must be before its digest is
-// kept: two changes within one tick of the file system's clock look alike.
+// defaultRacy is how old a file's last change must be before its digest is stored: two changes
+// within one tick of the file system's clock have the same time.
 const defaultRacy = 2 * time.Second
 
-// kept is a digest with the state of the file that it belongs to.
+// kept is a stored digest with the stamp of the file to which it belongs.
 type kept struct {
 	disk.Stamp
 	SHA256 string `json:"sha256"`
 }
 
-// digests computes the SHA-256 of stored files, once each: results are kept
-// beside the files, never among them.
+// digests computes the SHA-256 of plain files, once for each version of a file. It stores the
+// results in digestsDir, outside of the folder of plain files.
 type digests struct {
 	files, cache *os.Root
 	racy         time.Duration
@@ -37,7 +37,8 @@ type digests struct {
 	flight       singleflight.Group
 }
 
-// Of returns the SHA-256 of a file in hexadecimal.
+// Of returns the SHA-256 of a file in hexadecimal. Parallel calls for one file share one
+// computation.
 func (d *digests) Of(name string) (string, error) {
 	sum, err, _ := d.flight.Do(path.Clean(name), func() (any, error) { return d.of(name) })
 	if err != nil {
@@ -69,9 +70,9 @@ func (d *digests) of(name string) (string, error) {
 	return sum, nil
 }
 
-// keepSum says, without reading it, whether a file was stored with this SHA-256
-// and was not written to since.
-func (d *digests) keepSum(name, sum string) bool {
+// hasSum reports whether the file was stored with this SHA-256 and was not changed since. It does
+// not read the file.
+func (d *digests) hasSum(name, sum string) bool {
 	info, err := d.files.Stat(name)
 	if err != nil {
 		return false
@@ -80,7 +81,7 @@ func (d *digests) keepSum(name, sum string) bool {
 	return ok && held.SHA256 == sum && held.Stamp == disk.StampOf(info)
 }
 
-// hashStable refuses a file that somebody writes to while it is read.
+// hashStable returns the SHA-256 of a file, or an error if the file changes while it is read.
 func hashStable(f *os.File, before fs.FileInfo) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
@@ -91,7 +92,7 @@ func hashStable(f *os.File, before fs.FileInfo) (string, error) {
 		return "", err
 	}
 	if disk.StampOf(after) != disk.StampOf(before) {
-		return "", errors.New("the file changed while it was read: ask again when it is complete")
+		return "", errors.New("the file changed while it was read: try again when it is complete")
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -108,17 +109,17 @@ func (d *digests) load(name string) (kept, bool) {
 	return k, true
 }
 
-// keep is a saving of time only, so a failure is reported and not passed on.
+// keep stores a digest. A failure costs only time, so keep logs it and does not return it.
 func (d *digests) keep(name string, k kept) {
 	data, err := json.Marshal(k)
 	if err == nil {
 		err = disk.WriteFile(d.cache, sidecar(name), data, 0o644)
 	}
 	if err != nil {
-		d.log.Warn("checksum cannot be kept and will be computed again", "path", name, "error", err)
+		d.log.Warn("checksum cannot be stored: the depot computes it again for the next request", "path", name, "error", err)
 	}
 }
 
-// sidecar has its own ending so that the entry of a file never stands where
-// another file's folder has to be.
+// sidecar returns the path of a file's stored digest. Its suffix keeps it from blocking the folder
+// of another file: after a, a file a/b may be stored.
 func sidecar(name string) string { return path.Join(digestsDir, name+".digest.json") }

@@ -38,12 +38,12 @@ func (d *digests) must(t *testing.T, name string) string {
 	return sum
 }
 
-// plant replaces what was kept for a file, so that a test sees whether it is used.
+// plant replaces the stored digest of a file, so that a test sees whether the digest is used.
 func (d *digests) plant(t *testing.T, name, sum string) {
 	t.Helper()
 	held, ok := d.load(name)
 	if !ok {
-		t.Fatalf("no digest was kept for %s", name)
+		t.Fatalf("no digest was stored for %s", name)
 	}
 	held.SHA256 = sum
 	d.keep(name, held)
@@ -59,7 +59,7 @@ func TestDigestIsComputedOnceUntilTheFileChanges(t *testing.T) {
 	}
 	write(t, d.files, "image", "changed")
 	if got := d.must(t, "image"); got == "planted" || got == first {
-		t.Errorf("digest of a changed file = %s, an old one", got)
+		t.Errorf("digest of a changed file = %s, want a new one", got)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestDigestOfAFileJustWrittenIsNotKept(t *testing.T) {
 	write(t, d.files, "image", "one")
 	d.must(t, "image")
 	if held, ok := d.load("image"); ok {
-		t.Errorf("kept %+v, though another write in the same clock tick would go unseen", held)
+		t.Errorf("stored %+v, though another write in the same clock tick could not be detected", held)
 	}
 }
 

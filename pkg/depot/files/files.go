@@ -22,15 +22,16 @@ import (
 
 // Folders below the depot's root.
 const (
-	// Dir is the only one that people write to: what they put there appears under /files/ by the same path.
+	// Dir holds the plain files. Users may also copy files there directly: they appear under
+	// /files/ with the same path.
 	Dir = "files"
-	// digestsDir holds the checksums of files.
+	// digestsDir holds the checksums of plain files.
 	digestsDir = "digests"
-	// incomingDir holds files until they are whole.
+	// incomingDir holds uploads of plain files until they are complete.
 	incomingDir = "incoming"
 )
 
-// Open makes the folders that are missing, removes what a killed process left half-received, and opens Dir.
+// Open creates missing folders, removes the incomplete uploads of a killed process, and opens Dir.
 func Open(root *os.Root) (*os.Root, error) {
 	if err := root.RemoveAll(incomingDir); err != nil {
 		return nil, err
@@ -43,20 +44,22 @@ func Open(root *os.Root) (*os.Root, error) {
 	return root.OpenRoot(Dir)
 }
 
-// Handlers serve /files/, without that prefix in the request's path: one sends files, uploads and the apt source, the other receives files.
-// files is the folder that Open has opened. disk bounds the room on the files' disk; nil: gate does.
-func Handlers(root, files *os.Root, uploaded *uploads.Service, gate, disk *limits.Quota, log *slog.Logger) (get, put http.Handler) {
+// Handlers returns the handlers for GET and PUT below /files/; the caller strips that prefix from
+// the request's path. get sends plain files, artifacts and the apt source, and put stores plain
+// files. files is the folder that Open returned. diskQuota limits the space on the disk of the
+// plain files; nil: quota limits it.
+func Handlers(root, files *os.Root, uploaded *uploads.Service, quota, diskQuota *limits.Quota, log *slog.Logger) (get, put http.Handler) {
 	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
 	packages := apt.New(root, files, sums.Of, log)
 	get = packages.Handler(&artifactFiles{uploaded, log, &fileServer{root: files, digests: sums, log: log}})
-	return get, &filePutter{root: root, digests: sums, packages: packages, quota: gate, diskQuota: disk, log: log}
+	return get, &filePutter{root: root, digests: sums, packages: packages, quota: quota, diskQuota: diskQuota, log: log}
 }
 
-// sumSuffix asks for the checksum of the file before it.
+// sumSuffix at the end of a path asks for the checksum of the file, unless such a file exists.
 const sumSuffix = ".sha256"
 
-// fileServer is the /files/ door. The URL path, without its prefix, is the path
-// below root; os.Root keeps symbolic links from leading out of it.
+// fileServer serves GET of plain files. The URL path, without its prefix, is the path below root;
+// os.Root keeps symbolic links from leading out of it.
 type fileServer struct {
 	root    *os.Root
 	digests *digests
@@ -79,8 +82,7 @@ func (s *fileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve sends a file or lists a directory. It returns an error only while
-// nothing has been sent.
+// serve sends a file or lists a directory. It returns an error only if it has sent nothing.
 func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) error {
 	f, info, err := openFile(s.root, name)
 	if err != nil {
@@ -92,7 +94,7 @@ func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) 
 	}
 	h := w.Header()
 	h.Set("ETag", disk.StampOf(info).ETag())
-	// Never let a browser run what somebody stored.
+	// A browser must never run stored content.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get(protocol.WantChecksumHeader) != "" {
@@ -106,8 +108,8 @@ func (s *fileServer) serve(w http.ResponseWriter, r *http.Request, name string) 
 	return nil
 }
 
-// serveSum answers in the format of sha256sum, which Ironic, Ansible and
-// "sha256sum -c" read.
+// serveSum sends a checksum in the format of sha256sum, which Ironic, Ansible and "sha256sum -c"
+// read.
 func (s *fileServer) serveSum(w http.ResponseWriter, name string) error {
 	sum, err := s.digests.Of(name)
 	if err != nil {
@@ -120,8 +122,8 @@ func (s *fileServer) serveSum(w http.ResponseWriter, name string) error {
 
 func sumLine(sum, name string) string { return fmt.Sprintf("%s  %s\n", sum, name) }
 
-// fail answers for a path that cannot be served. That a path is impossible, or
-// leads out of the files, is nobody's business but the asker's: not found.
+// fail answers for a path that cannot be served. It answers 404, without a log entry, to a path
+// that is absent, impossible or leads out of the folder.
 func (s *fileServer) fail(w http.ResponseWriter, name string, err error) {
 	if isAbsent(err) {
 		http.Error(w, fmt.Sprintf("not in the depot: %q", name), http.StatusNotFound)
@@ -139,14 +141,15 @@ func isAbsent(err error) bool {
 			return true
 		}
 	}
-	// os.Root's refusal to leave the root; the os package exports no value for it.
+	// This is the error of os.Root for a path that leaves the root. Package os exports no value for
+	// it.
 	return strings.Contains(err.Error(), "path escapes from parent")
 }
 
 var errNotRegular = errors.New("neither a file nor a directory")
 
-// openFile opens a file or directory for reading. Pipes, sockets and devices
-// are refused, and opened without blocking so that they cannot hang us.
+// openFile opens a file or directory for reading. It refuses pipes, sockets and devices with
+// errNotRegular; it opens them without blocking, so that they cannot hang the depot.
 func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -162,7 +165,7 @@ func openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// list writes one name a line, directories with a slash at the end.
+// list writes one name per line; names of directories end with a slash.
 func list(w http.ResponseWriter, dir *os.File) error {
 	entries, err := dir.ReadDir(-1)
 	if err != nil {

@@ -21,19 +21,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// filePutter stores plain files: all or nothing, in place of one that is
-// there. A checksum in the request's headers is checked before that.
+// filePutter serves PUT of plain files. It stores a file completely or not at all, and replaces an
+// existing one. It checks the checksum in the request's headers before that.
 type filePutter struct {
 	root     *os.Root
 	digests  *digests
 	packages *apt.Repositories
 	quota    *limits.Quota
-	// diskQuota is for the room on the files' disk; nil if gate knows that.
+	// diskQuota limits the space on the disk of the plain files; nil if quota limits it.
 	diskQuota *limits.Quota
 	log       *slog.Logger
 }
 
-// putRefusal is a request that cannot be done, with the status that says so.
+// putRefusal is the error for a request that the depot refuses, with the HTTP status of the answer.
 type putRefusal struct {
 	status int
 	text   string
@@ -78,7 +78,7 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 		return "", &putRefusal{http.StatusBadRequest, err.Error()}
 	}
 	if r.ContentLength < 0 {
-		return "", &putRefusal{http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length"}
+		return "", &putRefusal{http.StatusLengthRequired, "the depot reserves space before it reads the body: send a Content-Length"}
 	}
 	temp := path.Join(incomingDir, rand.Text())
 	release, err := s.reserve(temp, r.ContentLength)
@@ -88,7 +88,7 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 	defer release()
 	sum, err := s.receive(r, temp)
 	if err == nil && want != "" && sum != want {
-		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing of it was kept, send it again", sum, want)}
+		err = &putRefusal{http.StatusUnprocessableEntity, fmt.Sprintf("the content has sha256 %s, not %s as announced: nothing was stored, send the file again", sum, want)}
 	}
 	if err == nil {
 		err = s.publish(temp, name, sum, protocol.IsCreateOnly(r.Header))
@@ -102,7 +102,7 @@ func (s *filePutter) put(r *http.Request, name string) (string, error) {
 	return sum, nil
 }
 
-// reserve promises room for a file until release is called.
+// reserve reserves size bytes for a file until release is called.
 func (s *filePutter) reserve(temp string, size int64) (release func(), err error) {
 	if err := s.quota.Reserve(temp, size); err != nil || s.diskQuota == nil {
 		return func() { s.quota.Release(temp) }, err
@@ -121,19 +121,19 @@ func (s *filePutter) written(temp string, n int64) {
 	}
 }
 
-// checkFileName refuses what could be no file's path, and what is /v1's.
+// checkFileName refuses a path that cannot be a file's, and the path of an artifact of /v1.
 func checkFileName(name string) error {
 	bad := name == "" || len(name) > 1024 || path.Clean("/"+name) != "/"+name || strings.ContainsAny(name, "\\\x00")
 	if bad {
 		return &putRefusal{http.StatusBadRequest, fmt.Sprintf("path %q: want the names of folders and a file, with single slashes between them", name)}
 	}
 	if ref, ok := protocol.ParseFilePath(name); ok {
-		return &putRefusal{http.StatusConflict, fmt.Sprintf("%s is an artifact's place: upload it to %s/content", name, ref.Path())}
+		return &putRefusal{http.StatusConflict, fmt.Sprintf("%s is the path of an artifact: upload it to %s/content", name, ref.Path())}
 	}
 	return nil
 }
 
-// counted is told how many bytes have been written.
+// counted is an io.Writer that passes the size of each write to a function.
 type counted func(int)
 
 func (c counted) Write(p []byte) (int, error) {
@@ -141,7 +141,8 @@ func (c counted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// receive writes a body where nobody sees it, durably.
+// receive writes the request's body to the file temp, durably, and returns its SHA-256. Clients
+// cannot see that file.
 func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, h, counted(func(n int) { s.written(temp, int64(n)) })), r.Body)
 	if err == nil && n < r.ContentLength || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("%d of %d bytes came: nothing of it was kept, send it again", n, r.ContentLength)}
+		err = &putRefusal{http.StatusBadRequest, fmt.Sprintf("only %d of %d bytes arrived: nothing was stored, send the file again", n, r.ContentLength)}
 	}
 	if err == nil {
 		err = f.Sync()
@@ -158,18 +159,19 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// publish gives a whole file its name, once nothing speaks against what is in it.
-func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
+// publish gives a complete file its name, after package apt has checked its content. createOnly: it
+// must not replace other content.
+func (s *filePutter) publish(temp, name, sum string, createOnly bool) error {
 	f, err := s.root.Open(temp)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	return s.packages.Store(name, f, sum, func() (fs.FileInfo, error) {
-		if err := s.place(temp, name, sum, isNew); err != nil {
+		if err := s.place(temp, name, sum, createOnly); err != nil {
 			return nil, err
 		}
-		// The state is this file's, even if another has its name by now.
+		// f is the file of this request, even if another request has replaced it already.
 		info, err := f.Stat()
 		if err == nil {
 			s.digests.keep(name, kept{Stamp: disk.StampOf(info), SHA256: sum})
@@ -180,21 +182,22 @@ func (s *filePutter) publish(temp, name, sum string, isNew bool) error {
 
 var errNowThere = &putRefusal{http.StatusPreconditionFailed, protocol.Exists}
 
-// holds says whether a file is there with the same bytes.
+// holds reports whether a file with this SHA-256 is stored under the name.
 func (s *filePutter) holds(name, sum string) bool {
 	held, err := s.digests.Of(name)
 	return err == nil && held == sum
 }
 
-// place returns once the file would be found by its name after a crash.
-func (s *filePutter) place(temp, name, sum string, isNew bool) error {
+// place moves the file temp to its name, and returns when the move survives a crash.
+func (s *filePutter) place(temp, name, sum string, createOnly bool) error {
 	place := path.Join(Dir, name)
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
-	move := func() error { // one at a time
-		// The same bytes replace nothing, except those that a disk has damaged.
-		if _, err := s.root.Lstat(place); err == nil && isNew && !s.digests.keepSum(name, sum) {
+	move := func() error { // the quota runs one move at a time
+		// A create-only request may replace a file with the same checksum: if the disk has damaged
+		// that file, the new bytes repair it.
+		if _, err := s.root.Lstat(place); err == nil && createOnly && !s.digests.hasSum(name, sum) {
 			return errNowThere
 		}
 		return s.root.Rename(temp, place)
@@ -212,7 +215,7 @@ func (s *filePutter) place(temp, name, sum string, isNew bool) error {
 	}
 }
 
-// blocked explains what stands in a file's way.
+// blocked turns an error about the path of a file into a refusal that explains it.
 func blocked(name string, err error) error {
 	for _, in := range []error{syscall.ENOTDIR, syscall.EISDIR, fs.ErrExist, syscall.ENOTEMPTY} {
 		if errors.Is(err, in) {

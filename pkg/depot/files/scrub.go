@@ -14,10 +14,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
-// Scrub reads the plain files below a depot's directory whose checksum is
-// known and says which have changed though nobody wrote to them. It returns how
-// many were read, and how many have no checksum to hold them against: those
-// were copied in and never asked for theirs.
+// Scrub reads the plain files below a depot's directory dir whose checksums are stored. It calls
+// report for each file whose content has changed without a write, or which cannot be read. It
+// returns how many files it has read, and how many have no stored checksum: users copied these into
+// the folder, and no client asked for their checksums yet.
 func Scrub(ctx context.Context, dir string, report func(path, why string)) (read, unknown int, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -52,18 +52,18 @@ func Scrub(ctx context.Context, dir string, report func(path, why string)) (read
 		case err != nil:
 			report(name, "it cannot be read: "+err.Error())
 		case sum != held.SHA256:
-			report(name, fmt.Sprintf("its content has changed, it now has sha256 %s, not %s", sum, held.SHA256))
+			report(name, fmt.Sprintf("its content has changed: it has sha256 %s now, not %s", sum, held.SHA256))
 		}
 		return ctx.Err()
 	})
 	return read, unknown, err
 }
 
-// damagedDir holds damaged files, by their paths below files/.
+// damagedDir holds damaged plain files under their paths below Dir.
 const damagedDir = "damaged"
 
-// SetAside moves a damaged file out of files/ and forgets its checksum. The
-// file is then absent. No depot may serve dir meanwhile.
+// SetAside moves a damaged plain file from Dir to damagedDir, below the depot's directory dir, and
+// removes its stored checksum. The file is then absent. No depot may serve dir meanwhile.
 func SetAside(dir, name string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -80,6 +80,7 @@ func SetAside(dir, name string) error {
 	return disk.RemoveIfThere(root, sidecar(name))
 }
 
+// keptDigest reads the stored digest of a file; it returns false if there is none.
 func keptDigest(root *os.Root, name string) (kept, bool) {
 	data, err := root.ReadFile(sidecar(name))
 	if err != nil {

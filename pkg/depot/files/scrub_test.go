@@ -38,7 +38,7 @@ func TestScrubFindsAChangedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "flipped" {
-			sum = strings.Repeat("0", 64) // what a flipped bit on the disk looks like
+			sum = strings.Repeat("0", 64) // as if the disk had flipped a bit of the file
 		}
 		sums.keep(name, kept{disk.StampOf(info), sum})
 	}
