@@ -87,7 +87,7 @@ func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
 		return ref
 	}
 	for _, tt := range []struct{ door, password, refusal string }{
-		{"plain", string(secret), "this door is for reading only"},
+		{"plain", string(secret), "this listener is for reading only"},
 		{"tls", string(secret), "this depot has no Kubernetes to ask about tokens"},
 		{"local", "", "cat " + filepath.Join(root, localTokenFile)},
 		{"local", "guessed", "the token is refused"},

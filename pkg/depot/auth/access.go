@@ -11,20 +11,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Group is the API group of the resources below. No such kinds exist in Kubernetes; roles may name them all the same.
+// Group is the API group of the resources below. Kubernetes has no such kinds, but its roles may
+// name them.
 const Group = "depot.bpa.akraino.org"
 
-// Resources of Group, one for each door.
+// Resources of Group.
 const (
-	// Images are the registry's, at /v2. Cluster-wide: all clusters pull the same ones. Resource names are repositories, such as
-	// "coredns/coredns".
+	// Images are the images of the registry at /v2. They are cluster-wide, because all clusters
+	// pull the same images. Resource names are repositories, such as "coredns/coredns".
 	Images = "images"
-	// Artifacts are uploads at /v1, in the namespace of their owner if its name can be one, else cluster-wide. Resource names are
+	// Artifacts are the uploads at /v1. They belong to the namespace with the name of their owner.
+	// If that name is not a valid namespace name, they are cluster-wide. Resource names are
 	// clusters.
 	Artifacts = "artifacts"
-	// ArtifactStatus is what is installed where, at /v1 as well: who reports that need not be able to change artifacts.
+	// ArtifactStatus is the installation status at /v1, a subresource: an account that reports it
+	// needs no right to change artifacts.
 	ArtifactStatus = "artifacts/status"
-	// Files are downloads at /files. Cluster-wide. Resource names are paths without a leading slash.
+	// Files are the plain files at /files. They are cluster-wide. Resource names are paths without
+	// a leading slash.
 	Files = "files"
 )
 
@@ -32,29 +36,31 @@ const (
 const (
 	Get    = "get"
 	Create = "create"
-	Update = "update" // also: give a tag to an image, which may take it from another; see judged
+	Update = "update" // also to set a tag, which may replace another image; see Handler.authorize
 	Delete = "delete"
 )
 
-// Access is one thing that a request needs a right to. Empty Namespace: cluster-wide. Empty Name: all of them.
+// Access is one right that a request needs. An empty Namespace means cluster-wide, an empty Name
+// means all names.
 type Access struct{ Verb, Resource, Namespace, Name string }
 
 var (
-	errUnknown  = errors.New("there is nothing of that name to write to")
-	errPath     = errors.New("the path has empty, relative or encoded parts that could be read in more than one way")
+	errUnknown  = errors.New("the depot does not support this method at this path: check the URL")
+	errPath     = errors.New("the path has empty, relative or encoded parts that could be read in more than one way: send a plain path")
 	errNoMethod = errors.New("method not allowed")
-	errForm     = errors.New("the registry takes no forms: send Content-Type: application/octet-stream")
+	errForm     = errors.New("the registry does not accept forms: send Content-Type: application/octet-stream")
 )
 
-// namespaceName is what Kubernetes takes as a namespace.
+// namespaceName matches the names that Kubernetes accepts for a namespace.
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// isRead tells whether a request changes nothing. Nobody may say by a header that a GET is something else: see New.
+// isRead reports whether a method changes nothing. Handlers remove the header that could override
+// the method.
 func isRead(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// needs lists all that a request needs a right to.
+// needs returns all rights that a request needs. Its errors are the ones above.
 func needs(r *http.Request) ([]Access, error) {
 	verb, err := verbOf(r.Method)
 	if err != nil {
@@ -93,8 +99,9 @@ func verbOf(method string) (string, error) {
 	return "", errNoMethod
 }
 
-// split gives the parts of the path, decoded; the last is empty if the path ends in a slash. Routers differ in what they make of encoded
-// slashes, empty and relative parts: such a path is refused, so that what is judged here is what is served there.
+// split returns the decoded parts of the path; the last one is empty if the path ends with a slash.
+// It refuses encoded slashes, and empty and relative parts, because routers differ in how they read
+// them. So the path that is authorized here is the path that is served.
 func split(u *url.URL) ([]string, error) {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for i, part := range parts {
@@ -107,7 +114,8 @@ func split(u *url.URL) ([]string, error) {
 	return parts, nil
 }
 
-// imageNeeds reads paths as the distribution specification has them, from their end: a repository's name may hold any word before it.
+// imageNeeds returns the rights for a path of the distribution specification. It reads the path
+// from its end, because the name of a repository may contain any word.
 func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) {
 	n := len(parts)
 	at := func(fromEnd int, words ...string) bool {
@@ -115,21 +123,22 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 	}
 	repository := func(ending int) string { return strings.Join(parts[:n-ending], "/") }
 	switch {
-	case at(3, "blobs") && at(2, "uploads"): // an upload's start or its session; ending the session early takes nothing from anyone
+	case at(3, "blobs") && at(2, "uploads"): // upload session; to cancel it needs no right to delete
 		return uploadNeeds(verb, repository(3), r), nil
 	case at(2, "blobs") && at(1, "uploads"):
 		return uploadNeeds(verb, repository(2), r), nil
-	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // by digest: it can replace nothing
+	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // a push by digest replaces nothing
 		return []Access{{Create, Images, "", repository(2)}}, nil
 	case at(2, "manifests", "blobs"), verb == Get && at(2, "tags", "referrers"):
 		return []Access{{verb, Images, "", repository(2)}}, nil
-	case verb == Get: // the catalog and the door itself
+	case verb == Get: // the catalog and /v2/
 		return []Access{{Get, Images, "", ""}}, nil
 	}
 	return nil, errUnknown
 }
 
-// reservedNeeds: a right to images is none to the artifacts of all owners.
+// reservedNeeds returns the right to all artifacts if a request names a reserved repository, which
+// holds artifacts of all owners. A right to images is not enough for it.
 func reservedNeeds(images []Access) []Access {
 	for _, a := range images {
 		if strings.HasPrefix(a.Name, protocol.ReservedPrefix) {
@@ -139,13 +148,15 @@ func reservedNeeds(images []Access) []Access {
 	return nil
 }
 
-// isForm: the registry would read parameters from a form as well, such as where to mount a blob from, and keep all of it in memory.
+// isForm reports whether the request's body is a form. The registry's library would read parameters
+// from a form too, such as the source of a mount, and would keep the whole form in memory.
 func isForm(r *http.Request) bool {
 	kind := strings.ToLower(r.Header.Get("Content-Type"))
 	return strings.Contains(kind, "form-urlencoded") || strings.Contains(kind, "multipart/")
 }
 
-// uploadNeeds: a blob that is mounted from another repository is read there.
+// uploadNeeds returns the rights for an upload of a blob. Mounting a blob from another repository
+// needs the right to read that repository.
 func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	if verb == Get {
 		return []Access{{Get, Images, "", repository}}
@@ -157,7 +168,8 @@ func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	return all
 }
 
-// fileNeeds: artifacts can be downloaded at /files/{kind}/{owner}/{cluster}/{name} as well.
+// fileNeeds returns the right for a path below /files. Artifacts can also be downloaded there, at
+// /files/{kind}/{owner}/{cluster}/{name}.
 func fileNeeds(verb string, parts []string) []Access {
 	if verb == Get && len(parts) >= 4 && slices.Contains(protocol.Kinds, protocol.Kind(parts[0])) {
 		return []Access{ofCluster(Get, Artifacts, parts[1], parts[2])}
@@ -165,8 +177,9 @@ func fileNeeds(verb string, parts []string) []Access {
 	return []Access{{verb, Files, "", strings.Join(parts, "/")}}
 }
 
-// artifactNeeds: /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}, where kind may be status. What is not of that shape needs a right
-// to everything.
+// artifactNeeds returns the rights for a path of the form
+// /v1/baremetalcluster/{owner}/{cluster}/{kind}/{name}, where kind may also be status. Other paths
+// need the rights to all artifacts and images.
 func artifactNeeds(verb string, parts []string) []Access {
 	parts = append(slices.Clone(parts), "", "", "")
 	base, owner, cluster, kind := parts[0], parts[1], parts[2], parts[3]
@@ -181,6 +194,8 @@ func artifactNeeds(verb string, parts []string) []Access {
 	return []Access{ofCluster(verb, Artifacts, owner, cluster)}
 }
 
+// ofCluster returns the right to a resource of one cluster. It is cluster-wide if the owner's name
+// is not a valid namespace name.
 func ofCluster(verb, resource, owner, cluster string) Access {
 	if !namespaceName.MatchString(owner) {
 		owner = ""
@@ -188,7 +203,8 @@ func ofCluster(verb, resource, owner, cluster string) Access {
 	return Access{verb, resource, owner, cluster}
 }
 
-// archiveNeeds: an archive's images appear in the registry under whatever names they have, for all clusters.
+// archiveNeeds returns the rights to all images that an upload of an archive needs: its images
+// appear in the registry under any name, for all clusters.
 func archiveNeeds(verb string) []Access {
 	switch verb {
 	case Get:

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatARequestNeeds(t *testing.T) {
+func TestNeeds(t *testing.T) {
 	archive := []Access{{Create, Images, "", ""}, {Update, Images, "", ""}}
 	for _, tt := range []struct {
 		method, url string
@@ -30,7 +30,7 @@ func TestWhatARequestNeeds(t *testing.T) {
 		{"GET", "/v2/app/referrers/sha256:1", []Access{{Get, Images, "", "app"}}},
 		{"GET", "/v2/_catalog", []Access{{Get, Images, "", ""}}},
 
-		// Artifacts are in repositories of their own, for all owners.
+		// Artifacts of all owners are in reserved repositories.
 		{"GET", "/v2/bpa-depot/artifacts/c1/edge/os_images/a/manifests/current", []Access{
 			{Get, Images, "", "bpa-depot/artifacts/c1/edge/os_images/a"}, {Get, Artifacts, "", ""},
 		}},
@@ -39,9 +39,9 @@ func TestWhatARequestNeeds(t *testing.T) {
 		{"PATCH", "/v1/baremetalcluster/c1/edge/os_images/ubuntu.img", []Access{{Update, Artifacts, "c1", "edge"}}},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/binary_images/kubelet", []Access{{Delete, Artifacts, "c1", "edge"}}},
 		{"GET", "/v1/baremetalcluster/c1/edge/os_images/ubuntu.img", []Access{{Get, Artifacts, "c1", "edge"}}},
-		// No namespace can have that name: no role in a namespace is enough.
+		// The owner's name is not a valid namespace name, so the right must be cluster-wide.
 		{"POST", "/v1/baremetalcluster/Owner.One/edge/os_images", []Access{{Create, Artifacts, "", "edge"}}},
-		// The archive's images would replace everybody's.
+		// The images of an archive could replace the images of all clusters.
 		{"PATCH", "/v1/baremetalcluster/c1/edge/container_images/all.tar", append([]Access{{Update, Artifacts, "c1", "edge"}}, archive...)},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/container_images/all.tar", []Access{{Delete, Artifacts, "c1", "edge"}, {Delete, Images, "", ""}}},
 		{"PUT", "/v1/baremetalcluster/c1/edge/status/node-1", []Access{{Update, ArtifactStatus, "c1", "edge"}}},
@@ -68,7 +68,7 @@ func TestWhatARequestNeeds(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedWhoeverAsks(t *testing.T) {
+func TestNeedsRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		method, url string
 		want        error

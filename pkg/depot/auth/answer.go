@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// refuse answers with a text, in the form that is usual behind the door: a registry client shows it to its user.
+// refuse answers with a status and a text, in the error format of the requested API, so that
+// clients show the text to their users.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, pingPath), r.URL.Path == tokenPath:
@@ -31,7 +32,7 @@ func answer(w http.ResponseWriter, status int, kind string, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// codes are the distribution specification's; those of its list that come nearest.
+// codes maps HTTP statuses to the closest error codes of the distribution specification.
 var codes = map[int]string{
 	http.StatusBadRequest:           "NAME_INVALID",
 	http.StatusUnauthorized:         "UNAUTHORIZED",
@@ -54,7 +55,7 @@ func statusOf(err error) int {
 	return http.StatusNotFound
 }
 
-// denial says what is missing, and the command that would give it.
+// denial returns the answer's text for a missing right, with the command that grants it.
 func denial(user User, a Access) string {
 	resource, sub, _ := strings.Cut(a.Resource, "/")
 	what := resource + "." + Group
@@ -68,7 +69,7 @@ func denial(user User, a Access) string {
 	switch {
 	case a.Verb == Get:
 		role = "bpa-depot-reader"
-	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // it is enough to bring what is not there
+	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // the request may create only
 		role = "bpa-depot-seeder"
 	}
 	if a.Namespace != "" {
@@ -98,7 +99,7 @@ func bindingName(user User, role string) string {
 
 var harmless = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// quote makes a word of a shell command: somebody will paste it, and user names come from elsewhere.
+// quote quotes a word for a shell: users paste the command, and user names are not trusted.
 func quote(word string) string {
 	if harmless.MatchString(word) {
 		return word
@@ -106,7 +107,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// shorten keeps texts from elsewhere from filling an answer.
+// shorten cuts a text that is not the depot's own, so that an answer stays short.
 func shorten(text string) string {
 	const most = 300
 	if len(text) <= most {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Who may only create adds what is not there and replaces nothing.
+// A user who may only create can add new tags and files, and cannot replace existing ones.
 func TestSeederAddsOnly(t *testing.T) {
 	const seeder = "system:serviceaccount:edge:seeder"
-	judge := &fakeReviewer{users: map[string]User{"tok": {Name: seeder}}, may: map[string][]Access{seeder: {
+	authorizer := &fakeAuthorizer{users: map[string]User{"tok": {Name: seeder}}, may: map[string][]Access{seeder: {
 		{Create, Images, "", "app"}, {Create, Images, "", "bpa-depot/artifacts"}, {Create, Files, "", "old"}, {Create, Files, "", "new"}, {Create, Files, "", "odd"},
 		{Create, Artifacts, "edge", "c"},
 	}}}
@@ -23,14 +23,14 @@ func TestSeederAddsOnly(t *testing.T) {
 		case r.Method != http.MethodHead:
 			puts = append(puts, r.Method+" "+r.URL.Path+" "+string(body))
 		case len(body) > 0 || r.ContentLength != 0 || r.Header.Get("Authorization") != "" || !strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "oci.image.index"):
-			t.Errorf("the question was %v with %q", r.Header, body)
+			t.Errorf("the HEAD request had the header %v and the body %q", r.Header, body)
 		case code == 0:
 			http.NotFound(w, r)
 		default:
 			w.WriteHeader(code)
 		}
 	})
-	guarded := New(next, WithAuthorizer(judge), WithLogger(slog.New(slog.DiscardHandler)))
+	handler := New(next, WithAuthorizer(authorizer), WithLogger(slog.New(slog.DiscardHandler)))
 	for _, tt := range []struct {
 		name, method, path string
 		status             int
@@ -40,16 +40,16 @@ func TestSeederAddsOnly(t *testing.T) {
 		{"new file", "PUT", "/files/new", 200, ""},
 		{"tag of another image", "PUT", "/v2/app/manifests/old", 403, `may not update images.depot.bpa.akraino.org "app"`},
 		{"file that is there", "PUT", "/files/old", 403, `may not update files.depot.bpa.akraino.org "old"`},
-		{"file of which nothing is known", "PUT", "/files/odd", 403, "may not update"},
+		{"file that cannot be checked", "PUT", "/files/odd", 403, "may not update"},
 		{"new tag where it may not", "PUT", "/v2/other/manifests/new", 403, "may not create images.depot.bpa.akraino.org \"other\". To allow it: kubectl create clusterrolebinding edge-seeder-bpa-depot-seeder --clusterrole=bpa-depot-seeder --serviceaccount=edge:seeder"},
-		{"what replaces goes on asking for a writer", "DELETE", "/v2/app/manifests/old", 403, "--clusterrole=bpa-depot-writer"},
+		{"deletion needs a writer", "DELETE", "/v2/app/manifests/old", 403, "--clusterrole=bpa-depot-writer"},
 		{"new artifact by a tag", "PUT", "/v2/bpa-depot/artifacts/manifests/new", 403, "may not update artifacts"},
 		{"new upload", "PUT", "/v1/baremetalcluster/edge/c/os_images/new", 403, "may not update artifacts"},
 		{"part of a file", "PATCH", "/files/new", 403, "may not update files"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			puts = nil
-			got := ask(guarded, tt.method, tt.path, "Authorization", "Bearer tok")
+			got := ask(handler, tt.method, tt.path, "Authorization", "Bearer tok")
 			if got.Code != tt.status || !strings.Contains(strings.ReplaceAll(got.Body.String(), `\"`, `"`), tt.text) {
 				t.Errorf("%d %s; want %d with %s", got.Code, got.Body, tt.status, tt.text)
 			}

@@ -1,9 +1,12 @@
-// Package auth decides who may do what at the depot's doors. A Handler asks for a token before a write (and, if the site wants that, before
-// a read) and lets a Authorizer judge it. ReadOnly is a door for reading only and Local one for who may open a socket file: they need no token.
-// Loopback is one for all users of the machine, who need its secret to write.
+// Package auth authenticates and authorizes the requests at the depot's listeners. Handler requires
+// a token for writes, and optionally for reads, and asks an Authorizer about it. ReadOnly serves an
+// unencrypted listener: reads only, without a token. Local serves a socket file: every user who may
+// open the file has all rights. Loopback serves a loopback address: writes need the machine's
+// secret.
 //
-// Invariant: what is not known to be a read is a write, a write that names no known thing is refused, and the path that is judged is the
-// path that is served. A judge who cannot be reached stops writes, never anonymous reads.
+// Invariant: every request that is not certainly a read is a write, a write to an unknown path is
+// refused, and the authorized path is the served path. Without a reachable Authorizer, writes fail
+// and anonymous reads continue.
 //
-// It must not import Kubernetes packages: package reviews is the Authorizer that does.
+// It must not import Kubernetes packages: package auth/kubernetes has the Authorizer that does.
 package auth

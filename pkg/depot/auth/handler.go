@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// User is whom a token stands for, as Kubernetes knows them.
+// User is the Kubernetes user of a token.
 type User struct {
 	Name   string
 	UID    string
@@ -15,23 +15,26 @@ type User struct {
 	Extra  map[string][]string
 }
 
-// Authorizer judges tokens and rights.
+// Authorizer checks tokens and rights.
 type Authorizer interface {
-	// Authenticate gives the user of a token. A *Rejected error: the token is good for nobody. Any other: nobody could judge it.
+	// Authenticate returns the user of a token. The error is a *Rejected if the token is not valid.
+	// Any other error means that the token could not be checked.
 	Authenticate(ctx context.Context, token string) (User, error)
-	// Authorize tells whether the user has the right. An error: nobody could judge it.
+	// Authorize reports whether the user has the right access. An error means that the right could
+	// not be checked.
 	Authorize(ctx context.Context, user User, access Access) (bool, error)
 }
 
-// Rejected says why a token is good for nobody.
+// Rejected is the error for a token that is not valid. Why is the reason.
 type Rejected struct{ Why string }
 
 func (r *Rejected) Error() string { return r.Why }
 
-// Handler is a door that asks for tokens. Its connections must be encrypted, or not leave the machine: tokens are passwords.
+// Handler requires tokens. Its connections must be encrypted or stay on the machine, because a
+// token is a password.
 type Handler struct {
 	next          http.Handler
-	scheme        string // of the URL at which clients ask for tokens
+	scheme        string // scheme of the URL at which clients request tokens
 	authorizer    Authorizer
 	anonymousRead bool
 	getToken      string
@@ -41,89 +44,93 @@ type Handler struct {
 // Option changes how a Handler behaves.
 type Option func(*Handler)
 
-// WithAuthorizer says who judges tokens; without one no token is good, and nobody writes at this door.
-func WithAuthorizer(r Authorizer) Option { return func(g *Handler) { g.authorizer = r } }
+// WithAuthorizer sets the Authorizer. Without one, no token is valid, so the Handler refuses all
+// writes.
+func WithAuthorizer(r Authorizer) Option { return func(h *Handler) { h.authorizer = r } }
 
-// WithAnonymousRead says whether reads need no token; they need none by default.
+// WithAnonymousRead sets whether reads are allowed without a token; the default is true.
 func WithAnonymousRead(anonymous bool) Option {
-	return func(g *Handler) { g.anonymousRead = anonymous }
+	return func(h *Handler) { h.anonymousRead = anonymous }
 }
 
-// WithTokenCommand is what a person is told to type for a token.
-func WithTokenCommand(command string) Option { return func(g *Handler) { g.getToken = command } }
+// WithTokenCommand sets the command that answers recommend to get a token.
+func WithTokenCommand(command string) Option { return func(h *Handler) { h.getToken = command } }
 
-// WithLogger says where writes, refusals and failures of the judge are told.
-func WithLogger(log *slog.Logger) Option { return func(g *Handler) { g.log = log } }
+// WithLogger sets the logger for writes, refusals and failures of the Authorizer. The default is
+// slog.Default().
+func WithLogger(log *slog.Logger) Option { return func(h *Handler) { h.log = log } }
 
-// New puts a guard before next.
+// New returns a Handler in front of next.
 func New(next http.Handler, opts ...Option) *Handler {
-	g := &Handler{next: next, scheme: "https", anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default()}
+	h := &Handler{next: next, scheme: "https", anonymousRead: true, getToken: "kubectl create token ACCOUNT", log: slog.Default()}
 	for _, opt := range opts {
-		opt(g)
+		opt(h)
 	}
-	return g
+	return h
 }
 
-// ServeHTTP answers one request, or passes it on without its credentials.
-func (g *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// tus takes this header for the method; the method that was judged must be the one that is served.
+// ServeHTTP refuses a request, or forwards it to the next handler without its credentials.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// tus replaces the method by this header. The authorized method must be the served one.
 	r.Header.Del("X-HTTP-Method-Override")
 	token := tokenOf(r)
 	if r.URL.Path == tokenPath {
-		g.serveToken(w, r, token)
+		h.serveToken(w, r, token)
 		return
 	}
 	r.Header.Del("Authorization")
 	switch read := isRead(r.Method); {
 	case read && isOpen(r.URL.Path):
 	case read && r.URL.Path == pingPath:
-		if !g.greet(w, r, token) {
+		if !h.greet(w, r, token) {
 			return
 		}
-	case read && g.anonymousRead:
+	case read && h.anonymousRead:
 	default:
-		if !g.admit(w, r, token) {
+		if !h.admit(w, r, token) {
 			return
 		}
 	}
-	g.next.ServeHTTP(w, r)
+	h.next.ServeHTTP(w, r)
 }
 
-// isOpen: supervisors and those who are about to trust the depot have no token yet.
+// isOpen reports whether a path never needs a token: supervisors have none, and neither do users
+// who fetch the CA or the API description first.
 func isOpen(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/ca.crt" || path == "/v1/openapi.json"
 }
 
-// admit tells whether the request may go on; it has been answered if not.
-func (g *Handler) admit(w http.ResponseWriter, r *http.Request, token string) bool {
+// admit reports whether the request is authorized. If it is not, admit has answered it.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, token string) bool {
 	all, err := needs(r)
 	if err != nil {
 		refuse(w, r, statusOf(err), err.Error())
 		return false
 	}
-	user, err := g.user(r, token)
+	user, err := h.user(r, token)
 	if err != nil {
-		g.fail(w, r, err)
+		h.fail(w, r, err)
 		return false
 	}
 	for _, access := range all {
-		access, allowed, err := g.authorize(r, user, access)
+		access, allowed, err := h.authorize(r, user, access)
 		if err != nil {
-			g.fail(w, r, err)
+			h.fail(w, r, err)
 			return false
 		}
 		if !allowed {
-			g.log.Info("refused", "user", user.Name, "verb", access.Verb, "resource", access.Resource,
+			h.log.Info("refused", "user", user.Name, "verb", access.Verb, "resource", access.Resource,
 				"namespace", access.Namespace, "name", access.Name, "from", r.RemoteAddr)
 			refuse(w, r, http.StatusForbidden, denial(user, access))
 			return false
 		}
 	}
-	g.log.Log(r.Context(), levelOf(r), "admitted", "user", user.Name, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
+	h.log.Log(r.Context(), levelOf(r), "admitted", "user", user.Name, "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
 	return true
 }
 
-// levelOf: a record of who changed what; the many pieces of a push and reads would hide it.
+// levelOf returns the level at which an admitted request is logged: info for a change, so that the
+// log shows who changed what; debug for reads and the many pieces of uploads.
 func levelOf(r *http.Request) slog.Level {
 	if isRead(r.Method) || r.Method == http.MethodPatch || isUpload(r.URL.Path) {
 		return slog.LevelDebug
@@ -132,36 +139,36 @@ func levelOf(r *http.Request) slog.Level {
 }
 
 var (
-	errNoToken    = errors.New("no token")
-	errNoReviewer = errors.New("this depot has no Kubernetes to ask about tokens: start it with --kubeconfig, or write on its own machine at --local-listen")
+	errNoToken      = errors.New("no token")
+	errNoAuthorizer = errors.New("this depot has no Kubernetes to ask about tokens: start it with --kubeconfig, or write on its own machine at --local-listen")
 )
 
-// user gives the token's user.
-func (g *Handler) user(r *http.Request, token string) (User, error) {
+// user returns the token's user.
+func (h *Handler) user(r *http.Request, token string) (User, error) {
 	switch {
-	case g.authorizer == nil:
-		return User{}, errNoReviewer
+	case h.authorizer == nil:
+		return User{}, errNoAuthorizer
 	case token == "" || token == anonymousToken:
 		return User{}, errNoToken
 	case !plausible(token):
-		return User{}, &Rejected{Why: "nothing of that form is a token"}
+		return User{}, &Rejected{Why: "it does not have the form of a token"}
 	}
-	return g.authorizer.Authenticate(r.Context(), token)
+	return h.authorizer.Authenticate(r.Context(), token)
 }
 
-// fail answers a request whose user or rights are not known.
-func (g *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers a request whose user or rights could not be determined.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var rejected *Rejected
 	switch {
-	case errors.Is(err, errNoReviewer):
+	case errors.Is(err, errNoAuthorizer):
 		refuse(w, r, http.StatusForbidden, err.Error())
 	case errors.Is(err, errNoToken):
-		g.challenge(w, r, "this needs a token")
+		h.challenge(w, r, "this request needs a token")
 	case errors.As(err, &rejected):
-		g.challenge(w, r, "the token is refused: "+shorten(rejected.Why))
+		h.challenge(w, r, "the token is refused: "+shorten(rejected.Why))
 	default:
-		g.log.Error("nobody can judge a token: writes are refused until the API server answers", "error", err)
+		h.log.Error("tokens or rights cannot be checked: writes are refused until the API server answers", "error", err)
 		w.Header().Set("Retry-After", "5")
-		refuse(w, r, http.StatusServiceUnavailable, "the depot cannot reach the Kubernetes API server that judges tokens, or may not ask it: nothing can be written now; see the depot's log, or try again")
+		refuse(w, r, http.StatusServiceUnavailable, "the depot cannot reach the Kubernetes API server that checks tokens, or has no right to ask it: nothing can be written now; try again later, or see the depot's log")
 	}
 }

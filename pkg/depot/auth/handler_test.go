@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// fakeReviewer knows some users by their tokens and what they may do. Real reviews are tested in test/integration.
-type fakeReviewer struct {
+// fakeAuthorizer is an Authorizer with fixed users and rights. Tests in test/integration use a real
+// API server.
+type fakeAuthorizer struct {
 	users map[string]User
 	may   map[string][]Access
 	gone  bool
 }
 
-func (f *fakeReviewer) Authenticate(_ context.Context, token string) (User, error) {
+func (f *fakeAuthorizer) Authenticate(_ context.Context, token string) (User, error) {
 	if f.gone {
 		return User{}, errors.New("connection refused")
 	}
@@ -29,7 +30,7 @@ func (f *fakeReviewer) Authenticate(_ context.Context, token string) (User, erro
 	return User{}, &Rejected{Why: "token expired"}
 }
 
-func (f *fakeReviewer) Authorize(_ context.Context, user User, access Access) (bool, error) {
+func (f *fakeAuthorizer) Authorize(_ context.Context, user User, access Access) (bool, error) {
 	for _, a := range f.may[user.Name] {
 		if a == access {
 			return true, nil
@@ -40,23 +41,23 @@ func (f *fakeReviewer) Authorize(_ context.Context, user User, access Access) (b
 
 const robot = "system:serviceaccount:ci:pusher"
 
-func newFake() *fakeReviewer {
-	return &fakeReviewer{
+func newFake() *fakeAuthorizer {
+	return &fakeAuthorizer{
 		users: map[string]User{"tok-robot": {Name: robot}, "tok-eve": {Name: "eve; rm -rf /"}},
 		may:   map[string][]Access{robot: {{Update, Files, "", "a"}, {Get, Files, "", "a"}, {Update, Artifacts, "c1", "edge"}}},
 	}
 }
 
-// store stands for what is behind the door: it tells what it was asked for.
+// store stands for the handler behind auth. It fails if it receives credentials.
 func store(w http.ResponseWriter, r *http.Request) {
 	if got := r.Header.Get("Authorization") + r.Header.Get("X-HTTP-Method-Override"); got != "" {
-		http.Error(w, "the store was told "+got, http.StatusTeapot)
+		http.Error(w, "the store received "+got, http.StatusTeapot)
 		return
 	}
 	_, _ = io.WriteString(w, "served")
 }
 
-func door(f *fakeReviewer, opts ...Option) http.Handler {
+func newHandler(f *fakeAuthorizer, opts ...Option) http.Handler {
 	opts = append([]Option{WithAuthorizer(f), WithLogger(slog.New(slog.DiscardHandler)), WithTokenCommand("kubectl create token ACCOUNT --audience=x")}, opts...)
 	return New(http.HandlerFunc(store), opts...)
 }
@@ -71,7 +72,7 @@ func ask(h http.Handler, method, path string, header ...string) *httptest.Respon
 	return w
 }
 
-func TestDoorWithTokens(t *testing.T) {
+func TestHandler(t *testing.T) {
 	const bearer = "Bearer tok-robot"
 	basic := func(token string) string {
 		r := httptest.NewRequest("GET", "/", nil)
@@ -82,45 +83,45 @@ func TestDoorWithTokens(t *testing.T) {
 	gone.gone = true
 	private := WithAnonymousRead(false)
 	for _, tt := range []struct {
-		name   string
-		door   http.Handler
-		method string
-		path   string
-		token  string
-		status int
-		text   string
+		name    string
+		handler http.Handler
+		method  string
+		path    string
+		token   string
+		status  int
+		text    string
 	}{
-		{"anonymous read", door(newFake()), "GET", "/files/a", "", 200, "served"},
-		{"read with a token that is over", door(newFake()), "GET", "/files/a", "Bearer old", 200, "served"},
-		{"read while the API server is gone", door(gone), "GET", "/files/a", bearer, 200, "served"},
-		{"anonymous write", door(newFake()), "PUT", "/files/a", "", 401, "kubectl create token ACCOUNT --audience=x"},
-		{"write with Bearer", door(newFake()), "PUT", "/files/a", bearer, 200, "served"},
-		{"write with Basic", door(newFake()), "PUT", "/files/a", basic("tok-robot"), 200, "served"},
-		{"write in the owner's namespace", door(newFake()), "PUT", "/v1/baremetalcluster/c1/edge/os_images/x", bearer, 200, "served"},
-		{"write for another owner", door(newFake()), "PUT", "/v1/baremetalcluster/c2/edge/os_images/x", bearer, 403, "kubectl create rolebinding ci-pusher-bpa-depot-writer -n c2 --clusterrole=bpa-depot-writer --serviceaccount=ci:pusher"},
-		{"archive without a right to images", door(newFake()), "PUT", "/v1/baremetalcluster/c1/edge/container_images/x", bearer, 403, "may not create images.depot.bpa.akraino.org. To allow it: kubectl create clusterrolebinding"},
-		{"another file", door(newFake()), "PUT", "/files/b", bearer, 403, `may not update files.depot.bpa.akraino.org "b"`},
-		{"a user name with a command in it", door(newFake()), "PUT", "/files/a", "Bearer tok-eve", 403, "clusterrolebinding eve-rm-rf-bpa-depot-writer --clusterrole=bpa-depot-writer --user='eve; rm -rf /'"},
-		{"expired token", door(newFake()), "PUT", "/files/a", "Bearer old", 401, "the token is refused: token expired"},
-		{"no token at all", door(newFake()), "PUT", "/files/a", "Bearer a b", 401, "nothing of that form"},
-		{"endless token", door(newFake()), "PUT", "/files/a", "Bearer " + strings.Repeat("x", longestToken+1), 401, "nothing of that form"},
-		{"anonymous token for a write", door(newFake()), "PUT", "/files/a", "Bearer anonymous", 401, "log in"},
-		{"write while the API server is gone", door(gone), "PUT", "/files/a", bearer, 503, "cannot reach the Kubernetes API server"},
-		{"write without a judge", New(http.HandlerFunc(store)), "PUT", "/files/a", bearer, 403, "--kubeconfig"},
-		{"encoded slash", door(newFake()), "PUT", "/files/x%2fa", bearer, 400, "more than one way"},
-		{"no such door", door(newFake()), "POST", "/secret", bearer, 404, "nothing of that name"},
-		{"no such method", door(newFake()), "PROPFIND", "/files/a", bearer, 405, "not allowed"},
+		{"anonymous read", newHandler(newFake()), "GET", "/files/a", "", 200, "served"},
+		{"read with an expired token", newHandler(newFake()), "GET", "/files/a", "Bearer old", 200, "served"},
+		{"read while the API server is gone", newHandler(gone), "GET", "/files/a", bearer, 200, "served"},
+		{"anonymous write", newHandler(newFake()), "PUT", "/files/a", "", 401, "kubectl create token ACCOUNT --audience=x"},
+		{"write with Bearer", newHandler(newFake()), "PUT", "/files/a", bearer, 200, "served"},
+		{"write with Basic", newHandler(newFake()), "PUT", "/files/a", basic("tok-robot"), 200, "served"},
+		{"write in the owner's namespace", newHandler(newFake()), "PUT", "/v1/baremetalcluster/c1/edge/os_images/x", bearer, 200, "served"},
+		{"write for another owner", newHandler(newFake()), "PUT", "/v1/baremetalcluster/c2/edge/os_images/x", bearer, 403, "kubectl create rolebinding ci-pusher-bpa-depot-writer -n c2 --clusterrole=bpa-depot-writer --serviceaccount=ci:pusher"},
+		{"archive without a right to images", newHandler(newFake()), "PUT", "/v1/baremetalcluster/c1/edge/container_images/x", bearer, 403, "may not create images.depot.bpa.akraino.org. To allow it: kubectl create clusterrolebinding"},
+		{"another file", newHandler(newFake()), "PUT", "/files/b", bearer, 403, `may not update files.depot.bpa.akraino.org "b"`},
+		{"a user name with a command in it", newHandler(newFake()), "PUT", "/files/a", "Bearer tok-eve", 403, "clusterrolebinding eve-rm-rf-bpa-depot-writer --clusterrole=bpa-depot-writer --user='eve; rm -rf /'"},
+		{"expired token", newHandler(newFake()), "PUT", "/files/a", "Bearer old", 401, "the token is refused: token expired"},
+		{"no token at all", newHandler(newFake()), "PUT", "/files/a", "Bearer a b", 401, "does not have the form of a token"},
+		{"endless token", newHandler(newFake()), "PUT", "/files/a", "Bearer " + strings.Repeat("x", longestToken+1), 401, "does not have the form of a token"},
+		{"anonymous token for a write", newHandler(newFake()), "PUT", "/files/a", "Bearer anonymous", 401, "log in"},
+		{"write while the API server is gone", newHandler(gone), "PUT", "/files/a", bearer, 503, "cannot reach the Kubernetes API server"},
+		{"write without an authorizer", New(http.HandlerFunc(store)), "PUT", "/files/a", bearer, 403, "--kubeconfig"},
+		{"encoded slash", newHandler(newFake()), "PUT", "/files/x%2fa", bearer, 400, "more than one way"},
+		{"unknown path", newHandler(newFake()), "POST", "/secret", bearer, 404, "does not support this method at this path"},
+		{"no such method", newHandler(newFake()), "PROPFIND", "/files/a", bearer, 405, "not allowed"},
 
-		{"private read without a token", door(newFake(), private), "GET", "/files/a", "", 401, "needs a token"},
-		{"private read", door(newFake(), private), "GET", "/files/a", bearer, 200, "served"},
-		{"private read of another file", door(newFake(), private), "GET", "/files/b", bearer, 403, "--clusterrole=bpa-depot-reader"},
-		{"private read while the API server is gone", door(gone, private), "GET", "/files/a", bearer, 503, ""},
-		{"private health", door(gone, private), "GET", "/readyz", "", 200, "served"},
-		{"private CA", door(gone, private), "GET", "/ca.crt", "", 200, "served"},
-		{"private, told to be a read of something open", door(newFake(), private), "GET", "/readyz/../files/a", "", 400, ""},
+		{"private read without a token", newHandler(newFake(), private), "GET", "/files/a", "", 401, "needs a token"},
+		{"private read", newHandler(newFake(), private), "GET", "/files/a", bearer, 200, "served"},
+		{"private read of another file", newHandler(newFake(), private), "GET", "/files/b", bearer, 403, "--clusterrole=bpa-depot-reader"},
+		{"private read while the API server is gone", newHandler(gone, private), "GET", "/files/a", bearer, 503, ""},
+		{"private health", newHandler(gone, private), "GET", "/readyz", "", 200, "served"},
+		{"private CA", newHandler(gone, private), "GET", "/ca.crt", "", 200, "served"},
+		{"private, disguised as an open path", newHandler(newFake(), private), "GET", "/readyz/../files/a", "", 400, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := ask(tt.door, tt.method, tt.path, "Authorization", tt.token)
+			got := ask(tt.handler, tt.method, tt.path, "Authorization", tt.token)
 			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.text) {
 				t.Errorf("%d %s; want %d with %q", got.Code, got.Body, tt.status, tt.text)
 			}
@@ -134,10 +135,10 @@ func TestDoorWithTokens(t *testing.T) {
 	}
 }
 
-// A form could name a repository to mount a blob from that the path does not.
+// A form could name a repository from which to mount a blob, hidden from the authorization.
 func TestRegistryTakesNoForms(t *testing.T) {
 	for _, kind := range []string{"application/x-www-form-urlencoded", "Application/X-WWW-Form-urlencoded; charset=utf-8", "multipart/form-data; boundary=b", "multipart/mixed; boundary=b"} {
-		got := ask(door(newFake()), "POST", "/v2/app/blobs/uploads/", "Content-Type", kind, "Authorization", "Bearer tok-robot")
+		got := ask(newHandler(newFake()), "POST", "/v2/app/blobs/uploads/", "Content-Type", kind, "Authorization", "Bearer tok-robot")
 		if got.Code != http.StatusUnsupportedMediaType {
 			t.Errorf("%s: %d %s", kind, got.Code, got.Body)
 		}
@@ -145,29 +146,30 @@ func TestRegistryTakesNoForms(t *testing.T) {
 }
 
 func TestMethodIsNotOverridden(t *testing.T) {
-	if got := ask(door(newFake()), "GET", "/files/b", "X-HTTP-Method-Override", "DELETE"); got.Code != 200 {
+	if got := ask(newHandler(newFake()), "GET", "/files/b", "X-HTTP-Method-Override", "DELETE"); got.Code != 200 {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
 
-// TestRegistryLogin is the token protocol of the distribution project, as docker and containerd speak it.
+// TestRegistryLogin checks the token protocol of the distribution project, which docker and
+// containerd use.
 func TestRegistryLogin(t *testing.T) {
 	gone := newFake()
 	gone.gone = true
 	for _, tt := range []struct {
 		name     string
-		door     http.Handler
+		handler  http.Handler
 		password string
 		status   int
 		token    string
 	}{
-		{"anonymous", door(newFake()), "", 200, "anonymous"},
-		{"good", door(newFake()), "tok-robot", 200, "tok-robot"},
-		{"bad", door(newFake()), "old", 401, ""},
-		{"not to be judged: reads go on", door(gone), "tok-robot", 200, "tok-robot"},
-		{"no judge", New(http.HandlerFunc(store)), "", 200, "anonymous"},
-		{"private anonymous", door(newFake(), WithAnonymousRead(false)), "", 401, ""},
-		{"private, not to be judged", door(gone, WithAnonymousRead(false)), "tok-robot", 503, ""},
+		{"anonymous", newHandler(newFake()), "", 200, "anonymous"},
+		{"good", newHandler(newFake()), "tok-robot", 200, "tok-robot"},
+		{"bad", newHandler(newFake()), "old", 401, ""},
+		{"no answer of the API server: reads continue", newHandler(gone), "tok-robot", 200, "tok-robot"},
+		{"no authorizer", New(http.HandlerFunc(store)), "", 200, "anonymous"},
+		{"private anonymous", newHandler(newFake(), WithAnonymousRead(false)), "", 401, ""},
+		{"private, no answer of the API server", newHandler(gone, WithAnonymousRead(false)), "tok-robot", 503, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/token?service=depot&scope=repository:app:pull,push", nil)
@@ -175,7 +177,7 @@ func TestRegistryLogin(t *testing.T) {
 				r.SetBasicAuth("any", tt.password)
 			}
 			w := httptest.NewRecorder()
-			tt.door.ServeHTTP(w, r)
+			tt.handler.ServeHTTP(w, r)
 			var got struct{ Token string }
 			if w.Code == 200 {
 				if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
@@ -190,8 +192,8 @@ func TestRegistryLogin(t *testing.T) {
 			}
 		})
 	}
-	// A client that is not asked at first shows its token never.
-	got := ask(door(newFake()), "GET", "/v2/")
+	// A client that is not asked for a token at /v2/ never sends one later.
+	got := ask(newHandler(newFake()), "GET", "/v2/")
 	if want := `Bearer realm="https://depot.example:5443/token",service="depot"`; got.Code != 401 || got.Header().Get("WWW-Authenticate") != want {
 		t.Errorf("%d, %q; want 401, %q", got.Code, got.Header().Get("WWW-Authenticate"), want)
 	}
@@ -199,19 +201,19 @@ func TestRegistryLogin(t *testing.T) {
 		t.Errorf("no registry client shows %s", got.Body)
 	}
 	for token, want := range map[string]int{"anonymous": 200, "tok-robot": 200, "old": 401} {
-		if got := ask(door(newFake()), "GET", "/v2/", "Authorization", "Bearer "+token); got.Code != want {
+		if got := ask(newHandler(newFake()), "GET", "/v2/", "Authorization", "Bearer "+token); got.Code != want {
 			t.Errorf("with token %s: %d, want %d", token, got.Code, want)
 		}
 	}
-	if got := ask(door(gone), "GET", "/v2/", "Authorization", "Bearer tok-robot"); got.Code != 200 {
+	if got := ask(newHandler(gone), "GET", "/v2/", "Authorization", "Bearer tok-robot"); got.Code != 200 {
 		t.Errorf("while the API server is gone: %d", got.Code)
 	}
-	if got := ask(door(newFake()), "POST", "/token"); got.Code != 405 {
+	if got := ask(newHandler(newFake()), "POST", "/token"); got.Code != 405 {
 		t.Errorf("POST /token = %d, want 405, at which clients fall back to GET", got.Code)
 	}
 }
 
-func TestDoorForReading(t *testing.T) {
+func TestReadOnly(t *testing.T) {
 	h := ReadOnly(http.HandlerFunc(store), "Write at https://depot.example:5443.")
 	if got := ask(h, "GET", "/v2/", "Authorization", "Bearer tok-robot", "X-HTTP-Method-Override", "PUT"); got.Code != 200 {
 		t.Errorf("read = %d %s", got.Code, got.Body)
@@ -223,7 +225,7 @@ func TestDoorForReading(t *testing.T) {
 	}
 }
 
-func TestDoorForTheMachine(t *testing.T) {
+func TestLocal(t *testing.T) {
 	h := Local(http.HandlerFunc(store))
 	for _, tt := range []struct {
 		host, peer string
@@ -233,7 +235,7 @@ func TestDoorForTheMachine(t *testing.T) {
 		{"127.0.0.1:5000", "127.0.0.1:40000", nil, 200},
 		{"localhost", "127.0.0.1:40000", nil, 200},
 		{"[::1]:5000", "[::1]:40000", nil, 200},
-		{"rebound.example:5000", "127.0.0.1:40000", nil, 403}, // a name of somebody's that leads to loopback
+		{"rebound.example:5000", "127.0.0.1:40000", nil, 403}, // a foreign name that resolves to loopback
 		{"127.0.0.1:5000", "10.60.0.12:40000", nil, 403},      // a neighbour, on a machine with route_localnet
 		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Origin", "https://evil.example"}, 403},
@@ -251,7 +253,7 @@ func TestDoorForTheMachine(t *testing.T) {
 	}
 }
 
-func TestDoorForTheMachinesUsers(t *testing.T) {
+func TestLoopback(t *testing.T) {
 	const secret = "0123456789abcdef"
 	h := Loopback(http.HandlerFunc(store), secret, "cat /store/local-token", slog.New(slog.DiscardHandler))
 	basic := func(password string) string {
@@ -268,14 +270,14 @@ func TestDoorForTheMachinesUsers(t *testing.T) {
 		{"read with a wrong secret", "GET", "http://127.0.0.1:5000/files/a", "Bearer wrong", 200, "served"},
 		{"write", "PUT", "http://127.0.0.1:5000/files/a", "", 401, "cat /store/local-token"},
 		{"write with an empty secret", "PUT", "http://127.0.0.1:5000/files/a", basic(""), 401, "needs a token"},
-		{"write as who may read", "PUT", "http://127.0.0.1:5000/files/a", "Bearer anonymous", 401, "needs a token"},
+		{"write with the anonymous token", "PUT", "http://127.0.0.1:5000/files/a", "Bearer anonymous", 401, "needs a token"},
 		{"write with a wrong secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123456789abcdeF", 401, "not this machine's"},
 		{"write with the beginning of the secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123", 401, "not this machine's"},
 		{"write with Bearer", "PUT", "http://127.0.0.1:5000/files/a", "Bearer " + secret, 200, "served"},
 		{"write with Basic", "PUT", "http://localhost:5000/files/a", basic(secret), 200, "served"},
 		{"push", "POST", "http://127.0.0.1:5000/v2/app/blobs/uploads/", "Bearer " + secret, 200, "served"},
 		{"push of an archive", "PUT", "http://127.0.0.1:5000/v1/baremetalcluster/c1/edge/container_images/x/content", "Bearer " + secret, 200, "served"},
-		{"write as another host", "PUT", "http://rebound.example:5000/files/a", "Bearer " + secret, 403, "for the machine itself"},
+		{"write as another host", "PUT", "http://rebound.example:5000/files/a", "Bearer " + secret, 403, "for this machine only"},
 		{"greeting", "GET", "http://127.0.0.1:5000/v2/", "", 401, ""},
 		{"login", "GET", "http://127.0.0.1:5000/token?service=depot", basic(secret), 200, secret},
 		{"failed login", "GET", "http://127.0.0.1:5000/token?service=depot", basic("wrong"), 401, "not this machine's"},
@@ -291,16 +293,16 @@ func TestDoorForTheMachinesUsers(t *testing.T) {
 				t.Errorf("%d %s; want %d with %q", w.Code, w.Body, tt.status, tt.text)
 			}
 			if challenge := w.Header().Get("WWW-Authenticate"); r.URL.Path == "/v2/" && challenge != `Bearer realm="http://127.0.0.1:5000/token",service="depot"` {
-				t.Errorf("challenge %s: no client finds its way to the token", challenge)
+				t.Errorf("challenge %s does not lead clients to the token endpoint", challenge)
 			}
 		})
 	}
-	nobodys := Loopback(http.HandlerFunc(store), "", "", slog.New(slog.DiscardHandler))
+	withoutSecret := Loopback(http.HandlerFunc(store), "", "", slog.New(slog.DiscardHandler))
 	r := httptest.NewRequest("PUT", "http://127.0.0.1:5000/files/a", nil)
 	r.RemoteAddr = "127.0.0.1:40000"
 	r.Header.Set("Authorization", "Bearer ")
 	w := httptest.NewRecorder()
-	if nobodys.ServeHTTP(w, r); w.Code != 401 {
-		t.Errorf("a door without a secret: %d", w.Code)
+	if withoutSecret.ServeHTTP(w, r); w.Code != 401 {
+		t.Errorf("a listener without a secret: %d", w.Code)
 	}
 }

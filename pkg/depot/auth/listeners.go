@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// ReadOnly is a door without encryption: anonymous reads only, since a token would be readable on the way. Where says how to write.
+// ReadOnly serves an unencrypted listener: it allows anonymous reads only, because others could
+// read a token on the network. where is a sentence for the refusal that says how to write.
 func ReadOnly(next http.Handler, where string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isRead(r.Method) {
-			refuse(w, r, http.StatusForbidden, "this door is for reading only, since tokens would be readable on the way. "+where)
+			refuse(w, r, http.StatusForbidden, "this listener is for reading only, because others could read a token on an unencrypted connection. "+where)
 			return
 		}
 		r.Header.Del("X-HTTP-Method-Override")
@@ -22,34 +23,38 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 	})
 }
 
-// Local is a door for who is on the machine and may open its socket file: every right, no token. What a browser on the machine sends for some
-// web page is refused: by its origin, and by a name that was made to lead to loopback.
+// Local serves a listener for users of the machine, such as a socket file: every right, without a
+// token. It refuses requests that a browser on the machine sends for a web page: by their origin,
+// and by a foreign name that resolves to loopback.
 func Local(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The peer is checked beside the listener's address: with route_localnet a neighbour's packets reach loopback.
+		// The peer's address is also checked: with route_localnet, packets of a neighbour can reach
+		// loopback.
 		if !throughFile(r) && !(isLocalName(r.Host) && isLocalName(r.RemoteAddr)) {
-			refuse(w, r, http.StatusForbidden, "this door is for the machine itself: use it as localhost or 127.0.0.1")
+			refuse(w, r, http.StatusForbidden, "this listener is for this machine only: connect to localhost or 127.0.0.1")
 			return
 		}
 		next.ServeHTTP(w, r)
 	}))
 }
 
-// Loopback is such a door at an address of the machine, where any of its users can knock: they read, and who knows the secret has every right.
-// GetSecret is the command that shows it to who may have it.
+// Loopback serves a loopback address, to which all users of the machine can connect. They may read;
+// requests with the secret as their token have every right. getSecret is the command that shows the
+// secret to users who may read it.
 func Loopback(next http.Handler, secret Secret, getSecret string, log *slog.Logger) http.Handler {
-	g := New(next, WithAuthorizer(secret), WithTokenCommand(getSecret), WithLogger(log))
-	g.scheme = "http"
-	return Local(g)
+	h := New(next, WithAuthorizer(secret), WithTokenCommand(getSecret), WithLogger(log))
+	h.scheme = "http"
+	return Local(h)
 }
 
-// Secret is the Authorizer that knows one token, for every right.
+// Secret is an Authorizer with one valid token, the string, that has every right. If it is empty,
+// no token is valid.
 type Secret string
 
-// Authenticate takes the same time for each wrong token of the same length.
+// Authenticate needs the same time for all wrong tokens of the same length.
 func (s Secret) Authenticate(_ context.Context, token string) (User, error) {
 	if len(s) == 0 || subtle.ConstantTimeCompare([]byte(s), []byte(token)) != 1 {
-		return User{}, &Rejected{Why: "it is not this machine's"}
+		return User{}, &Rejected{Why: "it is not this machine's secret"}
 	}
 	return User{Name: "machine"}, nil
 }
@@ -65,13 +70,14 @@ func isLocalName(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// throughFile: who can open a socket file needs no name for it.
+// throughFile reports whether the request came through a socket file, where host names and
+// addresses have no meaning.
 func throughFile(r *http.Request) bool {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && address.Network() == "unix"
 }
 
-// isUpload: a piece of a push.
+// isUpload reports whether a path belongs to an upload of a blob.
 func isUpload(path string) bool {
 	return strings.HasPrefix(path, pingPath) && strings.Contains(path, "/blobs/uploads")
 }

@@ -11,15 +11,18 @@ import (
 const (
 	tokenPath = "/token"
 	pingPath  = "/v2/"
-	// anonymousToken is what a registry client without credentials gets: Docker reads nothing without some token.
+	// anonymousToken is the token of registry clients without credentials: Docker does not read
+	// without a token.
 	anonymousToken = "anonymous"
-	// tokenSeconds is when a client asks again, which costs one review.
+	// tokenSeconds is how long a client uses a token before it requests one again, which costs one
+	// review of the token.
 	tokenSeconds = 300
-	// longestToken is far above what Kubernetes signs.
+	// longestToken is the longest accepted token in bytes, far above those of Kubernetes.
 	longestToken = 16 << 10
 )
 
-// tokenOf gives the token of a request: Bearer, or Basic with any user and the token as the password, as registry clients log in.
+// tokenOf returns the token of a request: the Bearer token, or the password of Basic authentication
+// with any user name, which registry clients use to log in. It is empty if there is none.
 func tokenOf(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password
@@ -31,33 +34,35 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// plausible keeps what cannot be a token from the API server.
+// plausible reports whether a text can be a token. Other texts are not sent to the API server.
 func plausible(token string) bool {
 	return len(token) <= longestToken && strings.IndexFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
 }
 
-// challenge asks for a token in the way that the client understands: registry clients by the token protocol of the distribution project,
-// others by Basic.
-func (g *Handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
+// challenge answers 401 and requests a token: from registry clients by the token protocol of the
+// distribution project, from other clients by Basic authentication.
+func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
 	how := `Basic realm="depot", charset="UTF-8"`
 	if strings.HasPrefix(r.URL.Path, pingPath) {
-		how = fmt.Sprintf(`Bearer realm="%s://%s%s",service="depot"`, g.scheme, r.Host, tokenPath)
+		how = fmt.Sprintf(`Bearer realm="%s://%s%s",service="depot"`, h.scheme, r.Host, tokenPath)
 	}
 	w.Header().Set("WWW-Authenticate", how)
-	refuse(w, r, http.StatusUnauthorized, why+"; log in with any user name and the token as the password. To get one: "+g.getToken)
+	refuse(w, r, http.StatusUnauthorized, why+"; log in with any user name and the token as the password. To get one: "+h.getToken)
 }
 
-// greet answers a registry client's first question. It must ask even who only wants to read for a token: a client that is not asked here
-// will not show its token later, when it writes. No right is needed yet.
-func (g *Handler) greet(w http.ResponseWriter, r *http.Request, token string) bool {
-	if g.anonymousRead && (g.authorizer == nil || token == anonymousToken) {
+// greet handles a registry client's first request, to /v2/. It reports whether the request may
+// continue; if not, greet has answered it. It requires a token also of clients that will only read,
+// because a client that gets no challenge here sends no token later, when it writes. No right is
+// needed yet.
+func (h *Handler) greet(w http.ResponseWriter, r *http.Request, token string) bool {
+	if h.anonymousRead && (h.authorizer == nil || token == anonymousToken) {
 		return true
 	}
-	_, err := g.user(r, token)
-	if err == nil || g.anonymousRead && !isAboutToken(err) {
-		return true // if nobody can judge: reads go on
+	_, err := h.user(r, token)
+	if err == nil || h.anonymousRead && !isAboutToken(err) {
+		return true // reads continue while tokens cannot be checked
 	}
-	g.fail(w, r, err)
+	h.fail(w, r, err)
 	return false
 }
 
@@ -66,20 +71,21 @@ func isAboutToken(err error) bool {
 	return errors.Is(err, errNoToken) || errors.As(err, &rejected)
 }
 
-// serveToken gives a registry client its token back, so that no state is kept here. It tells at once if the token is refused, which is
-// what makes a login fail; what the token may do is judged at each request.
-func (g *Handler) serveToken(w http.ResponseWriter, r *http.Request, token string) {
+// serveToken serves the token endpoint. It returns the client's own token, so that the depot keeps
+// no state. A token that is not valid is refused here, so that the login fails; its rights are
+// checked at each request.
+func (h *Handler) serveToken(w http.ResponseWriter, r *http.Request, token string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, r, http.StatusMethodNotAllowed, "ask for a token by GET") // clients that try OAuth first go on with that
+		refuse(w, r, http.StatusMethodNotAllowed, "request a token by GET") // clients that try OAuth first continue with GET
 		return
 	}
-	_, err := g.user(r, token)
+	_, err := h.user(r, token)
 	switch {
 	case err == nil:
-	case !g.anonymousRead, token != "" && isAboutToken(err):
-		g.fail(w, r, err)
+	case !h.anonymousRead, token != "" && isAboutToken(err):
+		h.fail(w, r, err)
 		return
 	case token == "":
 		token = anonymousToken

@@ -11,8 +11,9 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// FuzzPathIsServedAsAuthorized compares our reading of a path with those of the routers behind us: a right to one repository, or to one
-// owner's artifacts, must not open another.
+// FuzzPathIsServedAsAuthorized compares how this package reads a path with how the routers of /v2
+// and /v1 read it: a right to one repository, or to one owner's artifacts, must not give access to
+// another.
 func FuzzPathIsServedAsAuthorized(f *testing.F) {
 	for _, path := range []string{
 		"/v2/app/manifests/v1", "/v2/a/b/blobs/uploads/", "/v2/a/blobs/uploads/7", "/v2/a/manifests/b/manifests/c", "/v2/blobs/uploads/manifests/x",
@@ -30,24 +31,24 @@ func FuzzPathIsServedAsAuthorized(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.Host != "" || u.Scheme != "" {
-			return // the server refuses it before us
+			return // the HTTP server refuses such a request
 		}
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.URL, r.RequestURI = u, path
-		judged, err := needs(r)
+		rights, err := needs(r)
 		if err != nil {
 			return
 		}
 		var match mux.RouteMatch
 		if registry.Match(r, &match) && match.MatchErr == nil && match.Handler == nil && match.Vars["name"] != "" {
-			if judged[0].Resource != Images || judged[0].Name != match.Vars["name"] {
-				t.Errorf("%q: judged %+v, served from repository %q", path, judged[0], match.Vars["name"])
+			if rights[0].Resource != Images || rights[0].Name != match.Vars["name"] {
+				t.Errorf("%q: rights %+v, served from repository %q", path, rights[0], match.Vars["name"])
 			}
 		}
 		owner, cluster = "", ""
 		artifacts.ServeHTTP(httptest.NewRecorder(), r)
-		if owner != "" && (judged[0].Resource != Artifacts || judged[0].Name != cluster || judged[0].Namespace != "" && judged[0].Namespace != owner) {
-			t.Errorf("%q: judged %+v, served for owner %q, cluster %q", path, judged[0], owner, cluster)
+		if owner != "" && (rights[0].Resource != Artifacts || rights[0].Name != cluster || rights[0].Namespace != "" && rights[0].Namespace != owner) {
+			t.Errorf("%q: rights %+v, served for owner %q, cluster %q", path, rights[0], owner, cluster)
 		}
 	})
 }

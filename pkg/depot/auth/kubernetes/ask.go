@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ask posts the review and reads the answer into it.
+// ask posts a review to the API server and decodes the answer into the same review.
 func (r *Authorizer) ask(ctx context.Context, resource string, review any) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -31,7 +31,7 @@ func (r *Authorizer) ask(ctx context.Context, resource string, review any) error
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
-	request.Header["Idempotency-Key"] = nil // not sent; it lets the transport try again on a connection that the server has closed
+	request.Header["Idempotency-Key"] = nil // nil is not sent, but lets the transport retry if the server has closed the connection
 	response, err := r.client.Do(request)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func read(response *http.Response, review any) error {
 	if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusOK {
 		var status metav1.Status
 		_ = json.Unmarshal(raw, &status) // a proxy may answer with anything
-		return fmt.Errorf("the API server answers %s %s; the depot's account needs create on tokenreviews and subjectaccessreviews", response.Status, status.Message)
+		return fmt.Errorf("the API server answers %s %s: the depot's account needs the right to create tokenreviews and subjectaccessreviews", response.Status, status.Message)
 	}
 	return json.Unmarshal(raw, review)
 }

@@ -20,36 +20,41 @@ import (
 )
 
 const (
-	// callLimit bounds one review, waiting for its turn included.
+	// callLimit limits the time for one review, including the wait for its turn.
 	callLimit = 5 * time.Second
-	// believeYes and believeNo are how long an answer counts. A token that is revoked, or a right that is taken away, works on for the
-	// first; one that was just given has to wait for the second.
-	believeYes = 10 * time.Second
-	believeNo  = 2 * time.Second
-	// remembered bounds the answers kept of each sort. Refusals have a cache of their own, or guesses would push out what is good.
-	remembered = 1024
-	// parallel bounds the calls under way: guesses at the door must not become a load on the API server.
+	// acceptTTL and refuseTTL are how long positive and negative answers are cached. A revoked
+	// token or right stays valid for at most acceptTTL, and a new right is refused for at most
+	// refuseTTL.
+	acceptTTL = 10 * time.Second
+	refuseTTL = 2 * time.Second
+	// cacheSize limits the cached answers of each kind. Refused tokens have a separate cache, so
+	// that guessed tokens cannot displace valid ones.
+	cacheSize = 1024
+	// parallel limits the parallel calls, so that guessed tokens cannot overload the API server.
 	parallel = 16
-	// largestAnswer bounds what is read of an answer; a user in many groups takes some kilobytes.
+	// largestAnswer limits the size of an answer in bytes. A user in many groups needs some
+	// kilobytes.
 	largestAnswer = 1 << 20
 )
 
-// Audience is what a token must be for, unless the site says otherwise: one that is stolen from the depot opens nothing else.
+// Audience is the default audience of tokens. A token for it is useless at other servers, also if
+// it is stolen from the depot.
 const Audience = auth.Group
 
-// Authorizer is a guard.Authorizer that asks a Kubernetes API server. Make it with New.
+// Authorizer is an auth.Authorizer that asks a Kubernetes API server. Create it with New.
 type Authorizer struct {
 	audience string
 	client   *http.Client
 	base     *url.URL
 	turns    chan struct{}
-	users    *cache.LRUExpireCache // sha256 of the token -> guard.User
-	refused  *cache.LRUExpireCache // sha256 of the token -> *guard.Rejected
-	rights   *cache.LRUExpireCache // sha256 of the question -> bool
+	users    *cache.LRUExpireCache // sha256 of the token -> auth.User
+	refused  *cache.LRUExpireCache // sha256 of the token -> *auth.Rejected
+	rights   *cache.LRUExpireCache // sha256 of the review's spec -> bool
 }
 
-// New makes a Authorizer that reaches the API server by config. An empty audience stands for the API server's own. Nothing is asked yet: the
-// depot may be there before the API server.
+// New returns an Authorizer for the API server of config. Tokens must be for the audience; empty
+// means the API server's own audience. New sends no request, because the depot may start before the
+// API server.
 func New(config *rest.Config, audience string) (*Authorizer, error) {
 	return newAuthorizer(config, audience, realClock{})
 }
@@ -69,14 +74,14 @@ func newAuthorizer(config *rest.Config, audience string, clock cache.Clock) (*Au
 	if err != nil {
 		return nil, fmt.Errorf("address of the Kubernetes API server: %w", err)
 	}
-	fresh := func() *cache.LRUExpireCache { return cache.NewLRUExpireCacheWithClock(remembered, clock) }
+	fresh := func() *cache.LRUExpireCache { return cache.NewLRUExpireCacheWithClock(cacheSize, clock) }
 	return &Authorizer{
 		audience: audience, client: client, base: base, turns: make(chan struct{}, parallel),
 		users: fresh(), refused: fresh(), rights: fresh(),
 	}, nil
 }
 
-// Authenticate gives the token's user.
+// Authenticate returns the token's user. It implements auth.Authorizer.
 func (r *Authorizer) Authenticate(ctx context.Context, token string) (auth.User, error) {
 	key := sha256.Sum256([]byte(token))
 	if user, ok := r.users.Get(key); ok {
@@ -93,11 +98,11 @@ func (r *Authorizer) Authenticate(ctx context.Context, token string) (auth.User,
 		return auth.User{}, fmt.Errorf("review a token: %w", err)
 	}
 	if rejected := r.checkReview(review.Status); rejected != nil {
-		r.refused.Add(key, rejected, believeNo)
+		r.refused.Add(key, rejected, refuseTTL)
 		return auth.User{}, rejected
 	}
 	user := userOf(review.Status.User)
-	r.users.Add(key, user, believeYes)
+	r.users.Add(key, user, acceptTTL)
 	return user, nil
 }
 
@@ -108,17 +113,18 @@ func (r *Authorizer) audiences() []string {
 	return []string{r.audience}
 }
 
-// checkReview says why the token is refused; nil if it is good.
+// checkReview returns why a token is refused; nil if it is valid.
 func (r *Authorizer) checkReview(status authenticationv1.TokenReviewStatus) *auth.Rejected {
 	switch {
 	case !status.Authenticated && status.Error != "":
 		return &auth.Rejected{Why: status.Error}
 	case !status.Authenticated || status.User.Username == "":
-		return &auth.Rejected{Why: "the API server does not know it; it may have expired"}
+		return &auth.Rejected{Why: "the API server does not accept it; it may have expired"}
 	case r.audience == "":
 		return nil
 	}
-	// An API server that knows nothing of audiences accepts any token, and does not name ours.
+	// An API server without support for audiences accepts tokens for any audience, and does not
+	// return the requested one.
 	for _, audience := range status.Audiences {
 		if audience == r.audience {
 			return nil
@@ -138,7 +144,7 @@ func userOf(info authenticationv1.UserInfo) auth.User {
 	return user
 }
 
-// Authorize tells whether the user has the right.
+// Authorize reports whether the user has the right. It implements auth.Authorizer.
 func (r *Authorizer) Authorize(ctx context.Context, user auth.User, access auth.Access) (bool, error) {
 	review := authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
@@ -157,9 +163,9 @@ func (r *Authorizer) Authorize(ctx context.Context, user auth.User, access auth.
 	}
 	allowed := review.Status.Allowed && !review.Status.Denied
 	if allowed {
-		r.rights.Add(key, true, believeYes)
+		r.rights.Add(key, true, acceptTTL)
 	} else {
-		r.rights.Add(key, false, believeNo)
+		r.rights.Add(key, false, refuseTTL)
 	}
 	return allowed, nil
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/auth"
 )
 
-// fakeAPI answers reviews as it is told, and counts them. A real API server judges in test/integration.
+// fakeAPI answers reviews with a function and counts them. Tests in test/integration use a real API
+// server.
 type fakeAPI struct {
 	calls  atomic.Int32
 	answer func(w http.ResponseWriter, r *http.Request)
@@ -50,8 +51,8 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// reviewer asks a fake API server.
-func reviewer(t *testing.T, audience string, answer http.HandlerFunc) (*Authorizer, *fakeAPI, *clock) {
+// newTestAuthorizer returns an Authorizer that asks a fake API server.
+func newTestAuthorizer(t *testing.T, audience string, answer http.HandlerFunc) (*Authorizer, *fakeAPI, *clock) {
 	t.Helper()
 	api := &fakeAPI{answer: answer}
 	server := httptest.NewServer(api)
@@ -65,8 +66,8 @@ func reviewer(t *testing.T, audience string, answer http.HandlerFunc) (*Authoriz
 	return r, api, c
 }
 
-// judging lets in token "good" for the audience, and gives alice the right to create.
-func judging(audience string) http.HandlerFunc {
+// answerReviews accepts the token "good" for the audience, and gives alice the right to create.
+func answerReviews(audience string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		if strings.HasSuffix(r.URL.Path, "tokenreviews") {
@@ -92,7 +93,7 @@ func judging(audience string) http.HandlerFunc {
 }
 
 func TestUserAndRights(t *testing.T) {
-	r, _, _ := reviewer(t, "depot", judging("depot"))
+	r, _, _ := newTestAuthorizer(t, "depot", answerReviews("depot"))
 	user, err := r.Authenticate(t.Context(), "good")
 	if err != nil {
 		t.Fatal(err)
@@ -109,23 +110,23 @@ func TestUserAndRights(t *testing.T) {
 	}
 }
 
-func TestTokensThatAreGoodForNobody(t *testing.T) {
+func TestRejectedTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		token  string
 		want   string
 	}{
-		"expired":        {judging("depot"), "old", "token has expired"},
-		"other audience": {judging("elsewhere"), "good", "not for audience depot"},
+		"expired":        {answerReviews("depot"), "old", "token has expired"},
+		"other audience": {answerReviews("elsewhere"), "good", "not for audience depot"},
 		"API server that knows no audiences": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status": {"authenticated": true, "user": {"username": "alice"}}}`)
 		}, "good", "not for audience depot"},
 		"nobody": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status": {"authenticated": true, "audiences": ["depot"]}}`)
-		}, "good", "does not know it"},
-		"no status": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "good", "does not know it"},
+		}, "good", "does not accept it"},
+		"no status": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "good", "does not accept it"},
 	} {
-		r, _, _ := reviewer(t, "depot", c.answer)
+		r, _, _ := newTestAuthorizer(t, "depot", c.answer)
 		_, err := r.Authenticate(t.Context(), c.token)
 		var rejected *auth.Rejected
 		if !errors.As(err, &rejected) || !strings.Contains(rejected.Why, c.want) {
@@ -134,7 +135,7 @@ func TestTokensThatAreGoodForNobody(t *testing.T) {
 	}
 }
 
-// An error is neither a yes nor a no, and is not remembered.
+// An error of the API server neither accepts nor refuses a token, and is not cached.
 func TestNoAPIServer(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"forbidden": func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +147,7 @@ func TestNoAPIServer(t *testing.T) {
 		"broken off": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"overloaded": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
 	} {
-		r, api, _ := reviewer(t, "depot", answer)
+		r, api, _ := newTestAuthorizer(t, "depot", answer)
 		for range 2 {
 			var rejected *auth.Rejected
 			if _, err := r.Authenticate(t.Context(), "good"); err == nil || errors.As(err, &rejected) {
@@ -157,34 +158,34 @@ func TestNoAPIServer(t *testing.T) {
 			}
 		}
 		if got := api.calls.Load(); got < 4 {
-			t.Errorf("%s: %d calls for 4 questions: an error was remembered", name, got)
+			t.Errorf("%s: %d calls for 4 questions: an error was cached", name, got)
 		}
 	}
 }
 
-func TestAnswersAreBelievedForSeconds(t *testing.T) {
-	r, api, clock := reviewer(t, "depot", judging("depot"))
+func TestAnswersAreCachedForSeconds(t *testing.T) {
+	r, api, clock := newTestAuthorizer(t, "depot", answerReviews("depot"))
 	alice := auth.User{Name: "alice", UID: "7", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}}
 	for _, c := range []struct {
 		name string
 		ask  func() error
 		ttl  time.Duration
 	}{
-		{"good token", func() error { _, err := r.Authenticate(t.Context(), "good"); return err }, believeYes},
+		{"good token", func() error { _, err := r.Authenticate(t.Context(), "good"); return err }, acceptTTL},
 		{"bad token", func() error {
 			if _, err := r.Authenticate(t.Context(), "old"); err == nil {
 				return errors.New("accepted")
 			}
 			return nil
-		}, believeNo},
+		}, refuseTTL},
 		{"right", func() error {
 			_, err := r.Authorize(t.Context(), alice, auth.Access{Verb: auth.Create})
 			return err
-		}, believeYes},
+		}, acceptTTL},
 		{"no right", func() error {
 			_, err := r.Authorize(t.Context(), alice, auth.Access{Verb: auth.Delete})
 			return err
-		}, believeNo},
+		}, refuseTTL},
 	} {
 		for _, step := range []struct {
 			after time.Duration
@@ -202,19 +203,19 @@ func TestAnswersAreBelievedForSeconds(t *testing.T) {
 	}
 }
 
-// Guesses at the door cost neither memory without end nor what is remembered of good tokens.
+// Guessed tokens use bounded memory and do not displace cached answers about valid tokens.
 func TestGuessesAreBounded(t *testing.T) {
-	r, api, _ := reviewer(t, "depot", judging("depot"))
+	r, api, _ := newTestAuthorizer(t, "depot", answerReviews("depot"))
 	if _, err := r.Authenticate(t.Context(), "good"); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2 * remembered {
+	for i := range 2 * cacheSize {
 		if _, err := r.Authenticate(t.Context(), fmt.Sprint("guess ", i)); err == nil {
 			t.Fatal("a guess was right")
 		}
 	}
-	if got := len(r.refused.Keys()); got > remembered {
-		t.Errorf("%d refusals are remembered, want %d at most", got, remembered)
+	if got := len(r.refused.Keys()); got > cacheSize {
+		t.Errorf("%d refusals are cached, want %d at most", got, cacheSize)
 	}
 	before := api.calls.Load()
 	if _, err := r.Authenticate(t.Context(), "good"); err != nil || api.calls.Load() != before {
@@ -225,7 +226,7 @@ func TestGuessesAreBounded(t *testing.T) {
 func TestReviewsUnderWayAreBounded(t *testing.T) {
 	var now, most atomic.Int32
 	full, release := make(chan struct{}), make(chan struct{})
-	r, _, _ := reviewer(t, "depot", func(w http.ResponseWriter, r *http.Request) {
+	r, _, _ := newTestAuthorizer(t, "depot", func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
 		defer now.Add(-1)
 		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
@@ -234,7 +235,7 @@ func TestReviewsUnderWayAreBounded(t *testing.T) {
 			close(full)
 		}
 		<-release
-		judging("depot")(w, r)
+		answerReviews("depot")(w, r)
 	})
 	var all sync.WaitGroup
 	for i := range parallel {
@@ -257,9 +258,9 @@ func TestReviewsUnderWayAreBounded(t *testing.T) {
 	}
 }
 
-func TestHangingAPIServerIsLeft(t *testing.T) {
+func TestCallLimit(t *testing.T) {
 	release := make(chan struct{})
-	r, _, _ := reviewer(t, "depot", func(http.ResponseWriter, *http.Request) { <-release })
+	r, _, _ := newTestAuthorizer(t, "depot", func(http.ResponseWriter, *http.Request) { <-release })
 	t.Cleanup(func() { close(release) }) // before the server is closed, which waits for its handlers
 	began := time.Now()
 	if _, err := r.Authenticate(t.Context(), "good"); err == nil {

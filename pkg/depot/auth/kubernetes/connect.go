@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config finds the API server: by the kubeconfig, or as a pod does. Both nil: there is neither.
+// Config returns the connection to the API server: from the kubeconfig file, or as a pod if the
+// name of the file is empty. It returns nil and no error outside of a pod without a kubeconfig.
 func Config(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

@@ -1,8 +1,9 @@
-// Package kubernetes judges the depot's tokens and rights by Kubernetes: TokenReview says whose a token is, SubjectAccessReview what that
-// user may do.
+// Package kubernetes checks the depot's tokens and rights at a Kubernetes API server: TokenReview
+// returns the user of a token, SubjectAccessReview whether that user has a right.
 //
-// Invariant: memory and the number of calls under way are bounded, whatever is sent; an answer is believed for seconds only; an error is
-// never a yes.
+// Invariant: memory and the number of parallel calls are bounded, whatever clients send; answers
+// are cached for seconds only; an error never gives access.
 //
-// It speaks to the API server by plain JSON over client-go's transport: a typed client would make the program several times as big.
+// It sends plain JSON over client-go's transport: a typed client would make the program several
+// times as big.
 package kubernetes
