@@ -8,17 +8,19 @@ import (
 	"strings"
 )
 
-// ChecksumHeader is how the depot says a checksum, and the plainest way to announce one.
+// ChecksumHeader holds the SHA-256 of a file in the depot's answers, in hexadecimal. It is also the
+// simplest way for a client to announce a checksum.
 const ChecksumHeader = "X-Checksum-Sha256"
 
-// WantChecksumHeader, in a request for a file, asks for ChecksumHeader in the answer (RFC 9530). It is the checksum of
-// the file itself, unlike a stored file whose name ends in .sha256.
+// WantChecksumHeader, in a request for a file, asks for ChecksumHeader in the answer (RFC 9530).
+// The answer has the checksum of the stored bytes. A download of NAME.sha256 may differ, because a
+// stored file may have that name.
 const WantChecksumHeader = "Want-Repr-Digest"
 
 var isHex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParseChecksum takes a SHA-256 in hexadecimal, with or without "sha256:" before it,
-// and returns 64 small digits. Empty stays empty.
+// ParseChecksum parses a SHA-256 in hexadecimal, with or without the prefix "sha256:". It returns
+// 64 digits in lower case. An empty text is valid and stays empty.
 func ParseChecksum(s string) (string, error) {
 	s = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "sha256:"))
 	if s != "" && !isHex.MatchString(s) {
@@ -27,7 +29,9 @@ func ParseChecksum(s string) (string, error) {
 	return s, nil
 }
 
-// Of returns the announced SHA-256 of a whole body in hexadecimal, or nothing.
+// AnnouncedChecksum returns the SHA-256 of the whole body that the client announces, in
+// hexadecimal. It is empty if the client announces none. These are the headers, in order of
+// precedence:
 //
 //	X-Checksum-Sha256: <hex>
 //	Upload-Checksum: sha256 <base64>           (tus)
@@ -40,7 +44,7 @@ func AnnouncedChecksum(h Header) (string, error) {
 	if v := h.Get("Upload-Checksum"); v != "" {
 		algorithm, sum, _ := strings.Cut(strings.TrimSpace(v), " ")
 		if !strings.EqualFold(algorithm, "sha256") {
-			return "", fmt.Errorf("Upload-Checksum %q: only sha256 is checked here", v)
+			return "", fmt.Errorf("Upload-Checksum %q: the depot checks sha256 only", v)
 		}
 		return fromBase64("Upload-Checksum", sum)
 	}

@@ -10,7 +10,7 @@ const (
 	b64Empty = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 )
 
-func TestOf(t *testing.T) {
+func TestAnnouncedChecksum(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"plain":          {ChecksumHeader: {"SHA256:" + hexEmpty}},
 		"plain no algo":  {ChecksumHeader: {hexEmpty}},
@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestOfRefuses(t *testing.T) {
+func TestAnnouncedChecksumRefuses(t *testing.T) {
 	for _, header := range []http.Header{
 		{ChecksumHeader: {"abc"}},
 		{"Upload-Checksum": {"md5 " + b64Empty}},

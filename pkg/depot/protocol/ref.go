@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is what an artifact is for; it is also a segment of its path.
+// Kind is the kind of an artifact, and a segment of its path.
 type Kind string
 
 // The kinds of ICN's REST agent.
@@ -18,20 +18,20 @@ const (
 	OSImages        Kind = "os_images"
 )
 
-// Kinds are all there are.
+// Kinds are all kinds.
 var Kinds = []Kind{BinaryImages, ContainerImages, OSImages}
 
-// Ref names one artifact.
+// Ref is the name of an artifact.
 type Ref struct {
 	Owner, Cluster string
 	Kind           Kind
 	Name           string
 }
 
-// Base is the path below which /v1 has everything that clusters own.
+// Base is the path of all artifacts and installation reports of clusters.
 const Base = "/v1/baremetalcluster"
 
-// names are kept to what needs no quoting in a shell or a URL.
+// names allows only characters that need no quoting in a shell or a URL.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*$`)
 
 const (
@@ -39,11 +39,11 @@ const (
 	maxName  = 128
 	// maxRepository is the longest repository name that registry clients accept.
 	maxRepository = 255
-	// maxTag is the longest tag.
+	// maxTag is the longest tag that registry clients accept.
 	maxTag = 128
 )
 
-// Validate says what is wrong with a name, and what would be right.
+// Validate returns an error if a part of the name is not valid. The error says what is allowed.
 func (r Ref) Validate() error {
 	if err := CheckScope(r.Owner, r.Cluster); err != nil {
 		return err
@@ -55,12 +55,12 @@ func (r Ref) Validate() error {
 		return err
 	}
 	if n := len(r.Repository()); n > maxRepository {
-		return fmt.Errorf("owner, cluster and image_name make a repository name of %d characters, and clients take %d: shorten them or use fewer capitals", n, maxRepository)
+		return fmt.Errorf("owner, cluster and image_name make a repository name of %d characters, and clients accept %d: shorten them or use fewer capitals", n, maxRepository)
 	}
 	return nil
 }
 
-// CheckScope says what is wrong with the name of an owner or a cluster.
+// CheckScope returns an error if the name of an owner or a cluster is not valid.
 func CheckScope(owner, cluster string) error {
 	if err := checkName("owner", owner, maxScope); err != nil {
 		return err
@@ -68,13 +68,13 @@ func CheckScope(owner, cluster string) error {
 	return checkName("cluster_name", cluster, maxScope)
 }
 
-// CheckNode says what is wrong with the name of a cluster's node.
+// CheckNode returns an error if the name of a cluster's node is not valid.
 func CheckNode(node string) error {
 	if err := checkName("node", node, maxScope); err != nil {
 		return err
 	}
 	if len(Escape(node)) > maxTag {
-		return fmt.Errorf("node %q has too many capitals: nodes of Kubernetes have none", node)
+		return fmt.Errorf("node %q has too many capitals: use lower case, as the names of Kubernetes nodes do", node)
 	}
 	return nil
 }
@@ -91,23 +91,24 @@ func checkName(field, value string, longest int) error {
 	return nil
 }
 
-// String is the artifact's path without the door: owner/cluster/kind/name.
+// String returns owner/cluster/kind/name.
 func (r Ref) String() string {
 	return strings.Join([]string{r.Owner, r.Cluster, string(r.Kind), r.Name}, "/")
 }
 
-// Path is the artifact's place in /v1.
+// Path returns the artifact's URL path at /v1.
 func (r Ref) Path() string {
 	return strings.Join([]string{Base, url.PathEscape(r.Owner), url.PathEscape(r.Cluster), string(r.Kind), url.PathEscape(r.Name)}, "/")
 }
 
-// FilePath is the artifact's place below /files, by which Ironic and package
-// installers download it.
+// FilePath returns the artifact's path below /files, kind/owner/cluster/name, from which Ironic and
+// package installers download it.
 func (r Ref) FilePath() string {
 	return strings.Join([]string{string(r.Kind), r.Owner, r.Cluster, r.Name}, "/")
 }
 
-// ParseFilePath is the inverse of FilePath. A path of the right shape with a bad name gives its parts and false.
+// ParseFilePath parses a path that FilePath returns. For a path of that form whose parts are not
+// valid, it returns the parts and false.
 func ParseFilePath(path string) (Ref, bool) {
 	parts := strings.Split(path, "/")
 	if len(parts) != 4 {

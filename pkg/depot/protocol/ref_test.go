@@ -55,7 +55,7 @@ func FuzzRepositoryIsInjective(f *testing.F) {
 	f.Add("X", "x")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		if one == "" || other == "" {
-			return // refused before
+			return // an empty name is not valid
 		}
 		if one != other && Escape(one) == Escape(other) {
 			t.Fatalf("%q and %q share %q", one, other, Escape(one))
@@ -64,7 +64,7 @@ func FuzzRepositoryIsInjective(f *testing.F) {
 			t.Fatalf("%q comes back as %q, %t", one, got, ok)
 		}
 		if _, err := reference.WithName("p/" + Escape(one)); err != nil && len(Escape(one)) < 250 {
-			t.Fatalf("%q: %q is no component: %v", one, Escape(one), err)
+			t.Fatalf("%q: %q is not a legal component: %v", one, Escape(one), err)
 		}
 	})
 }

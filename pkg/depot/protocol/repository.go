@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Repositories that the depot itself keeps. They can be read like any other,
-// and written only through /v1.
+// Repositories that the depot keeps for itself. Clients can read them as other repositories, but
+// write them only through /v1.
 const (
 	ReservedPrefix = "bpa-depot/"
 	Artifacts      = ReservedPrefix + "artifacts"
@@ -14,16 +14,16 @@ const (
 	Staging        = ReservedPrefix + "uploads"
 )
 
-// Tag is the one tag of an artifact's repository.
+// Tag is the only tag of an artifact's repository.
 const Tag = "current"
 
-// Repository is where the artifact's manifest is kept. The mapping is
-// injective, see Escape.
+// Repository returns the repository that holds the artifact's manifest. Different artifacts have
+// different repositories, see Escape.
 func (r Ref) Repository() string {
 	return strings.Join([]string{Artifacts, Escape(r.Owner), Escape(r.Cluster), string(r.Kind), Escape(r.Name)}, "/")
 }
 
-// ParseRepository undoes Repository.
+// ParseRepository parses a name that Repository returns. It returns false for all other names.
 func ParseRepository(repository string) (Ref, bool) {
 	rest, ok := strings.CutPrefix(repository, Artifacts+"/")
 	parts := strings.Split(rest, "/")
@@ -39,27 +39,26 @@ func ParseRepository(repository string) (Ref, bool) {
 	return r, okOwner && okCluster && okName && r.Validate() == nil
 }
 
-// StatusRepository is where the installation status of a cluster is kept.
+// StatusRepository returns the repository that holds the installation status of a cluster.
 func StatusRepository(owner, cluster string) string {
 	return strings.Join([]string{Statuses, Escape(owner), Escape(cluster)}, "/")
 }
 
-// escaped begins a byte that a path component of a repository cannot hold, as
-// two hexadecimal digits. It is legal between letters and digits only, so what
-// would begin with it begins with lead instead.
+// A byte that is not legal in a component of a repository name is written as escaped and two
+// hexadecimal digits. escaped is legal between letters and digits only, so lead stands before it at
+// the start of a component.
 const (
 	escaped = "__"
 	lead    = "x"
 )
 
-// Escape makes a legal component of a repository name from any string of at
-// least one byte: small letters and digits stay, a dot or dash stays between
-// two of them, every other byte becomes __hh. Different strings have different
-// results.
+// Escape turns any string of at least one byte into a legal component of a repository name. It
+// keeps lower-case letters and digits, and a dot or dash between two of them; it replaces every
+// other byte by __hh. Different strings have different results.
 func Escape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		// An x at the start that an escape follows would read as a lead.
+		// An x at the start before an escape must be escaped too: it would be read as lead.
 		isLead := i == 0 && s[0] == lead[0] && len(s) > 1 && !stays(s, 1)
 		switch {
 		case stays(s, i) && !isLead:
@@ -82,7 +81,7 @@ func stays(s string, i int) bool {
 
 func plain(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
-// Unescape undoes Escape; it refuses what Escape never makes.
+// Unescape reverses Escape. It returns false for components that Escape never returns.
 func Unescape(component string) (string, bool) {
 	rest := component
 	if strings.HasPrefix(rest, lead+escaped) {
