@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Busy is the depot's answer that something is in the way now, such as another client that sends the same file.
+// Busy is the error if the depot cannot accept a request now, for example because another client
+// sends the same file.
 type Busy struct {
-	// After is how long the depot asks to wait before another attempt.
+	// After is how long the client should wait before it tries again: 1 s to maxWait.
 	After time.Duration
 	err   error
 }
@@ -22,10 +23,10 @@ func (b *Busy) Error() string {
 
 func (b *Busy) Unwrap() error { return b.err }
 
-// maxWait bounds what the depot may ask for at once.
+// maxWait is the longest wait that the client accepts from one answer.
 const maxWait = time.Minute
 
-// busy marks the error of an answer that says when to try again.
+// busy wraps err in a *Busy if the answer says when to try again. Otherwise it returns err.
 func busy(resp *http.Response, err error) error {
 	switch resp.StatusCode {
 	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:

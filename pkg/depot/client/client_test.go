@@ -56,7 +56,7 @@ func TestStat(t *testing.T) {
 		Files: map[string]artifacts.FileState{"dl.k8s.io/kubelet": {SHA256: sum, Size: 7}}, Packages: map[string]*artifacts.PackageIndex{},
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("Look (-want +got):\n%s", diff)
+		t.Errorf("Stat (-want +got):\n%s", diff)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestPutFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const text = "what a node needs"
+	const text = "content of a file"
 	if err := to.PutFile(t.Context(), "a/b", int64(len(text)), depottest.Sum([]byte(text)), strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	if err := to.PutFile(t.Context(), "a/c", 0, "", strings.NewReader("")); err != nil {
-		t.Errorf("a file of nothing: %v", err)
+		t.Errorf("an empty file: %v", err)
 	}
 	if state, there, err := to.FileState(t.Context(), "a/b", true); err != nil || !there || state.SHA256 != depottest.Sum([]byte(text)) {
 		t.Errorf("FileState = %+v, %t, %v", state, there, err)
@@ -110,16 +110,16 @@ func TestPutFile(t *testing.T) {
 		t.Errorf("with another checksum: %v", err)
 	}
 	if err := to.PutFile(t.Context(), "../etc/passwd", int64(len(text)), "", strings.NewReader(text)); err == nil {
-		t.Error("a path that climbs was taken")
+		t.Error("a path with .. was accepted")
 	}
 	if _, there, err := to.FileState(t.Context(), "a/d", false); err != nil || there {
-		t.Errorf("what was refused is there: %t, %v", there, err)
+		t.Errorf("a refused file is stored: %t, %v", there, err)
 	}
 }
 
-// A depot, or somebody in its place, cannot lead its client elsewhere.
+// A depot, or a server in its place, cannot make the client connect to another address.
 func TestNowhereElse(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody else was asked") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the client connected to another server") }))
 	defer elsewhere.Close()
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -156,7 +156,7 @@ func TestNowhereElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := to.PutBlob(t.Context(), "a/b", "", layers[0]); err == nil {
-		t.Error("an upload was taken elsewhere")
+		t.Error("an upload went to another server")
 	}
 	for _, address := range dialled {
 		if "http://"+address != bad.URL {
@@ -165,7 +165,7 @@ func TestNowhereElse(t *testing.T) {
 	}
 }
 
-// A depot with TLS and a token, at an address that a library takes for one of plain HTTP.
+// The client uses TLS and a token, also at an address for which the library assumes plain HTTP.
 func TestTokenAndTLS(t *testing.T) {
 	const token = "s3cret"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -195,12 +195,12 @@ func TestTokenAndTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := nobody.FileState(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "wants a token") {
+	if _, _, err := nobody.FileState(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "requires a token") {
 		t.Errorf("without a token: %v", err)
 	}
 }
 
-// The door of a machine for itself wants its secret too, and has no TLS.
+// The loopback listener requires a secret too, but has no TLS.
 func TestTokenOnThisMachine(t *testing.T) {
 	const token = "s3cret"
 	got := ""

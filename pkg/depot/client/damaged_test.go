@@ -13,7 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// What a depot cannot read is told beside what it has. The answers are those of its doors for a depot with one upload and one damaged record.
+// Everything also returns the artifacts that the depot cannot read. The answers are those of a
+// depot with one artifact and one damaged record.
 func TestEverythingListsDamagedArtifacts(t *testing.T) {
 	d := answering(t, map[string]string{
 		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, "/files/": "",
@@ -32,9 +33,9 @@ func TestEverythingListsDamagedArtifacts(t *testing.T) {
 	}
 }
 
-// A list that is cut is an error: an export that lacks what came after it would look whole.
+// A truncated list is an error: an export without the rest of the files would look complete.
 func TestEverythingReadsLongFolders(t *testing.T) {
-	hidden := "." + strings.Repeat("x", 1000) + "\n" // which no list can name
+	hidden := "." + strings.Repeat("x", 1000) + "\n" // a name that no list can contain
 	answers := map[string]string{
 		"/v2/": "{}", "/v2/_catalog": `{"repositories": []}`, protocol.Base: "{}", "/files/tool": "tool",
 		"/files/": strings.Repeat(hidden, artifacts.MaxList/len(hidden)+1) + "tool\n", "/files/tool.sha256": strings.Repeat("0", 64) + "  tool\n",
@@ -44,12 +45,12 @@ func TestEverythingReadsLongFolders(t *testing.T) {
 		t.Errorf("list %+v, %v; want the last file of the folder", list, err)
 	}
 	answers["/files/"] = strings.Repeat(hidden, maxFolder/len(hidden)+1) + "tool\n"
-	if _, _, err := answering(t, answers).Everything(t.Context()); err == nil || !strings.Contains(err.Error(), "name what is wanted") {
-		t.Errorf("more than is read: %v", err)
+	if _, _, err := answering(t, answers).Everything(t.Context()); err == nil || !strings.Contains(err.Error(), "name the artifacts that you need") {
+		t.Errorf("a list longer than the limit: %v", err)
 	}
 }
 
-// answering is a depot that has an answer for each path.
+// answering returns a client of a server that has a fixed answer for each path.
 func answering(t *testing.T, answers map[string]string) *Depot {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

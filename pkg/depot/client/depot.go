@@ -13,7 +13,7 @@ import (
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// Depot is a client of one depot. It may be used by many goroutines.
+// Depot is a client of one depot. It is safe for concurrent use.
 type Depot struct {
 	base     *url.URL
 	registry name.Registry
@@ -23,17 +23,21 @@ type Depot struct {
 	puller   *remote.Puller
 }
 
-// Options say how the depot is reached. The zero value is for one that anybody may write to, or that is only read.
+// Options configure the connection to a depot. The zero value suits reads, and a depot that accepts
+// writes without a token.
 type Options struct {
-	// TokenFile has the Kubernetes token that writing takes, or the secret of the machine's own door. It is sent over TLS or to loopback only.
+	// TokenFile is a file with the Kubernetes token for writes, or with the secret of the machine's
+	// loopback listener. The client sends it only over TLS or to a loopback address.
 	TokenFile string
-	// CA is the certificate, PEM, of who signs the depot's, if it is none that the system knows.
+	// CA is the PEM certificate of the authority that signs the depot's certificate; empty: the
+	// authorities of the system.
 	CA []byte
-	// Dial is how connections are made; nil: as usual. Whatever it is, only the depot's own address is dialled.
+	// Dial opens connections; nil: net.Dialer. The client calls it for the depot's address only.
 	Dial Dial
 }
 
-// Connect gets in touch with the depot at a URL such as http://10.60.0.1:5000.
+// Connect returns a client of the depot at a URL such as http://10.60.0.1:5000. It sends one
+// request to /v2/, and fails if the depot does not answer.
 func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	base, err := url.Parse(strings.TrimRight(rawURL, "/"))
 	if err != nil || base.Host == "" || base.Path != "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -47,12 +51,12 @@ func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	if d.registry, err = name.NewRegistry(base.Host); err != nil {
 		return nil, fmt.Errorf("depot URL %q: %w", rawURL, err)
 	}
-	wire := identified{schemed{transport(base, o.Dial, roots), base}, base, o.TokenFile}
+	wire := withToken{withScheme{transport(base, o.Dial, roots), base}, base, o.TokenFile}
 	d.client = &http.Client{Transport: wire}
-	// Asked once here, the library does not ask again for each repository.
+	// With this request, the library does not send one for each repository.
 	asked, err := registry.NewWithContext(ctx, d.registry, authn.Anonymous, registry.NewRetry(wire), nil)
 	if err != nil {
-		return nil, fmt.Errorf("the depot %s does not answer: %w; is it up, and is that its address?", base, err)
+		return nil, fmt.Errorf("the depot %s does not answer: %w; check that it runs, and that this is its address", base, err)
 	}
 	d.options = []remote.Option{remote.WithTransport(asked)}
 	if d.pusher, err = remote.NewPusher(d.options...); err != nil {
@@ -62,8 +66,8 @@ func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	return d, err
 }
 
-// URL is the depot's, without a slash at its end.
+// URL returns the depot's URL, without a slash at its end.
 func (d *Depot) URL() string { return d.base.String() }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (d *Depot) Close() { d.client.CloseIdleConnections() }

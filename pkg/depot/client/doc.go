@@ -1,5 +1,6 @@
-// Package client is the client of a depot's public doors: its registry at /v2/ and its files at /files/.
+// Package client is the client of a depot: of its registry at /v2/, its artifacts at /v1/ and its
+// files at /files/.
 //
-// Its invariants: it connects to no other machine than the depot that it was given, whatever that answers, and it sends a token to that one
-// alone. It must not import the depot itself nor Kubernetes.
+// Invariants: it connects only to the depot's address, whatever the depot answers, and it sends a
+// token only there. It must not import the depot itself or Kubernetes.
 package client

@@ -16,17 +16,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Somewhere is the registry in the names of images of which only their place in a depot is known.
+// Somewhere is the registry in the references of images whose original registry is not known.
 const Somewhere = "depot.local"
 
-// maxListed bounds how many artifacts a depot may say it has.
+// maxListed limits how many artifacts a depot may list.
 const maxListed = 100_000
 
-// maxFolder bounds the list of one folder, in bytes: so many of the longest names.
+// maxFolder limits the list of one folder, in bytes: maxListed names of the greatest length.
 const maxFolder = maxListed * 256
 
-// Everything lists what is in the depot: every tag, every file with its checksum, and as files what was uploaded at /v1. Of damaged are uploads that
-// the depot cannot read any more, in words: they are not on the list.
+// Everything lists the content of the depot: every tag, every file with its checksum, and the
+// artifacts of /v1 as files. The list has no artifacts that the depot cannot read: damaged
+// describes these, one text for each.
 func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []string, err error) {
 	repositories, err := remote.Catalog(ctx, d.registry, d.options...)
 	if err != nil {
@@ -38,7 +39,7 @@ func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []s
 		}
 		tags, err := d.puller.List(ctx, d.registry.Repo(repository))
 		if isNotFound(err) {
-			continue // a repository that nothing is in any more
+			continue // the repository has become empty
 		}
 		if err != nil {
 			return all, nil, d.explain(fmt.Errorf("list the tags of %s: %w", repository, err))
@@ -63,7 +64,8 @@ func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []s
 	return all, damaged, err
 }
 
-// uploads lists what came in at /v1, by the paths under which /files has it too.
+// uploads adds the complete artifacts of /v1 to the list, with their paths below /files, and
+// returns a text for each damaged one.
 func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+protocol.Base, nil)
 	if err != nil {
@@ -92,7 +94,8 @@ func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []str
 	return damaged, nil
 }
 
-// folder lists a folder of files: one name a line, folders with a slash at the end.
+// folder adds the files of a folder and its subfolders to the list. The depot sends one name per
+// line; names of folders end with a slash.
 func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) error {
 	resp, err := d.file(ctx, http.MethodGet, dir, nil, nil)
 	if err != nil {
@@ -107,10 +110,10 @@ func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) err
 	for lines.Scan() {
 		at := path.Join(dir, lines.Text())
 		if artifacts.CheckPath(at) != nil {
-			continue // what no list can name, such as a file that is being written
+			continue // a list cannot name it, such as a file that is being written
 		}
 		if all.Size() > maxListed {
-			return fmt.Errorf("the depot %s has more than %d artifacts: name those that are wanted", d.base, maxListed)
+			return fmt.Errorf("the depot %s has more than %d artifacts: name the artifacts that you need", d.base, maxListed)
 		}
 		if strings.HasSuffix(lines.Text(), "/") {
 			if err := d.folder(ctx, at, all); err != nil {
@@ -127,7 +130,7 @@ func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) err
 		}
 	}
 	if rest.N <= 0 {
-		return fmt.Errorf("the depot %s lists more than %d bytes for the folder %q: name what is wanted", d.base, maxFolder, dir)
+		return fmt.Errorf("the depot %s lists more than %d bytes for the folder %q: name the artifacts that you need", d.base, maxFolder, dir)
 	}
 	return lines.Err()
 }

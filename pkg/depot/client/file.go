@@ -19,7 +19,8 @@ import (
 
 var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}\s`)
 
-// FileState asks for a file's size and, if wanted, its checksum, which takes the depot as long as reading the file if nobody asked before.
+// FileState returns a file's size and, if checksum is set, its SHA-256; there is false if the depot
+// does not have the file. The first request for a checksum takes as long as reading the file.
 func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (state artifacts.FileState, there bool, err error) {
 	header := http.Header{}
 	if checksum {
@@ -45,7 +46,7 @@ func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (stat
 	return state, err == nil, err
 }
 
-// checksum asks the door that answers as sha256sum does: of a server that does not say it with the file.
+// checksum downloads PATH.sha256. It is for servers that do not send ChecksumHeader.
 func (d *Depot) checksum(ctx context.Context, path string) (string, error) {
 	resp, err := d.file(ctx, http.MethodGet, path+".sha256", nil, nil)
 	if err != nil {
@@ -57,12 +58,12 @@ func (d *Depot) checksum(ctx context.Context, path string) (string, error) {
 	}
 	line, err := bufio.NewReader(io.LimitReader(resp.Body, 4096)).ReadString('\n')
 	if err != nil || !sumPattern.MatchString(line) {
-		return "", fmt.Errorf("checksum of %s: the depot answers %.80q (%v), not as sha256sum does", path, line, err)
+		return "", fmt.Errorf("checksum of %s: the depot's answer %.80q (%v) does not have the format of sha256sum", path, line, err)
 	}
 	return line[:hex.EncodedLen(32)], nil
 }
 
-// GetFile opens a file for reading. Its size is -1 if the depot does not tell.
+// GetFile opens a file for reading and returns its size in bytes; -1 if the depot does not send it.
 func (d *Depot) GetFile(ctx context.Context, path string) (io.ReadCloser, int64, error) {
 	resp, err := d.file(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
@@ -75,8 +76,9 @@ func (d *Depot) GetFile(ctx context.Context, path string) (io.ReadCloser, int64,
 	return resp.Body, resp.ContentLength, nil
 }
 
-// PutFile stores a file whole or not at all. Its SHA-256 is empty if it is not known beforehand. If it may be stored later, such as when another
-// client has sent the same, the error is a *Busy.
+// PutFile stores a file of size bytes, completely or not at all. sha256 is empty if it is not known
+// beforehand. The error is a *Busy if a later attempt may succeed, for example while another client
+// sends the same file.
 func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 string, body io.Reader) error {
 	if err := artifacts.CheckPath(path); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	if sha256 != "" {
 		header.Set(protocol.ChecksumHeader, sha256)
 	}
-	if size >= askFirst {
+	if size >= expectContinueSize {
 		header.Set("Expect", "100-continue")
 	}
 	resp, err := d.file(ctx, http.MethodPut, path, header, &sized{body, size})
@@ -94,7 +96,7 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusMethodNotAllowed {
-		return fmt.Errorf("upload file %s: this depot takes no files at %s/files: bring it up to date, or copy the file into the depot's folder", path, d.base)
+		return fmt.Errorf("upload file %s: this depot does not accept files at %s/files: upgrade the depot, or copy the file into the depot's folder", path, d.base)
 	}
 	if err := d.check(resp, http.StatusCreated, http.StatusOK, http.StatusNoContent); err != nil {
 		return fmt.Errorf("upload file %s: %w", path, err)
@@ -102,16 +104,18 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	return nil
 }
 
-// askFirst is from what size on a file is sent only once the depot wants it. An answer that comes in the middle of a body may be lost.
-const askFirst = 64 << 10
+// expectContinueSize is the size in bytes from which PutFile sends the body only after the depot
+// has accepted the header: a refusal that arrives in the middle of a body may be lost.
+const expectContinueSize = 64 << 10
 
 type sized struct {
 	io.Reader
 	size int64
 }
 
-// filePath is the path under which a file is read or written. An artifact (kind/owner/cluster/name) is written through
-// /v1, which keeps a record of it; everything else, and every read, goes through /files.
+// filePath returns the URL path at which a file is read or written. An artifact
+// (kind/owner/cluster/name) is written at /v1, which keeps a record of it; every other file, and
+// every read, uses /files.
 func filePath(method, path string) string {
 	if ref, _ := protocol.ParseFilePath(path); method == http.MethodPut && slices.Contains(protocol.Kinds, ref.Kind) {
 		return ref.Path() + "/content" // the depot explains what is wrong with a bad name
@@ -129,12 +133,12 @@ func (d *Depot) file(ctx context.Context, method, path string, header http.Heade
 		req.Header = header
 	}
 	if body != nil && body.size != 0 {
-		req.Body, req.ContentLength = io.NopCloser(body), body.size // closing is the caller's
+		req.Body, req.ContentLength = io.NopCloser(body), body.size // the caller closes the body
 	}
 	return d.client.Do(req)
 }
 
-// check makes an error of an answer that is none of those.
+// check returns an error if the status of an answer is not one of codes.
 func (d *Depot) check(resp *http.Response, codes ...int) error {
 	if err := registry.CheckError(resp, codes...); err != nil {
 		return busy(resp, d.explain(err))

@@ -21,13 +21,13 @@ func (d *Depot) reference(p artifacts.Place) name.Reference {
 	return repo.Tag(p.Tag)
 }
 
-// Repository is a repository of the depot, for a client of registries.
+// Repository returns a repository of the depot, for use with package remote.
 func (d *Depot) Repository(path string) name.Repository { return d.registry.Repo(path) }
 
-// Remote are the options with which a client of registries reaches the depot.
+// Remote returns the options for calls of package remote to this depot.
 func (d *Depot) Remote() []remote.Option { return d.options }
 
-// GetManifest reads a manifest or an index.
+// GetManifest downloads a manifest or an index.
 func (d *Depot) GetManifest(ctx context.Context, repository string, digest v1.Hash) ([]byte, error) {
 	got, err := d.puller.Get(ctx, d.registry.Repo(repository).Digest(digest.String()))
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *Depot) GetManifest(ctx context.Context, repository string, digest v1.Ha
 	return got.Manifest, nil
 }
 
-// GetBlob opens a layer or a configuration.
+// GetBlob opens a layer or a configuration for reading.
 func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) (io.ReadCloser, error) {
 	l, err := d.puller.Layer(ctx, d.registry.Repo(repository).Digest(digest.String()))
 	if err != nil {
@@ -45,7 +45,8 @@ func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) 
 	return l.Compressed()
 }
 
-// PutManifest stores a manifest or an index at its place. What it names must be there.
+// PutManifest stores a manifest or an index at its place. Its repository must hold all blobs and
+// manifests that it names.
 func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaType types.MediaType, raw []byte) error {
 	if err := d.pusher.Put(ctx, d.reference(place), manifest{raw, mediaType}); err != nil {
 		return d.explain(fmt.Errorf("store manifest %s: %w", place, err))
@@ -53,7 +54,7 @@ func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaTyp
 	return nil
 }
 
-// manifest is one that is stored as it is.
+// manifest is a manifest that is stored unchanged.
 type manifest struct {
 	raw       []byte
 	mediaType types.MediaType

@@ -8,7 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// Upstream has checksums beside its files, and a mirror that was copied in has them too: they say what was wanted then, not what is there.
+// A copied mirror contains upstream's checksum files. Stat must ignore them, because they describe
+// upstream's files and not the stored bytes.
 func TestStatIgnoresStoredChecksums(t *testing.T) {
 	site := depottest.Start(t)
 	to, err := client.Connect(t.Context(), site.URL, client.Options{})

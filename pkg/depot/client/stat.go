@@ -14,10 +14,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// maxQueries is how many questions are open at a time.
+// maxQueries is the number of parallel requests.
 const maxQueries = 16
 
-// Stat asks the depot for everything that is on the list, by digest.
+// Stat returns which images, files and packages of the list the depot has, with their digests.
 func (d *Depot) Stat(ctx context.Context, list artifacts.List) (artifacts.Have, error) {
 	have := artifacts.Have{Images: map[artifacts.Place]string{}, Files: map[string]artifacts.FileState{}, Packages: map[string]*artifacts.PackageIndex{}}
 	var mu sync.Mutex
@@ -64,12 +64,13 @@ func (d *Depot) Stat(ctx context.Context, list artifacts.List) (artifacts.Have, 
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return artifacts.Have{}, fmt.Errorf("ask the depot %s what it has: %w", d.base, err)
+		return artifacts.Have{}, fmt.Errorf("query the content of depot %s: %w", d.base, err)
 	}
 	return have, nil
 }
 
-// packages reads the index of the depot's package source for a system; nil if there is none.
+// packages returns the index of the depot's package source for an operating system; nil if there is
+// none.
 func (d *Depot) packages(ctx context.Context, system string) (*artifacts.PackageIndex, error) {
 	path := artifacts.IndexPath(system)
 	if _, there, err := d.FileState(ctx, path, false); err != nil || !there {
@@ -87,7 +88,7 @@ func (d *Depot) packages(ctx context.Context, system string) (*artifacts.Package
 	return found, nil
 }
 
-// ImageDigest is the digest of the manifest or index at a place, empty if there is none.
+// ImageDigest returns the digest of the manifest or index at a place; empty if there is none.
 func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string, error) {
 	desc, err := d.Describe(ctx, place)
 	if err != nil || desc == nil {
@@ -96,7 +97,7 @@ func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string,
 	return desc.Digest.String(), nil
 }
 
-// Describe tells of the manifest or index at a place, nil if there is none.
+// Describe returns the descriptor of the manifest or index at a place; nil if there is none.
 func (d *Depot) Describe(ctx context.Context, place artifacts.Place) (*v1.Descriptor, error) {
 	desc, err := d.puller.Head(ctx, d.reference(place))
 	if isNotFound(err) {

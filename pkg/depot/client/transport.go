@@ -19,14 +19,16 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	connectLimit = 10 * time.Second
-	// answerLimit is long: the depot reads a file to its end when it is asked for its checksum the first time.
+	// answerLimit is long, because the depot reads the whole file when a client asks for its
+	// checksum the first time.
 	answerLimit = 10 * time.Minute
 )
 
-// ErrElsewhere is the refusal to connect to another machine than the depot.
-var ErrElsewhere = errors.New("not the depot")
+// ErrElsewhere is the error for a connection to another address than the depot's.
+var ErrElsewhere = errors.New("it is not the depot's address")
 
-// transport connects to the one address of base. No proxy, no redirect and no name in an answer leads elsewhere.
+// transport returns a transport that connects only to the address of base. No proxy, redirect or
+// name in an answer can change that. dial and roots may be nil.
 func transport(base *url.URL, dial Dial, roots *x509.CertPool) *http.Transport {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: connectLimit}).DialContext
@@ -41,8 +43,8 @@ func transport(base *url.URL, dial Dial, roots *x509.CertPool) *http.Transport {
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   connectLimit,
 		ResponseHeaderTimeout: answerLimit,
-		ExpectContinueTimeout: connectLimit, // a depot that does not know the question gets the body then
-		MaxIdleConnsPerHost:   64,           // or parallel requests would connect anew each time
+		ExpectContinueTimeout: connectLimit, // then send the body, for a depot that ignores Expect
+		MaxIdleConnsPerHost:   64,           // lets parallel requests reuse their connections
 		IdleConnTimeout:       time.Minute,
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        64 << 10,
@@ -57,47 +59,49 @@ func hostPort(base *url.URL) string {
 	return net.JoinHostPort(base.Hostname(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
 }
 
-// authority is who signs the depot's certificate; without one those count that the system knows.
+// authority returns the authorities that may sign the depot's certificate; nil, for those of the
+// system, if pem is empty.
 func authority(pem []byte) (*x509.CertPool, error) {
 	if len(pem) == 0 {
 		return nil, nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the depot's CA is no PEM certificate")
+		return nil, errors.New("the depot's CA is not a PEM certificate")
 	}
 	return pool, nil
 }
 
-// identified sends the token with each request to the depot, unless others could read it on the way. The file is read each time: Kubernetes
-// renews it.
-type identified struct {
+// withToken adds the token to each request to the depot, unless others could read it on the
+// network. It reads the file for each request, because Kubernetes renews it.
+type withToken struct {
 	http.RoundTripper
 	base      *url.URL
 	tokenFile string
 }
 
-func (i identified) RoundTrip(r *http.Request) (*http.Response, error) {
-	here := net.ParseIP(i.base.Hostname()).IsLoopback() // of a name nobody knows where it leads
-	if i.tokenFile == "" || i.base.Scheme != "https" && !here || r.URL.Host != i.base.Host || r.Header.Get("Authorization") != "" {
-		return i.RoundTripper.RoundTrip(r)
+func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	here := net.ParseIP(t.base.Hostname()).IsLoopback() // false for names: they may resolve to any address
+	if t.tokenFile == "" || t.base.Scheme != "https" && !here || r.URL.Host != t.base.Host || r.Header.Get("Authorization") != "" {
+		return t.RoundTripper.RoundTrip(r)
 	}
-	token, err := os.ReadFile(i.tokenFile)
+	token, err := os.ReadFile(t.tokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("the token for the depot: %w", err)
+		return nil, fmt.Errorf("read the token for the depot: %w", err)
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	return i.RoundTripper.RoundTrip(r)
+	return t.RoundTripper.RoundTrip(r)
 }
 
-// schemed keeps to the scheme of the depot's URL: the library takes it that private addresses speak plain HTTP, and tries both on others.
-type schemed struct {
+// withScheme sets the scheme of the depot's URL for each request: the library assumes plain HTTP
+// for private addresses, and tries both schemes for others.
+type withScheme struct {
 	http.RoundTripper
 	base *url.URL
 }
 
-func (s schemed) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s withScheme) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == s.base.Host && r.URL.Scheme != s.base.Scheme {
 		r = r.Clone(r.Context())
 		r.URL.Scheme = s.base.Scheme

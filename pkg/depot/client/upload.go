@@ -15,19 +15,20 @@ import (
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// pauses are waited out between attempts to upload a blob.
-var pauses = []time.Duration{time.Second, 3 * time.Second}
+// retryPauses are the pauses between attempts to upload a blob.
+var retryPauses = []time.Duration{time.Second, 3 * time.Second}
 
-// PutBlob uploads a layer or a configuration, unless its repository has it. If the depot has it in the repository from, it is told so and
-// need not be sent again.
+// PutBlob uploads a layer or a configuration, unless its repository has it. from is a repository of
+// the depot from which the depot may mount the blob instead; empty: none.
 //
-// Its bytes go in the request that ends the upload. The library sends them in one of their own before that, after which a registry writes down
-// how far they have come: of no use where they are sent again from their beginning, and a good part of what a small blob costs.
+// The bytes go in the request that ends the upload. The library sends them in a separate request
+// before that one, after which a registry stores the state of the upload. That state is useless
+// here, because each attempt starts from the beginning, and for a small blob it is expensive.
 func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
 	u := upload{d, repository, from, blob}
 	err := u.try(ctx)
-	for _, pause := range pauses {
-		if !passes(err) {
+	for _, pause := range retryPauses {
+		if !isTemporary(err) {
 			break
 		}
 		select {
@@ -43,8 +44,8 @@ func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.La
 	return nil
 }
 
-// passes tells whether it may be another time.
-func passes(err error) bool {
+// isTemporary reports whether another attempt may succeed.
+func isTemporary(err error) bool {
 	var answer *registry.Error
 	if errors.As(err, &answer) {
 		return answer.Temporary()
@@ -61,14 +62,14 @@ func passes(err error) bool {
 	return false
 }
 
-// upload is that of one blob.
+// upload is the upload of one blob.
 type upload struct {
 	*Depot
 	repository, from string
 	blob             v1.Layer
 }
 
-// try does it from the beginning.
+// try uploads the blob from the beginning.
 func (u upload) try(ctx context.Context) error {
 	digest, err := u.blob.Digest()
 	if err != nil {
@@ -89,7 +90,7 @@ func (u upload) try(ctx context.Context) error {
 	}
 	to, err := begun.Location()
 	if err != nil {
-		return fmt.Errorf("the depot does not say where to upload to: %w", err)
+		return fmt.Errorf("the depot's answer has no valid Location for the upload: %w", err)
 	}
 	query := to.Query()
 	query.Set("digest", digest.String())
@@ -111,7 +112,8 @@ func (u upload) send(ctx context.Context, to string) error {
 	return err
 }
 
-// call makes an error of an answer that is none of those. The answer's body has been read.
+// call sends a request and returns the answer with its body read, or an error if the status of the
+// answer is not one of codes.
 func (u upload) call(ctx context.Context, method, to string, body *sized, codes ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, nil)
 	if err != nil {
@@ -120,7 +122,7 @@ func (u upload) call(ctx context.Context, method, to string, body *sized, codes 
 	if body != nil {
 		req.Header.Set("Content-Type", "application/octet-stream")
 		if body.size != 0 {
-			req.Body, req.ContentLength = io.NopCloser(body), body.size // closing is the caller's
+			req.Body, req.ContentLength = io.NopCloser(body), body.size // the caller closes the body
 		}
 	}
 	resp, err := u.client.Do(req)
@@ -131,6 +133,6 @@ func (u upload) call(ctx context.Context, method, to string, body *sized, codes 
 	if err := registry.CheckError(resp, codes...); err != nil {
 		return nil, err
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves the next one
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the next request can use the connection
 	return resp, err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/registry"
 )
 
-// Depot is a running one.
+// Depot is a running depot. URL has no slash at its end. Dir is its root directory.
 type Depot struct {
 	URL string
 	Dir string
@@ -55,21 +55,21 @@ func (d *Depot) note(r *http.Request) {
 	d.calls = append(d.calls, r.Method+" "+r.URL.Path)
 }
 
-// Calls are the requests so far, as "GET /v2/". Forget begins anew.
+// Calls returns the requests since the start or the last Forget, each as "GET /v2/".
 func (d *Depot) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]string(nil), d.calls...)
 }
 
-// Forget empties Calls.
+// Forget clears the list of Calls.
 func (d *Depot) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = nil
 }
 
-// Uploads counts the requests that bring bytes or make something visible.
+// Uploads returns the number of requests in Calls that can change the depot: all but GET and HEAD.
 func (d *Depot) Uploads() (n int) {
 	for _, c := range d.Calls() {
 		if !strings.HasPrefix(c, http.MethodGet) && !strings.HasPrefix(c, http.MethodHead) {
@@ -79,7 +79,8 @@ func (d *Depot) Uploads() (n int) {
 	return n
 }
 
-// Put places a file as an operator would, and returns its SHA-256.
+// Put copies a file into the depot's folder of plain files, as an administrator does, and returns
+// its SHA-256.
 func (d *Depot) Put(t testing.TB, path string, content []byte) string {
 	t.Helper()
 	file := filepath.Join(d.Dir, "files", filepath.FromSlash(path))
@@ -92,7 +93,7 @@ func (d *Depot) Put(t testing.TB, path string, content []byte) string {
 	return Sum(content)
 }
 
-// Sum is the SHA-256 in hexadecimal.
+// Sum returns the SHA-256 of content in hexadecimal.
 func Sum(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

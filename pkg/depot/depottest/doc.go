@@ -1,2 +1,3 @@
-// Package depottest gives tests of the depot's clients a depot: the real handler on a real socket, in a folder of the test.
+// Package depottest runs a depot for tests of its clients: the real handler on a real socket, in a
+// folder of the test.
 package depottest
