@@ -24,7 +24,7 @@ func TestManifestsAreTakenOrRefusedWithAReason(t *testing.T) {
 	const oci = v1.MediaTypeImageManifest
 	server := serve(t, t.TempDir())
 	pushBlob(t, server, "{}", digest.FromString("{}")).want(t, 201)
-	absent := digest.FromString("nobody has this")
+	absent := digest.FromString("absent")
 	with := func(layers string) string { return strings.Replace(manifestOf(""), `"layers":[]`, layers, 1) }
 	signed := strings.Replace(manifestOf(about(absent, "test/signature")), `"layers":[]`, layer("text/plain", absent, ""), 1)
 	docker := strings.NewReplacer(oci, dockerImage, "application/vnd.oci.empty.v1+json", "application/vnd.docker.container.image.v1+json")
@@ -66,7 +66,7 @@ func TestContentByAnotherDigest(t *testing.T) {
 			named := func(a answer) answer {
 				t.Helper()
 				if d := digest.Digest(a.header.Get("Docker-Content-Digest")); d.Algorithm() != algorithm {
-					t.Errorf("Docker-Content-Digest: %q; a client that asked by %s takes it for damage", d, algorithm)
+					t.Errorf("Docker-Content-Digest: %q; a client that asked by %s treats it as damage", d, algorithm)
 				}
 				return a
 			}

@@ -20,7 +20,7 @@ import (
 type failing struct{}
 
 func (failing) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
-	return nil, errors.New("no room")
+	return nil, errors.New("no space")
 }
 
 func (f failing) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
@@ -118,7 +118,7 @@ func TestWhatIsThereCanBePulledWhileARecoveryHangs(t *testing.T) {
 	}
 	request(t, d, http.StatusNotFound, "GET", archives+"/a/content", "")
 	if got := request(t, d, http.StatusServiceUnavailable, "DELETE", archives+"/a", ""); !strings.Contains(got.Body.String(), "restarted") || got.Header().Get("Retry-After") == "" {
-		t.Errorf("a change meanwhile = %s %v", got.Body, got.Header())
+		t.Errorf("a change during recovery = %s %v", got.Body, got.Header())
 	}
 	request(t, d, http.StatusCreated, "PUT", osImages+"/b/content", "another")
 	request(t, d, http.StatusNoContent, "PATCH", osImages+"/open", "cd", "Upload-Offset", "2")

@@ -191,11 +191,11 @@ func TestTokenAndTLS(t *testing.T) {
 	if _, there, err := to.FileState(t.Context(), "a", false); err != nil || !there {
 		t.Errorf("with token and CA: %t, %v", there, err)
 	}
-	nobody, err := client.Connect(t.Context(), server.URL, client.Options{CA: ca})
+	anonymous, err := client.Connect(t.Context(), server.URL, client.Options{CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := nobody.FileState(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "requires a token") {
+	if _, _, err := anonymous.FileState(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "requires a token") {
 		t.Errorf("without a token: %v", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestTokenOnThisMachine(t *testing.T) {
 func TestConnectFails(t *testing.T) {
 	for _, url := range []string{"", "10.60.0.1:5000", "ftp://a", "http://a/depot", "http://127.0.0.1:1"} {
 		if _, err := client.Connect(t.Context(), url, client.Options{}); err == nil {
-			t.Errorf("Connect(%q) gives no error", url)
+			t.Errorf("Connect(%q) returns no error", url)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestEachByteCountsOnce(t *testing.T) {
 	g.Less("b", 30)
 	fits("of which most is not needed", 30)
 	if err := g.Slot("c"); err == nil {
-		t.Error("an upload that is to be published counts no longer")
+		t.Error("an upload that is not published yet no longer counts")
 	}
 	for range 2 {
 		g.Release("a")
@@ -104,7 +104,7 @@ func TestEachByteCountsOnce(t *testing.T) {
 	if _, err := g.Grow("e", "of an earlier process, and not found yet", 10); err != nil {
 		t.Error(err)
 	}
-	fits("growing where nobody sees it", 30)
+	fits("growing in an unknown folder", 30)
 	g.Release("e")
 	meter.uploads["new"] = 0
 	if size, err := g.Grow("d", "new", 10); err != nil || size != 10 {

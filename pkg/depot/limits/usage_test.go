@@ -85,7 +85,7 @@ func work(t *testing.T, s *store.Store, r *rand.Rand) {
 	}
 }
 
-func TestWhatIsCountedIsWhatIsThere(t *testing.T) {
+func TestCountMatchesTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	for start := range 3 { // each start finds the content of the one before
 		c := &limits.Usage{All: true}
@@ -138,7 +138,7 @@ func (s stuck) Walk(ctx context.Context, path string, f storagedriver.WalkFn, op
 	return s.StorageDriver.Walk(ctx, path, f, options...)
 }
 
-func TestASlowCountHoldsNobodyUp(t *testing.T) {
+func TestASlowCountBlocksNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, &limits.Usage{})
 	if _, err := s.AddKnown(t.Context(), "r", strings.NewReader("old"), digest.FromString("old"), 3); err != nil {

@@ -118,10 +118,10 @@ func TestRejectedTokens(t *testing.T) {
 	}{
 		"expired":        {answerReviews("depot"), "old", "token has expired"},
 		"other audience": {answerReviews("elsewhere"), "good", "not for audience depot"},
-		"API server that knows no audiences": {func(w http.ResponseWriter, _ *http.Request) {
+		"API server without audiences": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status": {"authenticated": true, "user": {"username": "alice"}}}`)
 		}, "good", "not for audience depot"},
-		"nobody": {func(w http.ResponseWriter, _ *http.Request) {
+		"no user": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"status": {"authenticated": true, "audiences": ["depot"]}}`)
 		}, "good", "does not accept it"},
 		"no status": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "good", "does not accept it"},
@@ -244,7 +244,7 @@ func TestReviewsUnderWayAreBounded(t *testing.T) {
 	select {
 	case <-full:
 	case <-time.After(20 * time.Second):
-		t.Error("the turns are never all taken")
+		t.Error("the maximum of parallel reviews is never reached")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
