@@ -29,18 +29,20 @@ type admin struct {
 	endpoint string
 }
 
-// parseAdmin reads a kubeconfig. A server at the node's own loopback is taken to be at the node's address. Errors quote nothing of it.
+// parseAdmin reads a kubeconfig of a node. If the kubeconfig names a server on loopback, parseAdmin
+// replaces the host by the node's address. Errors complete "read /etc/kubernetes/admin.conf: ..."
+// and never quote the kubeconfig.
 func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
-		return nil, errors.New("it is no valid kubeconfig")
+		return nil, errors.New("the file is not a valid kubeconfig")
 	}
 	server, err := url.Parse(config.Host)
 	if err != nil || server.Scheme != "https" || server.Hostname() == "" {
-		return nil, errors.New("it names no server by https")
+		return nil, errors.New("the file has no https:// server address")
 	}
 	if config.Insecure || len(config.CAData) == 0 {
-		return nil, errors.New("it holds no CA to know the server by")
+		return nil, errors.New("the file has no CA to verify the server with")
 	}
 	ca, err := onlyCertificates(config.CAData)
 	if err != nil {
@@ -53,7 +55,8 @@ func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 		}
 		server.Host = net.JoinHostPort(address, port)
 	}
-	// A kubeconfig can name programs to run and files to read here, beside the key to all hosts: of a node's, only certificates count.
+	// A kubeconfig can name programs to run and files to read. This process holds the SSH key of all
+	// hosts, so it uses only the certificates, the key and the server address of a node's kubeconfig.
 	return &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
 		Host:      server.String(),
 		UserAgent: "bpa-collect-kubeconfig",
@@ -68,7 +71,8 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// onlyCertificates keeps the certificates of a PEM text: comments would take room in the results, and a key must not get there.
+// onlyCertificates returns the certificates of a PEM text. It drops comments, which would use up
+// space in the results, and rejects a text with anything else, such as a private key.
 func onlyCertificates(text []byte) ([]byte, error) {
 	var kept []byte
 	for rest := text; ; {
@@ -77,41 +81,42 @@ func onlyCertificates(text []byte) ([]byte, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, errors.New("its CA holds other things than certificates")
+			return nil, errors.New("the CA in the file holds other things than certificates")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return nil, fmt.Errorf("its CA: %w", err)
+			return nil, fmt.Errorf("the CA in the file: %w", err)
 		}
 		kept = append(kept, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
 	}
 	if len(kept) == 0 {
-		return nil, errors.New("its CA is no certificate")
+		return nil, errors.New("the CA in the file is not a certificate")
 	}
 	return kept, nil
 }
 
-// cluster is the new cluster's API, as far as it is needed.
+// cluster holds the clients of the new cluster's API that the task needs.
 type cluster struct {
 	requests  certificatesv1.CertificateSigningRequestInterface
 	maps      corev1.ConfigMapInterface
 	discovery discovery.ServerVersionInterface
 }
 
-// callLimit bounds one call; watches are begun anew.
+// callLimit bounds one call to the API server. A watch that ends after it is started again.
 const callLimit = 30 * time.Second
 
-// open makes clients that connect to the API server directly, and through the node if the pods' network does not reach it.
+// open makes clients for the API server. They connect to the server directly, or through the node if
+// the pod network does not reach the server.
 func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) {
 	config := rest.CopyConfig(a.config)
 	config.Timeout = callLimit
 	config.Dial = (&route{through: through, limit: limit}).dial
 	certs, err := certificatesv1.NewForConfig(config)
 	if err != nil {
-		return nil, task.Because(kube.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+		return nil, task.Because(kube.Reason(err), errors.New(adminPath+" of the new cluster has no usable client certificate"))
 	}
 	core, err := corev1.NewForConfig(config)
 	if err != nil {
-		return nil, task.Because(kube.Reason(err), errors.New("its kubeconfig has no usable client certificate"))
+		return nil, task.Because(kube.Reason(err), errors.New(adminPath+" of the new cluster has no usable client certificate"))
 	}
 	return &cluster{
 		requests:  certs.CertificateSigningRequests(),
@@ -128,7 +133,8 @@ func (c *cluster) version() (string, error) {
 	return version.GitVersion, nil
 }
 
-// route finds the way to the API server once and keeps to it.
+// route dials the API server. It tries the direct connection first. Once a connection through the
+// node has worked, it uses only that way.
 type route struct {
 	through ssh.Dialer
 	limit   time.Duration
@@ -150,7 +156,7 @@ func (r *route) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	conn, err := r.through.DialContext(ctx, network, address)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s, also through the control plane: %w", address, err)
+		return nil, fmt.Errorf("connect to the API server at %s, directly and through the control plane: %w", address, err)
 	}
 	r.mu.Lock()
 	r.tunnel = true

@@ -33,7 +33,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// authority is a CA.
+// authority is a certificate authority (CA).
 type authority struct {
 	t    *testing.T
 	key  *ecdsa.PrivateKey
@@ -90,7 +90,8 @@ func keyPEM(t *testing.T, key *ecdsa.PrivateKey) string {
 	return inPEM("EC PRIVATE KEY", raw)
 }
 
-// fixture is a new cluster: an API server with a signer, and a control plane reached by SSH with an admin.conf.
+// fixture is a new cluster: an API server with a signer, and a control plane with an SSH server and
+// an admin.conf.
 type fixture struct {
 	t        *testing.T
 	ca       *authority
@@ -103,7 +104,7 @@ type fixture struct {
 	api      *httptest.Server
 	pins     ssh.Pins
 	log      strings.Builder
-	// adminConf is what is on the control plane; sign what the signer does with an approved request.
+	// adminConf is the file on the control plane. sign is called for an approved request.
 	adminConf string
 	sign      func(csr *certificates.CertificateSigningRequest)
 
@@ -166,7 +167,7 @@ func kubeconfig(server, ca, cert, key string) string {
 	return string(text)
 }
 
-// issueTo is what kube-controller-manager does.
+// issueTo signs a request, as kube-controller-manager does.
 func (w *fixture) issueTo(csr *certificates.CertificateSigningRequest, ca *authority, public *ecdsa.PublicKey) {
 	block, _ := pem.Decode(csr.Spec.Request)
 	request, err := x509.ParseCertificateRequest(block.Bytes)
@@ -247,7 +248,7 @@ func (w *fixture) create(out http.ResponseWriter, in *http.Request) {
 	answer(out, 201, csr)
 }
 
-// approve lets the signer work only after the answer is out, so that the task has to watch.
+// approve starts the signer only after it has answered, so that the task has to watch.
 func (w *fixture) approve(out http.ResponseWriter, in *http.Request) {
 	csr := decode(w.t, in)
 	w.mu.Lock()
@@ -285,7 +286,7 @@ func (w *fixture) run() (Output, error) {
 	return Run(ctx, w.in, Ports{Dial: node.DialSSH, KnownHosts: w, Log: &w.log})
 }
 
-// dialForwarding connects by SSH; whatever is asked of the tunnel, it leads to one address.
+// dialForwarding connects by SSH. Every connection through the tunnel ends at the same address.
 func dialForwarding(to string) node.Dial {
 	return func(ctx context.Context, target ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
 		conn, err := node.DialSSH(ctx, target, key, pinned)

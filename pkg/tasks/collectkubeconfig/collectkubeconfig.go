@@ -17,47 +17,51 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Input is what one run is about.
+// Input holds the parameters of one run.
 type Input struct {
 	Request    contract.Request
 	Nodes      []contract.Node
 	PrivateKey []byte // PEM, of the SSH user
 	// CertificateRequest is a PKCS#10 request in PEM.
 	CertificateRequest string
-	// ConnectLimit bounds the connection to a node and to the API server, SignLimit the wait for the certificate.
+	// ConnectLimit bounds the connection to a node and to the API server. SignLimit bounds the wait
+	// for the certificate.
 	ConnectLimit, SignLimit time.Duration
 }
 
-// Output is what the controller makes a kubeconfig of, together with the private key that only it has.
+// Output holds the results of one run. The controller makes a kubeconfig of them and of the private
+// key, which never leaves the controller.
 type Output struct {
 	CA, Certificate string // PEM
 	Endpoint        string // https://address:port
 	Version         string // such as v1.35.4
 }
 
-// Ports are what the task needs of the world.
+// Ports connect the task to its surroundings.
 type Ports struct {
 	Dial node.Dial
-	// KnownHosts is where the task kubespray has pinned the host keys.
+	// KnownHosts is the ConfigMap in which the task kubespray has pinned the host keys.
 	KnownHosts interface {
 		Get(ctx context.Context, key string) (string, error)
 	}
 	Log io.Writer
 }
 
-// Results are the task's results by name. They are refused if they do not fit into Tekton's 4096 bytes together.
+// Results returns the output as Tekton results, by name. It fails if all results together exceed
+// Tekton's limit of 4096 bytes.
 func (o Output) Results() (map[string]string, error) {
 	results := map[string]string{
 		contract.ResultCA: o.CA, contract.ResultCertificate: o.Certificate, contract.ResultEndpoint: o.Endpoint, contract.ResultVersion: o.Version,
 	}
 	if size := messageSize(results); size > maxMessage {
 		return nil, task.Because(contract.ReasonInternal,
-			fmt.Errorf("the results take %d bytes, Tekton has room for %d: the CA has %d bytes, the certificate %d", size, maxMessage, len(o.CA), len(o.Certificate)))
+			fmt.Errorf("the results have %d bytes, more than Tekton's limit of %d: the CA has %d bytes, the certificate %d", size, maxMessage, len(o.CA), len(o.Certificate)))
 	}
 	return results, nil
 }
 
-// Run does the whole task.
+// Run reads the admin kubeconfig on a control plane, has the new cluster sign the request, and
+// returns the certificate.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	request, err := parseRequest(in.CertificateRequest)
 	if err != nil {
@@ -82,18 +86,19 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	fmt.Fprintf(ports.Log, "The API server at %s is %s\n", admin.endpoint, version)
+	fmt.Fprintf(ports.Log, "The API server at %s runs Kubernetes %s\n", admin.endpoint, version)
 
 	signed, err := cluster.sign(ctx, in, request)
 	if err != nil {
 		return Output{}, err
 	}
-	fmt.Fprintf(ports.Log, "Signed for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
+	fmt.Fprintf(ports.Log, "The cluster has signed the certificate for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw})
 	return Output{CA: string(admin.ca), Certificate: string(certificate), Endpoint: admin.endpoint, Version: version}, nil
 }
 
-// parseRequest reads a certificate request and checks that its maker has the private key.
+// parseRequest reads a certificate request and checks its signature, which proves that its author has
+// the private key.
 func parseRequest(text string) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || strings.TrimSpace(string(rest)) != "" {
@@ -127,7 +132,7 @@ func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contr
 	return access.FirstControlPlane(ctx, in.Nodes)
 }
 
-// adminPath is where kubeadm, and so kubespray, leaves the administrator's kubeconfig.
+// adminPath is the file of the administrator's kubeconfig, written by kubeadm, which kubespray runs.
 const adminPath = "/etc/kubernetes/admin.conf"
 
 func readAdmin(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*admin, error) {

@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// opens uses what came back as a kubectl would.
+// opens uses the returned certificate, as kubectl would.
 func (w *fixture) opens(out Output) {
 	w.t.Helper()
 	pair, err := tls.X509KeyPair([]byte(out.Certificate), []byte(keyPEM(w.t, w.key)))
@@ -65,7 +65,7 @@ func (w *fixture) opens(out Output) {
 	answer.Body.Close()
 }
 
-// hidesAdmin looks for the administrator's key in everything that leaves the task.
+// hidesAdmin checks that nothing that leaves the task contains the administrator's key.
 func (w *fixture) hidesAdmin(results map[string]string) {
 	w.t.Helper()
 	body := strings.Split(w.adminKey, "\n")[1]
@@ -78,7 +78,7 @@ func (w *fixture) hidesAdmin(results map[string]string) {
 	}
 }
 
-// The API server listens where only the control plane reaches it: the task goes through the SSH connection.
+// If only the control plane can reach the API server, the task connects through SSH.
 func TestThroughTheControlPlane(t *testing.T) {
 	w := newFixture(t)
 	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1")
@@ -117,10 +117,10 @@ func TestFailures(t *testing.T) {
 		{"a key instead of a request", func(w *fixture) { w.in.CertificateRequest = w.adminKey }, contract.ReasonInvalidRequest, "certificate-request"},
 		{"key refused", func(w *fixture) { w.in.PrivateKey = strangerFile }, contract.ReasonSSHDenied, "user root"},
 		{"host key changed", func(w *fixture) { w.pins[0].Key = stranger.PublicKey() }, contract.ReasonHostKeyChanged, ssh.Fingerprint(stranger.PublicKey())},
-		{"host never seen", func(w *fixture) { w.pins = nil }, contract.ReasonInvalidRequest, "not known"},
+		{"host never seen", func(w *fixture) { w.pins = nil }, contract.ReasonInvalidRequest, "no SSH host key is pinned"},
 		{"host down", func(w *fixture) { w.ssh.Stop() }, contract.ReasonHostUnreachable, "connection refused"},
 		{"no cluster there", func(w *fixture) { w.adminConf = "" }, contract.ReasonClusterUnhealthy, "no such file"},
-		{"admin.conf is broken", func(w *fixture) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "no valid kubeconfig"},
+		{"admin.conf is broken", func(w *fixture) { w.adminConf = "client-key-data: " + w.adminKey }, contract.ReasonClusterUnhealthy, "not a valid kubeconfig"},
 		{"admin.conf trusts anybody", func(w *fixture) { w.adminConf = kubeconfig(w.api.URL, "", "", "") }, contract.ReasonClusterUnhealthy, "no CA"},
 		{"API server down", func(w *fixture) { w.api.Close() }, contract.ReasonAPIUnavailable, "version"},
 		{"another CA", func(w *fixture) {
@@ -150,7 +150,7 @@ func TestFailures(t *testing.T) {
 			_, err := w.run()
 			f := task.FailureOf(err)
 			if f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
-				t.Errorf("failure %+v, want %s that tells %q", f, tc.reason, tc.says)
+				t.Errorf("failure %+v, want %s with %q", f, tc.reason, tc.says)
 			}
 			w.hidesAdmin(map[string]string{"failure": f.Message})
 		})
@@ -174,14 +174,15 @@ func TestEndpoint(t *testing.T) {
 		}
 	}
 	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7"); err == nil {
-		t.Error("a server without TLS is taken")
+		t.Error("a server without TLS is accepted")
 	}
 	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7"); err == nil {
-		t.Error("a CA with a private key in it is taken: it would be a result")
+		t.Error("a CA with a private key in it is accepted: it would be a result")
 	}
 }
 
-// A node's root writes this file. What it says must not make this pod run a program, read a file or take another way.
+// The root user of a node writes this file. Its content must not make this pod run a program, read a
+// file or use a proxy.
 func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 	w := newFixture(t)
 	secret := filepath.Join(t.TempDir(), "token")
@@ -200,11 +201,11 @@ func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 		}
 		got, err := parseAdmin([]byte(text), "10.0.0.9")
 		if err != nil {
-			continue // refused is as good
+			continue // rejecting the file is as good
 		}
 		c := got.config
 		if c.ExecProvider != nil || c.AuthProvider != nil || c.BearerToken+c.BearerTokenFile+c.CertFile+c.KeyFile+c.CAFile != "" || c.Proxy != nil {
-			t.Errorf("%s is taken from the node's kubeconfig: %v", what, c)
+			t.Errorf("%s of the node's kubeconfig is used: %v", what, c)
 		}
 	}
 }

@@ -1,6 +1,8 @@
-// Package collectkubeconfig is the task that gets a person into the new cluster: it has the cluster sign the certificate request that the
-// controller made, and returns only public data: CA, certificate, endpoint, version.
+// Package collectkubeconfig is the task collect-kubeconfig, which gives the user access to the new
+// cluster. The task submits the controller's certificate request to the cluster, approves it, and
+// returns only public data: CA, certificate, endpoint, version.
 //
-// Its invariant: the cluster's own admin key is read into memory for the length of one run, and nothing of it is ever printed, stored or
-// returned. Twice equals once: the same request finds the certificate that was signed for it before.
+// Invariants: the cluster's own admin key is in memory for one run only. The task never prints,
+// stores or returns any part of it. A second run with the same request returns the certificate that
+// the first run obtained.
 package collectkubeconfig

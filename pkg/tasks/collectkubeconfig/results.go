@@ -2,10 +2,12 @@ package collectkubeconfig
 
 import "encoding/json"
 
-// maxMessage is Kubernetes' limit for a container's termination message, in which Tekton returns the results of a task.
+// maxMessage is Kubernetes' limit in bytes for a container's termination message. Tekton returns all
+// results of a task in this message.
 const maxMessage = 4096
 
-// messageSize is how many bytes Tekton needs for results: a JSON list of them with when the step started.
+// messageSize returns how many bytes Tekton needs for results. Tekton writes them as a JSON list,
+// together with the start time of the step.
 func messageSize(results map[string]string) int {
 	type entry struct {
 		Key   string `json:"key"`
@@ -18,7 +20,7 @@ func messageSize(results map[string]string) int {
 	}
 	message, err := json.Marshal(entries)
 	if err != nil {
-		return maxMessage + 1 // cannot be: strings only
+		return maxMessage + 1 // cannot happen: strings only
 	}
 	return len(message)
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// lifetime is what is asked for; a cluster may grant less.
+// lifetime is the requested lifetime of the certificate. A cluster may grant less.
 const lifetime = 365 * 24 * time.Hour
 
-// sign has the cluster sign the request and checks what comes back.
+// sign has the cluster sign the request and verifies the certificate.
 func (c *cluster) sign(ctx context.Context, in Input, request *x509.CertificateRequest) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.SignLimit)
 	defer cancel()
@@ -35,7 +35,7 @@ func (c *cluster) sign(ctx context.Context, in Input, request *x509.CertificateR
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = task.Because(contract.ReasonClusterUnhealthy,
-				fmt.Errorf("the new cluster has not signed the certificate request in %s: does its kube-controller-manager run? (%w)", in.SignLimit, err))
+				fmt.Errorf("the new cluster did not sign the certificate request within %s: check that its kube-controller-manager runs (%w)", in.SignLimit, err))
 		}
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (c *cluster) certificate(ctx context.Context, in Input, request *x509.Certi
 	if err == nil {
 		csr, err = c.await(ctx, csr.Name)
 	}
-	var told *task.Error
-	if err != nil && !errors.As(err, &told) {
-		err = task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for a certificate: %w", err))
+	var classified *task.Error
+	if err != nil && !errors.As(err, &classified) {
+		err = task.Because(kube.Reason(err), fmt.Errorf("request a certificate from the new cluster: %w", err))
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +64,8 @@ func (c *cluster) certificate(ctx context.Context, in Input, request *x509.Certi
 	return csr.Status.Certificate, nil
 }
 
-// requestName is the same for the same request: asking twice finds the first answer.
+// requestName returns the same name for the same request, so a second run finds the certificate of
+// the first run.
 func requestName(provisioning string, request *x509.CertificateRequest) string {
 	digest := sha256.Sum256(request.Raw)
 	return "bpa-" + provisioning + "-" + hex.EncodeToString(digest[:8])
@@ -88,7 +89,7 @@ func (c *cluster) submit(ctx context.Context, in Input, request *x509.Certificat
 	}
 	there, err := c.requests.Get(ctx, name, metav1.GetOptions{})
 	if err == nil && (!bytes.Equal(there.Spec.Request, csr.Spec.Request) || there.Spec.SignerName != csr.Spec.SignerName) {
-		err = task.Because(contract.ReasonInternal, fmt.Errorf("CertificateSigningRequest %s is there and asks for something else: delete it", name))
+		err = task.Because(contract.ReasonInternal, fmt.Errorf("CertificateSigningRequest %s of the new cluster holds another request: delete it there", name))
 	}
 	return there, err
 }
@@ -102,7 +103,7 @@ func (c *cluster) approve(ctx context.Context, name string) (*certificates.Certi
 		}
 		csr.Status.Conditions = append(csr.Status.Conditions, certificates.CertificateSigningRequestCondition{
 			Type: certificates.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Provisioned",
-			Message: "asked for and approved by the Binary Provisioning Agent that made this cluster",
+			Message: "requested and approved by the Binary Provisioning Agent that installed this cluster",
 		})
 		csr, err = c.requests.UpdateApproval(ctx, name, csr, metav1.UpdateOptions{})
 		return err
@@ -119,7 +120,7 @@ func decided(csr *certificates.CertificateSigningRequest, what certificates.Requ
 	return false
 }
 
-// await watches the request until the cluster's signer has answered.
+// await watches the request until the cluster has signed or rejected it.
 func (c *cluster) await(ctx context.Context, name string) (*certificates.CertificateSigningRequest, error) {
 	for {
 		csr, err := c.requests.Get(ctx, name, metav1.GetOptions{})
@@ -144,7 +145,7 @@ func (c *cluster) await(ctx context.Context, name string) (*certificates.Certifi
 			}
 		}
 		changes.Stop()
-		select { // a watch that ends at once is no reason to hurry
+		select { // pause, in case the watch ended at once
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -156,13 +157,14 @@ func answered(csr *certificates.CertificateSigningRequest) (bool, error) {
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificates.CertificateDenied || c.Type == certificates.CertificateFailed {
 			return true, task.Because(contract.ReasonClusterUnhealthy,
-				fmt.Errorf("the new cluster refuses the certificate request: %s: %s", c.Reason, c.Message))
+				fmt.Errorf("the new cluster rejected the certificate request: %s: %s", c.Reason, c.Message))
 		}
 	}
 	return len(csr.Status.Certificate) > 0, nil
 }
 
-// clientCA is what the API server checks client certificates with: not always the CA of its own certificate.
+// clientCA returns the CA with which the API server verifies client certificates. It can differ from
+// the CA of the API server's own certificate.
 func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 	const name, key = "extension-apiserver-authentication", "client-ca-file"
 	m, err := c.maps.Get(ctx, name, metav1.GetOptions{})
@@ -176,10 +178,10 @@ func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// check makes sure that the certificate is for our request and will be accepted.
+// check verifies that the certificate answers our request and that the API server will accept it.
 func check(signed []byte, request *x509.CertificateRequest, roots *x509.CertPool) (*x509.Certificate, error) {
 	fail := func(err error) (*x509.Certificate, error) {
-		return nil, task.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the certificate that the new cluster has signed: %w", err))
+		return nil, task.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the certificate that the new cluster signed is not usable: %w", err))
 	}
 	block, _ := pem.Decode(signed)
 	if block == nil || block.Type != "CERTIFICATE" {

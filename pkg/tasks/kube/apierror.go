@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Reason is that of an error from an API server: ReasonAPIUnavailable if it does not answer or is too busy, else ReasonInternal.
+// Reason returns the failure reason of an error from an API server: ReasonAPIUnavailable if the
+// server does not answer, is too busy or reports a conflict, else ReasonInternal.
 func Reason(err error) contract.Reason {
 	var network net.Error
 	var request *url.Error

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Store is one ConfigMap.
+// Store reads and writes the keys of one existing ConfigMap.
 type Store struct {
 	maps typedv1.ConfigMapInterface
 	name string
@@ -25,12 +25,13 @@ type Store struct {
 // callLimit bounds one call to the API server.
 const callLimit = 30 * time.Second
 
-// New is the ConfigMap of that name.
+// NewStore returns a Store for the ConfigMap with the given name.
 func NewStore(maps typedv1.ConfigMapInterface, name string) *Store {
 	return &Store{maps: maps, name: name}
 }
 
-// ConfigMaps talks to the API server of the pod that this process runs in, or to the one of $KUBECONFIG.
+// ConfigMaps returns a client for the ConfigMaps of a namespace. The client calls the API server of
+// $KUBECONFIG if that is set, else the one of the cluster in which this pod runs.
 func ConfigMaps(namespace string) (typedv1.ConfigMapInterface, error) {
 	config, err := config()
 	if err != nil {
@@ -40,7 +41,7 @@ func ConfigMaps(namespace string) (typedv1.ConfigMapInterface, error) {
 	config.UserAgent = "bpa-task"
 	client, err := typedv1.NewForConfig(config)
 	if err != nil {
-		return nil, task.Because(contract.ReasonInternal, fmt.Errorf("API client: %w", err))
+		return nil, task.Because(contract.ReasonInternal, fmt.Errorf("make an API client: %w", err))
 	}
 	return client.ConfigMaps(namespace), nil
 }
@@ -49,10 +50,10 @@ func config() (*rest.Config, error) {
 	if file := os.Getenv("KUBECONFIG"); file != "" {
 		return clientcmd.BuildConfigFromFlags("", file)
 	}
-	return rest.InClusterConfig() // not by clientcmd, which warns about what is meant to be so
+	return rest.InClusterConfig() // clientcmd would log a warning that no kubeconfig is set
 }
 
-// Get is the value of a key, empty if there is none.
+// Get returns the value of a key, or an empty string if the ConfigMap does not have the key.
 func (s *Store) Get(ctx context.Context, key string) (string, error) {
 	m, err := s.maps.Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *Store) Get(ctx context.Context, key string) (string, error) {
 	return m.Data[key], nil
 }
 
-// Set writes one key and leaves the others as they are. A value that is there already is not written.
+// Set writes one key and keeps the others. If the key already has the value, Set does not write. Set
+// retries on conflicts.
 func (s *Store) Set(ctx context.Context, key, value string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		m, err := s.maps.Get(ctx, s.name, metav1.GetOptions{})

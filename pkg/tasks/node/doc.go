@@ -1,4 +1,7 @@
-// Package node is how tasks reach the nodes of a cluster by SSH: as whom, in which order, and which reason an error has.
+// Package node gives tasks SSH access to the nodes of a cluster. It holds the login and address of
+// a node, the order in which control planes are tried, and the failure reason of an SSH error. It
+// also reads workspace files, such as the private key.
 //
-// Its invariant: nothing is sent to a node whose host key is not the pinned one. It imports no Kubernetes package.
+// Invariant: once a node has a pinned host key, no command is sent to a machine that shows another
+// host key. This package imports no Kubernetes package.
 package node

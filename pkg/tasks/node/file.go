@@ -10,10 +10,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// longest is more than a ConfigMap or a Secret can hold.
+// longest is the maximum size of a file in bytes. A ConfigMap or a Secret cannot hold as much.
 const longest = 2 << 20
 
-// ReadFile reads a file of a workspace as it is.
+// ReadFile returns the unchanged content of the file name in the workspace mounted at dir. A
+// missing or too long file has the reason ReasonInvalidRequest.
 func ReadFile(dir, name string) ([]byte, error) {
 	text, err := readBounded(filepath.Join(dir, name))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// KeyFile is the file with the private key in a Secret of type kubernetes.io/ssh-auth.
+// KeyFile is the key of the private key in a Secret of type kubernetes.io/ssh-auth.
 const KeyFile = "ssh-privatekey"
 
 // Connection is an SSH connection to a node.
@@ -22,24 +22,26 @@ type Connection interface {
 	Close() error
 }
 
-// Dial opens a connection. A pinned key of nil stands for first contact.
+// Dial opens a connection. If pinned is nil, this is the first contact and any host key is
+// accepted.
 type Dial func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error)
 
-// DialSSH is the real Dial.
+// DialSSH is the Dial that makes real SSH connections.
 func DialSSH(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error) {
 	client, err := ssh.Dial(ctx, to, key, pinned)
 	if err != nil {
-		return nil, err // a nil *Client in the interface would not be nil
+		return nil, err // a nil *Client in the interface would not equal nil
 	}
 	return client, nil
 }
 
-// Target is where a node is reached and as whom.
+// Target returns a node's address and port and the login user, for a connection.
 func Target(request contract.Request, node contract.Node) ssh.Target {
 	return ssh.Target{Address: node.Address, Port: request.SSHPort, User: request.SSHUser}
 }
 
-// AsRoot makes a command run as root.
+// AsRoot returns a shell command that runs the given command as root. It adds sudo unless the SSH
+// user is root.
 func AsRoot(request contract.Request, command string) string {
 	if request.SSHUser == "root" {
 		return command
@@ -47,14 +49,14 @@ func AsRoot(request contract.Request, command string) string {
 	return "sudo -n " + command
 }
 
-// ControlPlanes are the nodes with that role, in order.
+// ControlPlanes returns the nodes with the control plane role, in the order of nodes.
 func ControlPlanes(nodes []contract.Node) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return !slices.Contains(n.Roles, contract.RoleControlPlane)
 	})
 }
 
-// Access is what is needed to reach nodes that have been reached before.
+// Access opens connections to nodes whose host keys are pinned already.
 type Access struct {
 	Dial    Dial
 	Request contract.Request
@@ -63,10 +65,12 @@ type Access struct {
 	Limit   time.Duration // for one connection
 }
 
-// ErrNeverSeen: a node has no pinned host key, so it cannot be known whether it is the right machine.
-var ErrNeverSeen = errors.New("its SSH host key is not known: the task kubespray, which pins it, has not run")
+// ErrNeverSeen reports that a node has no pinned host key. Without it a task cannot verify that the
+// machine at the node's address is the right one.
+var ErrNeverSeen = errors.New("no SSH host key is pinned for it: the task kubespray, which pins host keys, has not run on it")
 
-// FirstControlPlane connects to the first control plane that answers. If none does, the error is that of the first one.
+// FirstControlPlane connects to the first control plane that answers, in the order of nodes. If
+// none answers, it returns the error of the first control plane, with its reason.
 func (a Access) FirstControlPlane(ctx context.Context, nodes []contract.Node) (Connection, contract.Node, error) {
 	failed := error(task.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
 	for i, node := range ControlPlanes(nodes) {
@@ -91,7 +95,8 @@ func (a Access) open(ctx context.Context, node contract.Node) (Connection, error
 	return a.Dial(ctx, Target(a.Request, node), a.Key, pinned)
 }
 
-// Reason classifies an SSH error.
+// Reason returns the failure reason of an SSH error. Errors of an unknown kind are
+// ReasonHostUnreachable.
 func Reason(err error) contract.Reason {
 	var changed *ssh.KeyChangedError
 	switch {

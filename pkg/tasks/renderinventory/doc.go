@@ -1,4 +1,6 @@
-// Package renderinventory is the task render-inventory: it renders what kubespray reads from the request and the claimed nodes, and stores it.
+// Package renderinventory is the task render-inventory. From the request and the claimed nodes it
+// renders the inventory that kubespray reads, and stores it.
 //
-// Its invariant: what is stored has passed all checks of package inventory. It imports no Kubernetes package.
+// Invariant: a stored inventory has passed all checks of package inventory. This package imports no
+// Kubernetes package.
 package renderinventory

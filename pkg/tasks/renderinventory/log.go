@@ -11,12 +11,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// logInventory prints the inventory. Of the person's own variables only the names: a value can be a password, and a log is read by many.
+// logInventory prints the inventory. Of user-provided variables it prints only the names, since a
+// value can be a password and many people read a log.
 func logInventory(log io.Writer, request contract.Request, rendered inventory.Inventory) {
 	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.HostsINI)
 	var vars map[string]json.RawMessage
 	if err := json.Unmarshal(rendered.GroupVars, &vars); err != nil {
-		fmt.Fprintf(log, "  not readable: %v\n", err)
+		fmt.Fprintf(log, "  the variables cannot be read: %v\n", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if _, own := request.Vars[name]; own {
@@ -31,7 +32,7 @@ func logInventory(log io.Writer, request contract.Request, rendered inventory.In
 }
 
 func oneLine(value json.RawMessage) string {
-	text, err := json.Marshal(value) // which compacts
+	text, err := json.Marshal(value) // compacts the text
 	if err != nil {
 		return err.Error()
 	}

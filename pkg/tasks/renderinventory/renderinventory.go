@@ -11,38 +11,39 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Input is what the task is given.
+// Input holds the parameters of one run.
 type Input struct {
 	Request contract.Request
 	Nodes   []contract.Node
-	// Pins are the contents of files that seed-registry has seen in the depot, where those count.
+	// Pins are the checksums that seed-registry has read from the depot. They replace the checksums
+	// of the playbooks for these files.
 	Pins inventory.Pins
 }
 
-// Output is what the task finds out, a field per result.
+// Output holds the results of one run.
 type Output struct {
-	Digest string // sha256:hex of what was rendered
+	Digest string // sha256:hex of the rendered inventory
 }
 
-// Results are the output as Tekton's results.
+// Results returns the output as Tekton results, by name.
 func (o Output) Results() map[string]string {
 	return map[string]string{contract.ResultInventoryDigest: o.Digest}
 }
 
-// Ports are what the task works with.
+// Ports connect the task to its surroundings.
 type Ports struct {
 	Inventory Inventory
-	// Reason gives an error of Inventory its reason.
+	// Reason classifies an error of Inventory.
 	Reason func(error) contract.Reason
 	Log    io.Writer
 }
 
-// Inventory keeps the files for the tasks that follow.
+// Inventory stores the files for the tasks that follow.
 type Inventory interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run renders the inventory and stores it. Run twice it changes nothing.
+// Run renders the inventory and stores it. A second run with the same input changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	rendered, err := render(in)
 	if err != nil {
@@ -57,7 +58,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{Digest: rendered.Digest()}, nil
 }
 
-// render makes sure that the nodes are those of this request and not of an earlier one. Standby nodes are left out of both.
+// render checks that the nodes belong to this request and not to an earlier one, and renders them.
+// The comparison and the inventory leave standby nodes out.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
 	var wanted, got []string
@@ -70,12 +72,12 @@ func render(in Input) (inventory.Inventory, error) {
 	for _, node := range nodes {
 		name := node.Name
 		if node.Set != "" {
-			name = node.Set + "-*" // which numbers, the claim decides
+			name = node.Set + "-*" // the claim chooses the numbers
 		}
 		got = append(got, name)
 	}
 	if !slices.Equal(wanted, got) {
-		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are held for %v", wanted, got)
+		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are claimed for %v", wanted, got)
 	}
 	return inventory.RenderPinned(in.Request, nodes, in.Pins)
 }

@@ -67,11 +67,12 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if strings.Contains(log.String(), "p4ssw0rd") {
-		t.Errorf("the log shows the value of a person's own variable:\n%s", log)
+		t.Errorf("the log shows the value of a user-provided variable:\n%s", log)
 	}
 }
 
-// Standby nodes are held, and kubespray does not hear of them; which number a node of a set has is not the request's to say.
+// Standby nodes are claimed, but they are not in kubespray's inventory. The claim, not the request,
+// chooses the number of a node in a set.
 func TestStandbyIsLeftOut(t *testing.T) {
 	in := input()
 	in.Request.Sets = []contract.Set{{Name: "w", Active: 2, Standby: 1}}
@@ -87,7 +88,7 @@ func TestStandbyIsLeftOut(t *testing.T) {
 		t.Errorf("want w-4 and no w-3 in:\n%s", ini)
 	}
 	in.Nodes[3].Standby = true
-	if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "hosts are held for [m-1 m-2 w-*]") {
+	if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "hosts are claimed for [m-1 m-2 w-*]") {
 		t.Errorf("with one worker too few: %v", err)
 	}
 }
@@ -101,7 +102,7 @@ func TestRunFails(t *testing.T) {
 		message string
 	}{
 		{"a field is not safe", func(in *Input) { in.Request.SSHUser = "root\nx" }, nil, contract.ReasonInvalidRequest, "SSH user"},
-		{"nodes of an earlier request", func(in *Input) { in.Nodes = in.Nodes[:1] }, nil, contract.ReasonInvalidRequest, "[m-1 m-2], but hosts are held for [m-1]"},
+		{"nodes of an earlier request", func(in *Input) { in.Nodes = in.Nodes[:1] }, nil, contract.ReasonInvalidRequest, "[m-1 m-2], but hosts are claimed for [m-1]"},
 		{"no store", func(*Input) {}, errors.New("connection refused"), contract.ReasonAPIUnavailable, "refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

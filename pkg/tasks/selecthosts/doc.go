@@ -1,7 +1,10 @@
-// Package selecthosts is the task select-hosts: it claims a host for every node that a request asks for, waits until Metal3 has put an operating
-// system on those that had none, and stores which host is which node.
+// Package selecthosts is the task select-hosts. It claims a host for every node that a request asks
+// for, waits until Metal3 has installed an operating system on hosts without one, and stores the
+// assignment of hosts to nodes.
 //
-// Its invariant: when it fails, no host is held that was not held before, but for those that the controller has given an image to: they are marked,
-// and the controller releases them. It writes claims and nothing else of a host. What fits is decided by package hosts; what is held, by package
-// hosts/claim; whether an operating system is there, by package hosts/imaging. It imports nothing of Tekton or knative.
+// Invariants: after a failure the task holds only the hosts that it held before. The exception are
+// hosts to which the controller has assigned an image: these are marked, and the controller releases
+// them. The task changes nothing of a host but its claim. Package hosts/assign decides which hosts
+// fit, hosts/claim which are claimed, and hosts/imaging whether an operating system is installed.
+// This package imports nothing of Tekton or knative.
 package selecthosts

@@ -17,13 +17,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// logClaim prints which host has become which node, and what else is held.
+// logClaim prints the host of each node, the missing standby hosts, and claimed hosts that are no
+// longer nodes.
 func logClaim(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	byName := map[string]hosts.Host{}
 	for _, host := range claimed.Hosts {
 		byName[host.Name] = host
 	}
-	fmt.Fprintf(log, "Hosts held for it: %d\n\n", len(claimed.Nodes)+len(claimed.Kept))
+	fmt.Fprintf(log, "Claimed hosts: %d\n\n", len(claimed.Nodes)+len(claimed.Kept))
 	heads := []string{"NODE", "ROLES", "NEEDS", "HOST", "CPUS", "MEMORY", "ADDRESS"}
 	if len(request.Sets) > 0 {
 		heads = append(heads, "DOMAIN", "STATE")
@@ -40,11 +41,12 @@ func logClaim(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	t.Flush()
 	for _, set := range request.Sets {
 		if n := claimed.MissingStandby()[set.Name]; n > 0 {
-			fmt.Fprintf(log, "\nStandby hosts that set %s lacks, since no host fits: %d\n", set.Name, n)
+			fmt.Fprintf(log, "\nMissing standby hosts of set %s, since no more hosts fit: %d\n", set.Name, n)
 		}
 	}
 	for _, name := range claimed.Kept {
-		fmt.Fprintf(log, "\nHost %s stays held and is no node any more (%s). To free it, see that nothing runs on it and end its quarantine, or remove its spec.consumerRef.\n",
+		fmt.Fprintf(log, "\nHost %s stays claimed, although it is no longer a node (%s). To release it, make sure that nothing runs on it. "+
+			"Then end its quarantine, or remove its spec.consumerRef.\n",
 			name, cmp.Or(byName[name].Unusable, "the cluster may be installed on it"))
 	}
 }
@@ -72,7 +74,7 @@ func setOf(request contract.Request, node contract.Node) *contract.Set {
 	return nil
 }
 
-// domain is where a node of a set that is spread is, such as its rack.
+// domain returns the failure domain of a node of a spread set, such as its rack.
 func domain(request contract.Request, node contract.Node, host hosts.Host) string {
 	if set := setOf(request, node); set != nil && set.Spread != nil {
 		return cmp.Or(host.Labels[set.Spread.TopologyKey], "none")
@@ -87,13 +89,13 @@ func state(node contract.Node) string {
 	return "active"
 }
 
-// Bounds of the explanation: a site can have very many hosts.
+// Bounds of the explanation, since a site can have very many hosts.
 const (
 	explained = 3   // slots
 	shown     = 200 // hosts per slot
 )
 
-// explain prints, if no assignment exists, for each host why it cannot be the one.
+// explain prints for each host why it does not fit, if err reports that no assignment exists.
 func explain(log io.Writer, err error) {
 	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) {
@@ -101,14 +103,14 @@ func explain(log io.Writer, err error) {
 	}
 	for i, unmet := range nofit.Unmet {
 		if i == explained {
-			fmt.Fprintf(log, "\n%d more kinds of nodes cannot have a host at the same time.\n", len(nofit.Unmet)-explained)
+			fmt.Fprintf(log, "\n%d more kinds of nodes are part of this conflict.\n", len(nofit.Unmet)-explained)
 			break
 		}
 		fmt.Fprintf(log, "\nNo host for %s (%s):\n\n", nodesOf(unmet), cmp.Or(unmet.Needs, unmet.Why))
 		explainSlot(log, nofit.Hosts, unmet)
 	}
 	for _, uneven := range nofit.Spread {
-		fmt.Fprintf(log, "\nThe spread of set %s stands against it: maxSkew %d allows at most %d nodes.\n\n", uneven.Set, uneven.MaxSkew, uneven.Most)
+		fmt.Fprintf(log, "\nThe spread of set %s prevents an assignment: maxSkew %d allows at most %d nodes.\n\n", uneven.Set, uneven.MaxSkew, uneven.Most)
 		t := table(log, strings.ToUpper(uneven.TopologyKey), "HOSTS THAT FIT")
 		for _, d := range uneven.Domains {
 			row(t, d.Name, fmt.Sprint(d.Hosts))
@@ -116,14 +118,14 @@ func explain(log io.Writer, err error) {
 		t.Flush()
 	}
 	if len(nofit.Fitting) > 0 {
-		fmt.Fprintf(log, "\nHosts that could be one of them: %s\n", task.Cut(strings.Join(nofit.Fitting, ", "), contract.MaxText))
+		fmt.Fprintf(log, "\nHosts that fit at least one of them: %s\n", task.Cut(strings.Join(nofit.Fitting, ", "), contract.MaxText))
 	}
 	if len(nofit.Also) > 0 {
-		fmt.Fprintf(log, "\nWithout a host too: %s\n", task.Cut(strings.Join(nofit.Also, ", "), contract.MaxText))
+		fmt.Fprintf(log, "\nOther nodes without a host: %s\n", task.Cut(strings.Join(nofit.Also, ", "), contract.MaxText))
 	}
 }
 
-// nodesOf names a slot, or the nodes of a set that are meant.
+// nodesOf names the slot, or says how many nodes of the set have no host.
 func nodesOf(unmet assign.Unmet) string {
 	if unmet.Of <= 1 {
 		return unmet.Slot
@@ -138,7 +140,7 @@ func explainSlot(log io.Writer, all []hosts.Host, unmet assign.Unmet) {
 	for _, host := range all {
 		why, ok := unmet.Obstacles[host.Name]
 		if !ok {
-			continue // a pinned slot tells only of the hosts with its address
+			continue // a pinned slot has obstacles only for the hosts with its MAC address
 		}
 		if n++; n > shown {
 			row(t, fmt.Sprintf("and %d more", len(unmet.Obstacles)-shown))

@@ -20,35 +20,36 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Input is what the task is given.
+// Input holds the parameters of one run.
 type Input struct {
 	Request contract.Request
 }
 
-// Output is what the task finds out, a field per result.
+// Output holds the results of one run.
 type Output struct {
 	Hosts string // "master-1=host-3 worker-1=host-1", cut to contract.MaxText
 	Count int
 }
 
-// Results are the output as Tekton's results.
+// Results returns the output as Tekton results, by name.
 func (o Output) Results() map[string]string {
 	return map[string]string{contract.ResultHosts: o.Hosts, contract.ResultCount: fmt.Sprint(o.Count)}
 }
 
-// Ports are what the task works with.
+// Ports connect the task to its surroundings.
 type Ports struct {
 	Hosts     client.WithWatch // reads from the API server, not from a cache
 	Inventory Inventory
 	Log       io.Writer
 }
 
-// Inventory keeps the nodes for the tasks that follow.
+// Inventory stores the nodes for the tasks that follow.
 type Inventory interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run claims the hosts, all or none, waits until each has an operating system, and stores the nodes. Run twice it changes nothing.
+// Run claims all hosts or none, waits until each has an operating system, and stores the nodes. A
+// second run with the same input changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, wanted(in.Request))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
@@ -58,7 +59,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	}
 	if err := complete(ctx, in.Request, claimed, ports); err != nil {
 		if failed := claimed.Undo(ctx); failed != nil {
-			err = fmt.Errorf("%w; then %w", err, failed)
+			err = fmt.Errorf("%w; releasing the claimed hosts failed too: %w", err, failed)
 		}
 		return Output{}, because(err)
 	}
@@ -66,7 +67,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return output(claimed.Nodes), nil
 }
 
-// wanted is how many nodes a request asks for.
+// wanted returns the number of nodes that a request asks for.
 func wanted(request contract.Request) int {
 	n := len(request.Slots)
 	for _, set := range request.Sets {
@@ -75,8 +76,9 @@ func wanted(request contract.Request) int {
 	return n
 }
 
-// complete makes of hosts that are held nodes that can be installed: the controller sees that they are, and asks Metal3 for their operating system.
-// After a failure here the hosts are released.
+// complete prepares the claimed hosts for the installation. If the request has an OS image, complete
+// waits until the hosts run it: the controller sees the claims and asks Metal3 for the image. Then
+// complete stores the nodes. After a failure the caller releases the hosts.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
 		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {
@@ -89,8 +91,9 @@ func complete(ctx context.Context, request contract.Request, claimed *claim.Clai
 	return store(ctx, ports.Inventory, claimed.Nodes)
 }
 
-// awaited are the nodes without whose operating system the run cannot go on. A cluster that is there needs none of its standby hosts for that: to
-// wait for a new one, or to fail with it, would keep the place of a lost worker empty.
+// awaited returns the nodes that need their operating system before the run can continue. On an
+// installed cluster these are the active nodes: waiting for a new standby host, or failing with it,
+// would delay the replacement of a lost worker.
 func awaited(request contract.Request, nodes []contract.Node) []contract.Node {
 	if len(request.Installed) == 0 {
 		return nodes
@@ -114,7 +117,7 @@ func output(nodes []contract.Node) Output {
 	return Output{Hosts: task.Cut(strings.Join(pairs, " "), contract.MaxText), Count: len(nodes)}
 }
 
-// because gives an error of the claim its reason.
+// because wraps an error of the claim with its reason.
 func because(err error) error {
 	var nofit *assign.NoFit
 	var address *assign.AddressError
@@ -135,8 +138,9 @@ func because(err error) error {
 	return task.Because(kube.Reason(err), err)
 }
 
-// aboutSecret: the right to read a Secret is missing. The Role names those of the hosts that there were when the run started; of a host that came
-// since the next run's Role names them.
+// aboutSecret reports whether the permission to read a Secret is missing. The Role of a run names the
+// Secrets of the hosts that existed when the run started. The Role of the next run also names the
+// Secrets of newer hosts.
 func aboutSecret(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {

@@ -121,7 +121,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	table := `Nodes that site/edge-1 asks for: 2
-Hosts held for it: 2
+Claimed hosts: 2
 
   NODE      ROLES          NEEDS              HOST    CPUS  MEMORY  ADDRESS
   master-1  control-plane  02:00:00:00:00:02  host-2  8     16Gi    10.0.0.2
@@ -199,7 +199,7 @@ No host for master-1 (host host-2 with the MAC address 02:00:00:00:00:02 is held
   HOST    CPUS  MEMORY  ADDRESS   WHY NOT
   host-2  8     16Gi    10.0.0.2  held by Metal3Machine m-1
 
-Without a host too: worker-1
+Other nodes without a host: worker-1
 `
 	if diff := cmp.Diff(want, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -224,7 +224,7 @@ func TestLogOfSets(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	want := `Nodes that site/edge-1 asks for: 3
-Hosts held for it: 3
+Claimed hosts: 3
 
   NODE  ROLES   NEEDS   HOST    CPUS  MEMORY  ADDRESS   DOMAIN  STATE
   w-1   worker  8 CPUs  host-1  8     16Gi    10.0.0.1  r1      active
@@ -242,14 +242,14 @@ Hosts held for it: 3
 	if _, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, log}); err == nil {
 		t.Fatal("four nodes got hosts")
 	}
-	for _, part := range []string{"The spread of set w stands against it: maxSkew 1 allows at most 3 nodes.", "  RACK  HOSTS THAT FIT\n  r2    1\n  r1    3\n"} {
+	for _, part := range []string{"The spread of set w prevents an assignment: maxSkew 1 allows at most 3 nodes.", "  RACK  HOSTS THAT FIT\n  r2    1\n  r1    3\n"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("the log does not show %q:\n%s", part, log)
 		}
 	}
 }
 
-// A lost host stays held and the log says what to do.
+// A lost host stays claimed, and the log says what to do.
 func TestLogOfKeptHosts(t *testing.T) {
 	c, log := site(interceptor.Funcs{}, host(1), host(2)), &bytes.Buffer{}
 	ports := Ports{c, &memory{data: map[string]string{}}, log}
@@ -269,7 +269,7 @@ func TestLogOfKeptHosts(t *testing.T) {
 	if _, err := Run(ctx, Input{Request: r}, ports); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"Standby hosts that set w lacks, since no host fits: 1", "Host host-1 stays held and is no node any more (in quarantine (burnt))"} {
+	for _, part := range []string{"Missing standby hosts of set w, since no more hosts fit: 1", "Host host-1 stays claimed, although it is no longer a node (in quarantine (burnt))"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("the log does not show %q:\n%s", part, log)
 		}
@@ -278,7 +278,8 @@ func TestLogOfKeptHosts(t *testing.T) {
 
 func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
 
-// imagesAndFails plays the controller, which gives every claimed host an image, and Metal3, which cannot install these hosts.
+// imagesAndFails simulates the controller, which assigns an image to every claimed host, and Metal3,
+// which cannot install the failing hosts.
 func imagesAndFails(failing ...string) interceptor.Funcs {
 	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -296,7 +297,8 @@ func imagesAndFails(failing ...string) interceptor.Funcs {
 	}
 }
 
-// What Metal3 cannot do fails the task with the host's name. The hosts are left to the controller, which alone may take the image off them.
+// If Metal3 fails, the task fails with the name of the node. The task leaves the hosts to the
+// controller, since only the controller may remove their image.
 func TestRunFailsIfMetal3Does(t *testing.T) {
 	c := site(imagesAndFails("host-2"), host(1, available), host(2, available))
 	r := request()
@@ -316,12 +318,13 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 	}
 	for _, h := range list.Items {
 		if h.Spec.Image == nil || h.Spec.ConsumerRef == nil || h.Labels[contract.LabelRelease] == "" || h.Labels[contract.LabelNode] != "" {
-			t.Errorf("%s is not left to the controller: labels %v, %+v", h.Name, h.Labels, h.Spec)
+			t.Errorf("%s is not marked for release by the controller: labels %v, %+v", h.Name, h.Labels, h.Spec)
 		}
 	}
 }
 
-// A cluster that is there does not wait for the operating system of a new standby, nor fail with it: the lost worker's place is filled first.
+// A run for an installed cluster neither waits for the operating system of a new standby host nor
+// fails with it, so that a lost worker is replaced first.
 func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 	c := site(imagesAndFails("host-2"), host(1), host(2, available))
 	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
@@ -336,7 +339,8 @@ func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 	}
 }
 
-// A host that came after the Role was made may bring a Secret that the Role does not name: the next run's Role does.
+// A host that is newer than the Role may need a Secret that the Role does not name. The Role of the
+// next run names it, so the failure is transient.
 func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	c := site(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

@@ -20,7 +20,7 @@ import (
 
 const root = "../../.."
 
-// A task's command, its Go results and its YAML say the same.
+// The flags of a task's command, its Go results and its YAML agree.
 func TestTaskFiles(t *testing.T) {
 	for name, results := range map[string]map[string]string{
 		contract.TaskSelectHosts:     selecthosts.Output{}.Results(),
@@ -102,7 +102,7 @@ func checkStep(t *testing.T, task tekton.Task, name string) {
 	}
 }
 
-// Every param and workspace is described and used.
+// checkUse checks that every param and workspace of a Task has a description and is used.
 func checkUse(t *testing.T, task tekton.Task, text string) {
 	t.Helper()
 	for _, p := range task.Spec.Params {

@@ -14,14 +14,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// ResultsDir is where Tekton collects results: one file each.
+// ResultsDir is the directory from which Tekton collects results, one file per result.
 const ResultsDir = "/tekton/results"
 
-// Error is a failure with a reason from the closed set. Host and Step may be empty.
+// Error is a failure with a reason from the closed set.
 type Error struct {
 	Reason contract.Reason
-	Host   string
-	Step   string
+	Host   string // node that the failure is about; empty: none
+	Step   string // what the task was doing; empty: not recorded
 	Err    error
 }
 
@@ -34,12 +34,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Because gives an error its reason.
+// Because wraps an error with its reason.
 func Because(reason contract.Reason, err error) error {
 	return &Error{Reason: reason, Err: err}
 }
 
-// FailureOf describes an error for the result "failure", cut to fit. An error without a reason is ReasonInternal.
+// FailureOf converts an error to the value of the result "failure". It shortens long texts so that
+// the result fits. An error without a reason has the reason ReasonInternal.
 func FailureOf(err error) contract.Failure {
 	f := contract.Failure{Reason: contract.ReasonInternal, Message: err.Error()}
 	var e *Error
@@ -51,7 +52,7 @@ func FailureOf(err error) contract.Failure {
 	return f
 }
 
-// Cut shortens a text to at most max bytes, never inside a character.
+// Cut shortens a text to at most max bytes. It never cuts inside a character.
 func Cut(s string, max int) string {
 	const dots = "..."
 	if len(s) <= max {
@@ -64,7 +65,8 @@ func Cut(s string, max int) string {
 	return s + dots
 }
 
-// Write stores the results of a task in dir, one file each, written whole or not at all.
+// Write stores the results of a task in dir, one file per result. It writes each file completely or
+// not at all.
 func Write(dir string, results map[string]string) error {
 	for name, value := range results {
 		path := filepath.Join(dir, name)
@@ -78,8 +80,9 @@ func Write(dir string, results map[string]string) error {
 	return nil
 }
 
-// Main runs a task and ends the process: 0 if it did well, 1 with a "failure" result in dir if not. The context ends when Tekton
-// cancels the task (SIGTERM). It is the only place where a task exits.
+// Main runs a task and exits the process: with status 0 on success, with status 1 and a "failure"
+// result in dir on failure. The context ends when Tekton cancels the task (SIGTERM). Main is the
+// only place where a task exits.
 func Main(dir string, task func(context.Context) (map[string]string, error)) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -99,8 +102,8 @@ func run(ctx context.Context, dir string, task func(context.Context) (map[string
 	}
 	failure := FailureOf(err)
 	fmt.Fprintf(os.Stderr, "\nFAILED %s\n", err)
-	told, _ := json.Marshal(failure) // cannot fail: strings only
-	if err := Write(dir, map[string]string{contract.ResultFailure: string(told)}); err != nil {
+	result, _ := json.Marshal(failure) // cannot fail: strings only
+	if err := Write(dir, map[string]string{contract.ResultFailure: string(result)}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return 1

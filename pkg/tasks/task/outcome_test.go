@@ -27,7 +27,7 @@ func TestRunWritesResults(t *testing.T) {
 	}
 }
 
-func TestRunTellsFailure(t *testing.T) {
+func TestRunWritesFailure(t *testing.T) {
 	denied := &Error{Reason: contract.ReasonSSHDenied, Host: "master-1", Err: errors.New("no")}
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
@@ -64,9 +64,9 @@ func TestRunTellsFailure(t *testing.T) {
 
 func TestFailureFitsIntoResult(t *testing.T) {
 	long := strings.Repeat("ä\n\"", 5000)
-	told, err := json.Marshal(FailureOf(&Error{Reason: contract.ReasonPlaybookFailed, Host: "w", Step: long, Err: errors.New(long)}))
-	if err != nil || len(told) > 4000 {
-		t.Errorf("failure takes %d bytes (%v): it must leave room in Tekton's 4096", len(told), err)
+	result, err := json.Marshal(FailureOf(&Error{Reason: contract.ReasonPlaybookFailed, Host: "w", Step: long, Err: errors.New(long)}))
+	if err != nil || len(result) > 4000 {
+		t.Errorf("failure takes %d bytes (%v): it must stay below Tekton's 4096 for all results of a task", len(result), err)
 	}
 	if s := Cut(long, 20); len(s) > 20 || !utf8.ValidString(s) {
 		t.Errorf("Cut(20) = %q", s)

@@ -14,10 +14,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// longest is more than a ConfigMap can hold.
+// longest is the maximum size of a file in bytes. A ConfigMap cannot hold as much.
 const longest = 2 << 20
 
-// ReadRequest reads the request from the workspace in dir and makes sure that it is the one of the given Provisioning.
+// ReadRequest reads the request from the workspace in dir. It fails if the request belongs to
+// another Provisioning (ReasonInvalidRequest) or has a newer version than this build can read
+// (ReasonVersionSkew).
 func ReadRequest(dir, namespace, provisioning string) (contract.Request, error) {
 	var r contract.Request
 	if err := checkVersion(dir); err != nil {
@@ -27,23 +29,25 @@ func ReadRequest(dir, namespace, provisioning string) (contract.Request, error) 
 		return r, err
 	}
 	if r.Namespace != namespace || r.Provisioning != provisioning {
-		return r, invalid(contract.KeyRequest, fmt.Errorf("it is for %s/%s, but this run is for %s/%s", r.Namespace, r.Provisioning, namespace, provisioning))
+		return r, invalid(contract.KeyRequest, fmt.Errorf("it is for Provisioning %s/%s, but this run is for %s/%s", r.Namespace, r.Provisioning, namespace, provisioning))
 	}
 	return r, nil
 }
 
-// ReadNodes reads the nodes that select-hosts has found hosts for and that are to be installed: those on standby are not for the tasks after it.
+// ReadNodes reads the nodes to install from the workspace in dir: the nodes for which select-hosts
+// has claimed hosts, without the standby nodes.
 func ReadNodes(dir string) ([]contract.Node, error) {
 	var nodes []contract.Node
 	err := read(dir, contract.KeyNodes, &nodes)
 	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
-// checkVersion refuses a request that a task of this build would get wrong. The next attempt may find Tasks of the controller's build.
+// checkVersion rejects a request that this build of the task would misread. Its reason is transient,
+// since the next attempt may use Tasks of the controller's build.
 func checkVersion(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, contract.KeyVersion))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a build before there were versions wrote it
+		return nil // written by a build without request versions
 	}
 	if err != nil {
 		return invalid(contract.KeyVersion, err)
@@ -53,8 +57,8 @@ func checkVersion(dir string) error {
 		return invalid(contract.KeyVersion, err)
 	}
 	if version > contract.Version {
-		return Because(contract.ReasonVersionSkew, fmt.Errorf("the controller's build writes requests of version %d, and this task's build reads "+
-			"versions up to %d: apply config/ of the controller's release", version, contract.Version))
+		return Because(contract.ReasonVersionSkew, fmt.Errorf("the controller writes requests of version %d, but this task reads "+
+			"versions up to %d only: apply config/ of the controller's release", version, contract.Version))
 	}
 	return nil
 }
@@ -70,7 +74,7 @@ func read(dir, name string, into any) error {
 		err = fmt.Errorf("it is longer than %d bytes", longest)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, into) // what a newer build added is passed over: see contract.Version
+		err = json.Unmarshal(text, into) // unknown fields of a newer build are ignored: see contract.Version
 	}
 	if err != nil {
 		return invalid(name, err)

@@ -56,7 +56,7 @@ func TestRequestOfAnotherBuild(t *testing.T) {
 	}
 	_, err := ReadRequest(dir, "site", "edge-1")
 	if failure := FailureOf(err); failure.Reason != contract.ReasonVersionSkew || !failure.Reason.Transient() || !strings.Contains(failure.Message, "apply config/") {
-		t.Errorf("a request of a newer contract: %+v, want one that is tried again and says what to do", failure)
+		t.Errorf("a request of a newer contract: %+v, want a transient failure that says what to do", failure)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestRequestRefuses(t *testing.T) {
 	} {
 		_, err := ReadRequest(dir, "site", "edge-1")
 		if err == nil || !strings.Contains(err.Error(), name) || FailureOf(err).Reason != contract.ReasonInvalidRequest {
-			t.Errorf("Request: %v; want an invalid request that tells %q", err, name)
+			t.Errorf("Request: %v; want an invalid request with %q", err, name)
 		}
 	}
 }
