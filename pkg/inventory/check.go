@@ -13,12 +13,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// checked is a request all of whose fields are safe to write.
+// checked is a request whose fields are all safe to write.
 type checked struct {
 	request        contract.Request
 	nodes          []contract.Node
 	addresses      map[string]netip.Addr // by node name
-	second         map[string]netip.Addr // IPv6, by node name, of those that have it besides IPv4
+	second         map[string]netip.Addr // second (IPv6) addresses, by node name; only for nodes that have one
 	pods, services netip.Prefix
 }
 
@@ -28,17 +28,19 @@ var (
 	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// depot keeps out what Ansible's templates or containerd's configuration would read as more than text.
+	// depot excludes characters that have a special meaning in Ansible's templates or in containerd's
+	// configuration.
 	depot = regexp.MustCompile(`^https?://[0-9A-Za-z.:/_~%!*()+,=&\[\]-]+$`)
 )
 
-// reserved are node names that mean something else to Ansible.
+// reserved are node names that Ansible uses for other things.
 var reserved = []string{"all", "ungrouped", "localhost", "etcd"}
 
-// literals are user names that Ansible would read as something else than text.
+// literals are user names that Ansible would not read as text.
 var literals = []string{"True", "False", "None"}
 
-// connection are beginnings of variables that would lead Ansible elsewhere than to the nodes, or past the check of their host keys.
+// connection are prefixes of variables that could make Ansible connect to other machines than the
+// nodes, or skip the verification of host keys.
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
@@ -57,7 +59,7 @@ func check(request contract.Request, nodes []contract.Node) (checked, error) {
 		}
 	}
 	if slices.Contains(literals, request.SSHUser) {
-		return c, fmt.Errorf("SSH user %q is no text to Ansible: use another", request.SSHUser)
+		return c, fmt.Errorf("SSH user %q has a special meaning in Ansible: set another user in spec.ssh.user", request.SSHUser)
 	}
 	if request.SSHPort < 1 || request.SSHPort > 65535 {
 		return c, fmt.Errorf("SSH port %d is not between 1 and 65535", request.SSHPort)
@@ -92,10 +94,10 @@ func (c *checked) checkSubnets() (err error) {
 func subnet(what, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return prefix, fmt.Errorf("%s subnet %q is no CIDR like 10.233.64.0/18", what, text)
+		return prefix, fmt.Errorf("%s subnet %q is not a CIDR like 10.233.64.0/18", what, text)
 	}
 	if !prefix.Addr().Is4() {
-		return prefix, fmt.Errorf("%s subnet %s is not IPv4, which is all that BPA sets up by itself; for IPv6 clusters set kubespray.vars", what, text)
+		return prefix, fmt.Errorf("%s subnet %s is not IPv4: BPA sets up only IPv4 by itself; for an IPv6 cluster set spec.kubespray.vars", what, text)
 	}
 	return prefix.Masked(), nil
 }
@@ -109,7 +111,7 @@ func (c *checked) checkNodes() error {
 			return fmt.Errorf("node %q: %w", node.Name, err)
 		}
 		if _, dup := c.addresses[node.Name]; dup {
-			return fmt.Errorf("node %q is there twice", node.Name)
+			return fmt.Errorf("two nodes have the name %q", node.Name)
 		}
 		if other, dup := owners[ip]; dup {
 			return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
@@ -132,13 +134,13 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 	ip, err := netip.ParseAddr(node.Address)
 	switch {
 	case !nodeName.MatchString(node.Name):
-		err = errors.New("the name is no DNS label: lower case letters, digits and dashes")
+		err = errors.New("the name is not a DNS label: use lower case letters, digits and dashes")
 	case slices.Contains(reserved, node.Name):
-		err = errors.New("the name means something else to Ansible: choose another")
+		err = errors.New("the name has a special meaning in Ansible: choose another")
 	case len(node.Roles) == 0:
 		err = errors.New("it has no role")
 	case err != nil || ip.Zone() != "" || !ip.Unmap().IsGlobalUnicast():
-		err = fmt.Errorf("its address %q is no IP address that other machines can reach", node.Address)
+		err = fmt.Errorf("its address %q is not an IP address that other machines can reach", node.Address)
 	case c.pods.Contains(ip.Unmap()):
 		err = fmt.Errorf("its address %s is inside the pod subnet %s: choose another PodSubnet", ip, c.pods)
 	case c.services.Contains(ip.Unmap()):
@@ -152,14 +154,14 @@ func (c *checked) checkNode(node contract.Node) (netip.Addr, error) {
 	return ip.Unmap(), err
 }
 
-// checkSecond looks at a node's second address, if it has one.
+// checkSecond checks a node's second address, if it has one.
 func (c *checked) checkSecond(node contract.Node, owners map[netip.Addr]string) error {
 	if node.Address6 == "" {
 		return nil
 	}
 	ip, err := netip.ParseAddr(node.Address6)
 	if err != nil || !ip.Is6() || ip.Is4In6() || ip.Zone() != "" || !ip.IsGlobalUnicast() {
-		return fmt.Errorf("node %q: its second address %q is no IPv6 address that other machines can reach", node.Name, node.Address6)
+		return fmt.Errorf("node %q: its second address %q is not an IPv6 address that other machines can reach", node.Name, node.Address6)
 	}
 	if other, dup := owners[ip]; dup {
 		return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
@@ -174,7 +176,7 @@ func (c *checked) checkVars() error {
 			return fmt.Errorf("kubespray variable %q: the name does not match %s", name, variable)
 		}
 		if slices.ContainsFunc(connection, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-			return fmt.Errorf("kubespray variable %q: how nodes are reached is set by spec.ssh", name)
+			return fmt.Errorf("kubespray variable %q is not allowed: set the connection to nodes in spec.ssh", name)
 		}
 	}
 	return nil

@@ -9,16 +9,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// checksum is how kubespray knows the content of one of its downloads: by a variable of its own, which looks it up in a table by architecture and
-// version.
+// checksum describes how kubespray finds the checksum of one of its downloads: each download has a
+// variable, whose default looks up a table by architecture and version.
 type checksum struct {
 	download string // key of kubespray's "downloads"
-	variable string // sha256:hex
-	table    string
+	variable string // variable that holds the checksum, sha256:hex
+	table    string // variable with the table
 	version  string // variable with the version
 }
 
-// checksums are those of kubespray v2.31.0, roles/kubespray_defaults/defaults/main/download.yml.
+// checksums are the checksum variables of kubespray v2.31.0, from
+// roles/kubespray_defaults/defaults/main/download.yml.
 var checksums = []checksum{
 	{"calicoctl", "calicoctl_binary_checksum", "calicoctl_binary_checksums", "calico_ctl_version"},
 	{"ciliumcli", "ciliumcli_binary_checksum", "ciliumcli_binary_checksums", "cilium_cli_version"},
@@ -43,20 +44,23 @@ var checksums = []checksum{
 	{"youki", "youki_archive_checksum", "youki_checksums", "youki_version"},
 }
 
-// Tables are those in which kubespray looks whether it supports a Kubernetes for a host's architecture. They are variables of a role, so only extra
-// variables go before them.
+// Tables are the tables in which kubespray checks whether it supports a Kubernetes version for a
+// host's architecture. They are variables of a role, so only extra variables override them.
 var Tables = []string{"kubeadm_checksums", "kubectl_checksums", "kubelet_checksums"}
 
-// unlisted stands in them for what the depot has. It is no checksum: what is not pinned is not downloaded by it.
+// unlisted is the entry in Tables for a version that the depot has. It is not a checksum, so the
+// download of a file without a pin fails.
 const unlisted = "the depot's"
 
-// own is the expression for what kubespray itself knows; empty if it knows nothing.
+// own returns the template expression for kubespray's own checksum. Its value is empty if kubespray
+// has none.
 func (c checksum) own() string {
 	return fmt.Sprintf("((%s | default({}))[image_arch] | default({}))[%s] | default('')", c.table, c.version)
 }
 
-// ListingVars are variables with which kubespray tells what it downloads even if it does not know a version: the checksum is empty then. With
-// request.DepotChecksums all are, for the depot's own count. What a person has set stays.
+// ListingVars returns variables with which kubespray can list its downloads even if it has no
+// checksum for a version: the checksum is then empty. With request.DepotChecksums all checksums are
+// empty, since the depot's checksums replace them. User-provided variables stay unchanged.
 func ListingVars(request contract.Request) map[string]any {
 	variables := map[string]string{}
 	vars := map[string]any{"bpa_checksum_variables": variables}
@@ -73,8 +77,8 @@ func ListingVars(request contract.Request) map[string]any {
 	return vars
 }
 
-// Pins are the SHA-256, in hexadecimal, of files in the depot that nodes must get, by kubespray's variable and then by its name of an
-// architecture (amd64, arm64).
+// Pins are the checksums of files in the depot that nodes must verify: SHA-256 in hexadecimal, by
+// kubespray's checksum variable and then by kubespray's name of the architecture (amd64, arm64).
 type Pins map[string]map[string]string
 
 var (
@@ -82,7 +86,8 @@ var (
 	architecturePattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 )
 
-// ParsePins reads their JSON form; empty is none. What goes into a playbook's variables from here is checked to the letter.
+// ParsePins parses Pins from JSON. An empty text returns nil. It accepts only known variables and
+// well-formed checksums, since the values become variables of a playbook.
 func ParsePins(text string) (Pins, error) {
 	if text == "" {
 		return nil, nil
@@ -93,23 +98,24 @@ func ParsePins(text string) (Pins, error) {
 	}
 	for variable, sums := range p {
 		if !IsChecksum(variable) {
-			return nil, fmt.Errorf("checksums of the depot: %q is no variable of kubespray for one", variable)
+			return nil, fmt.Errorf("checksums of the depot: %q is not a kubespray variable for a checksum", variable)
 		}
 		for architecture, sum := range sums {
 			if !architecturePattern.MatchString(architecture) || !pinPattern.MatchString(sum) {
-				return nil, fmt.Errorf("checksums of the depot: %s has %q for %q, not 64 hexadecimal digits for an architecture", variable, sum, architecture)
+				return nil, fmt.Errorf("checksums of the depot: %s has %q for architecture %q, want 64 hexadecimal digits for an architecture such as amd64", variable, sum, architecture)
 			}
 		}
 	}
 	return p, nil
 }
 
-// IsChecksum reports whether a variable is one by which kubespray knows the content of a download.
+// IsChecksum reports whether kubespray has this variable for the checksum of a download.
 func IsChecksum(variable string) bool {
 	return slices.ContainsFunc(checksums, func(c checksum) bool { return c.variable == variable })
 }
 
-// vars have kubespray take the pinned content and no other. An architecture that is not pinned keeps what kubespray knows.
+// vars returns variables with which kubespray accepts only the pinned content. An architecture that
+// is not pinned keeps kubespray's own checksum.
 func (p Pins) vars(version string) map[string]any {
 	vars, supported := map[string]any{}, map[string]map[string]string{}
 	for _, c := range checksums {
@@ -124,11 +130,11 @@ func (p Pins) vars(version string) map[string]any {
 				supported[architecture] = map[string]string{version: unlisted}
 			}
 		}
-		literal, _ := json.Marshal(prefixed) // texts that are checked; sorted by key
+		literal, _ := json.Marshal(prefixed) // cannot fail: checked strings; keys are sorted
 		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
 	}
 	if len(supported) > 0 {
-		supported["amd64"] = map[string]string{version: unlisted} // of which kubespray reads the oldest version that it supports
+		supported["amd64"] = map[string]string{version: unlisted} // kubespray reads the oldest supported version from this entry
 		for _, table := range Tables {
 			vars[table] = supported
 		}

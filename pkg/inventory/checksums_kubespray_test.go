@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The table is that of the checkout that KUBESPRAY names.
+// Our list of checksums agrees with the kubespray checkout that KUBESPRAY names.
 func TestTableIsKubesprays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(os.Getenv("KUBESPRAY"), "roles/kubespray_defaults/defaults/main/download.yml"))
 	if err != nil {
@@ -21,12 +21,13 @@ func TestTableIsKubesprays(t *testing.T) {
 	for _, c := range checksums {
 		line := regexp.MustCompile(`(?m)^` + c.variable + `: "\{\{ ` + c.table + `\[image_arch\]\[` + c.version + `\] \}\}"$`)
 		if !line.Match(text) {
-			t.Errorf("%s is not made of %s and %s", c.variable, c.table, c.version)
+			t.Errorf("the default of %s does not look up %s by %s", c.variable, c.table, c.version)
 		}
 	}
 }
 
-// The tables are those that kubespray compares the version with, and no inventory goes before them.
+// Kubespray checks the Kubernetes version against exactly these tables, and an inventory cannot
+// override them.
 func TestTablesAreKubesprays(t *testing.T) {
 	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join(os.Getenv("KUBESPRAY"), "roles", name))
@@ -46,7 +47,7 @@ func TestTablesAreKubesprays(t *testing.T) {
 	vars := read("kubespray_defaults/vars/main/checksums.yml")
 	for _, table := range Tables {
 		if !regexp.MustCompile(`(?m)^` + table + `:$`).Match(vars) {
-			t.Errorf("%s is no variable of a role", table)
+			t.Errorf("%s is not a variable of a role", table)
 		}
 	}
 }

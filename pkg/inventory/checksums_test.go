@@ -41,7 +41,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// Kubespray takes a Kubernetes for supported if three tables have it for each host's architecture. It also looks into them for amd64 in any case.
+// Kubespray supports a Kubernetes version if three tables have an entry for the version and each
+// host's architecture. It always reads the entries for amd64 too.
 func TestPinnedKubernetesIsInKubespraysTables(t *testing.T) {
 	pins := Pins{"kubelet_binary_checksum": {"arm64": sum}, "runc_binary_checksum": {"riscv64": sum}}
 	got, err := RenderPinned(request(func(r *contract.Request) { r.KubernetesVersion = "1.35.99" }), []contract.Node{master("m-1", "10.60.0.11")}, pins)
@@ -67,9 +68,9 @@ func TestPinnedKubernetesIsInKubespraysTables(t *testing.T) {
 func TestPinsThatAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"no JSON":             {`{`, "checksums of the depot"},
-		"another variable":    {`{"kube_version": {"amd64": "` + sum + `"}}`, `"kube_version" is no variable`},
-		"a template":          {`{"kubelet_binary_checksum": {"amd64": "{{ lookup('pipe', 'id') }}"}}`, "not 64 hexadecimal digits"},
-		"with its algorithm":  {`{"kubelet_binary_checksum": {"amd64": "sha256:` + sum + `"}}`, "not 64 hexadecimal digits"},
+		"another variable":    {`{"kube_version": {"amd64": "` + sum + `"}}`, `"kube_version" is not a kubespray variable`},
+		"a template":          {`{"kubelet_binary_checksum": {"amd64": "{{ lookup('pipe', 'id') }}"}}`, "want 64 hexadecimal digits"},
+		"with its algorithm":  {`{"kubelet_binary_checksum": {"amd64": "sha256:` + sum + `"}}`, "want 64 hexadecimal digits"},
 		"quotes as a machine": {`{"kubelet_binary_checksum": {"'": "` + sum + `"}}`, "for an architecture"},
 	} {
 		if _, err := ParsePins(tc.text); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -87,14 +88,14 @@ func TestListingVars(t *testing.T) {
 	}
 	upstream := ListingVars(request(mine))
 	if _, there := upstream["etcd_binary_checksum"]; there {
-		t.Error("what a person has set is set again")
+		t.Error("a user-provided variable is replaced")
 	}
 	if got, want := upstream["runc_binary_checksum"], "{{ ((runc_checksums | default({}))[image_arch] | default({}))[runc_version] | default('') }}"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	depots := ListingVars(request(mine, func(r *contract.Request) { r.DepotChecksums = true }))
 	if got := depots["runc_binary_checksum"]; got != "" {
-		t.Errorf("the depot's digest is to count, and kubespray's is asked for: %q", got)
+		t.Errorf("with the depot's checksums the list asks for kubespray's checksum: %q", got)
 	}
 	if got := depots["bpa_checksum_variables"].(map[string]string)["containerd"]; got != "containerd_archive_checksum" {
 		t.Errorf("containerd's variable is %q", got)

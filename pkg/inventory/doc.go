@@ -1,5 +1,7 @@
-// Package inventory renders what kubespray reads: hosts.ini and the variables of all hosts, from a request and its nodes.
+// Package inventory renders the inventory for kubespray from a request and its nodes: hosts.ini and
+// the variables of all hosts.
 //
-// Its invariant: every field is checked before it is written, so whatever a request holds, the result names exactly its nodes, groups and
-// variables, or it is an error. It is pure: no client, no clock, no disk (package store keeps the result).
+// Invariant: every field is checked before it is written. For any request, the result holds exactly
+// the request's nodes, groups and variables, or rendering fails. This package is pure: it uses no
+// client, no clock and no disk, and the caller stores the result.
 package inventory

@@ -14,22 +14,24 @@ import (
 type Inventory struct {
 	HostsINI  []byte
 	GroupVars []byte // JSON, keys sorted
-	// Notes are remarks for a person, such as a node that is left out of etcd.
+	// Notes are remarks for the user, such as a node that is left out of etcd.
 	Notes []string
 }
 
-// Digest identifies the two files: sha256:hex.
+// Digest returns a digest of the two files, sha256:hex.
 func (i Inventory) Digest() string {
 	sum := sha256.Sum256(slices.Concat(i.HostsINI, []byte{0}, i.GroupVars))
 	return fmt.Sprintf("sha256:%x", sum)
 }
 
-// Render makes the inventory of a request. Its error says which field is wrong, and of which node.
+// Render renders the inventory of a request. An error names the wrong field and, for a field of a
+// node, the node.
 func Render(request contract.Request, nodes []contract.Node) (Inventory, error) {
 	return RenderPinned(request, nodes, nil)
 }
 
-// RenderPinned is Render where the content of some files in the depot is known.
+// RenderPinned is like Render and adds variables with which kubespray verifies the pinned files of
+// the depot.
 func RenderPinned(request contract.Request, nodes []contract.Node, pins Pins) (Inventory, error) {
 	checked, err := check(request, nodes)
 	if err != nil {
@@ -48,7 +50,7 @@ func RenderPinned(request contract.Request, nodes []contract.Node, pins Pins) (I
 	return Inventory{HostsINI: hostsINI(checked, masters, etcd, notes), GroupVars: vars, Notes: notes}, nil
 }
 
-// hostsINI writes kubespray's groups. Everything in it has been checked.
+// hostsINI writes hosts.ini with kubespray's groups. All values in it have been checked.
 func hostsINI(c checked, masters, etcd, notes []string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Rendered by BPA from a Provisioning. Changes here are lost.\n")
@@ -59,7 +61,7 @@ func hostsINI(c checked, masters, etcd, notes []string) []byte {
 	for _, node := range c.nodes {
 		ip := c.addresses[node.Name]
 		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s", node.Name, ip, ip, ip)
-		if second, ok := c.second[node.Name]; ok { // kubespray looks at it only if it sets up both families
+		if second, ok := c.second[node.Name]; ok { // kubespray uses it only if it sets up both IP families
 			fmt.Fprintf(&b, " ip6=%s access_ip6=%s", second, second)
 		}
 		b.WriteString("\n")
@@ -89,7 +91,7 @@ func withRole(nodes []contract.Node, role string) []string {
 	return names
 }
 
-// odd leaves out the last of an even number.
+// odd returns the names without the last one if their number is even.
 func odd(names []string) []string {
 	return names[:len(names)-(1-len(names)%2)]
 }

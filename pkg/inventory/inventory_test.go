@@ -13,9 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// request is a valid one, changed by the given functions.
+// request returns a valid request, changed by the given functions.
 func request(change ...func(*contract.Request)) contract.Request {
 	r := contract.Request{
 		Provisioning: "edge-1", Namespace: "site", Cluster: "edge-1", KubernetesVersion: "1.35.4", NetworkPlugin: "flannel",
@@ -149,7 +149,7 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "loopback", nodes: []contract.Node{both("a", "127.0.0.1")}, want: `node "a"`},
 		{name: "in the pod subnet", nodes: []contract.Node{both("a", "10.244.64.7")}, want: `node "a": its address 10.244.64.7 is inside the pod subnet 10.244.64.0/18`},
 		{name: "in the service subnet, mapped", nodes: []contract.Node{both("a", "::ffff:10.233.0.7")}, want: `node "a"`},
-		{name: "same name", nodes: []contract.Node{both("a", "10.60.0.1"), both("a", "10.60.0.2")}, want: "twice"},
+		{name: "same name", nodes: []contract.Node{both("a", "10.60.0.1"), both("a", "10.60.0.2")}, want: `two nodes have the name "a"`},
 		{name: "same address", nodes: []contract.Node{both("a", "10.60.0.1"), both("b", "::ffff:10.60.0.1")}, want: "a and b have the same address"},
 		{name: "second address of IPv4", nodes: []contract.Node{second(both("a", "10.60.0.1"), "10.60.0.2")}, want: "second address"},
 		{name: "second address with a line", nodes: []contract.Node{second(both("a", "10.60.0.1"), "fd00::1%x\n")}, want: "second address"},
@@ -182,7 +182,8 @@ func vars(name string) func(*contract.Request) {
 	return func(r *contract.Request) { r.Vars = map[string]json.RawMessage{name: json.RawMessage("1")} }
 }
 
-// Over TLS with a certificate of its own, containerd is told the path of the CA on the node, and never to look away.
+// For a depot with TLS and its own CA, containerd gets the path of the CA on the node and must not
+// skip verification.
 func TestDepotWithItsOwnCA(t *testing.T) {
 	r := request(func(r *contract.Request) { r.DepotURL, r.DepotCA = "https://10.60.0.1:5443", "PEM" })
 	got, err := Render(r, []contract.Node{master("master-1", "10.60.0.11")})

@@ -7,20 +7,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// mirrorsVar is kubespray's variable with what becomes containerd's hosts.toml files, a folder for each prefix.
+// mirrorsVar is kubespray's variable for containerd's registry mirrors. Kubespray writes a folder with
+// a hosts.toml file for each prefix in it.
 const mirrorsVar = "containerd_registries_mirrors"
 
-// everyRegistry is containerd's folder for registries that have none of their own.
+// everyRegistry is containerd's folder for registries that have no folder with their name.
 const everyRegistry = "_default"
 
-// registries get a folder of their own all the same: a host on which kubespray ran without BPA has one of docker.io, which goes before
-// everyRegistry and leads to the Internet. The others are those that kubespray's images come from.
+// registries are the registries with a folder. On a host where kubespray ran without BPA, a folder for
+// docker.io exists; it takes precedence over everyRegistry and leads to the Internet, so BPA
+// overwrites it. The others are the registries of kubespray's images.
 var registries = []string{everyRegistry, "docker.io", "ghcr.io", "quay.io", "registry.k8s.io"}
 
 // mirror is an entry of kubespray's variable.
 type mirror struct {
 	Prefix  string       `json:"prefix"`
-	Server  string       `json:"server"` // asked last; upstream, if it were empty
+	Server  string       `json:"server"` // tried last; if it is empty, containerd uses the upstream registry
 	Mirrors []mirrorHost `json:"mirrors"`
 }
 
@@ -31,7 +33,8 @@ type mirrorHost struct {
 	CA           string   `json:"ca,omitempty"` // path on the node
 }
 
-// depotMirrors have nodes ask the depot and nobody else for the images of every registry, so images keep their names.
+// depotMirrors returns mirrors with which nodes pull the images of every registry only from the depot.
+// Images keep their names.
 func depotMirrors(depot string, ownCA bool) (all []mirror) {
 	host := mirrorHost{Host: depot, Capabilities: []string{"pull", "resolve"}, SkipVerify: strings.HasPrefix(depot, "http://")}
 	if ownCA {
@@ -43,8 +46,9 @@ func depotMirrors(depot string, ownCA bool) (all []mirror) {
 	return all
 }
 
-// withTheirs adds the entries that a person gives; theirs win by their prefix. What is no list of such entries, such as a template, is theirs
-// alone.
+// withTheirs merges our mirrors with the user's entries. For the same prefix the user's entry wins. If
+// the user's value is not a list of such entries, such as a template, withTheirs returns it
+// unchanged.
 func withTheirs(ours []mirror, theirs json.RawMessage) any {
 	var entries []json.RawMessage
 	if json.Unmarshal(theirs, &entries) != nil || entries == nil {
@@ -66,7 +70,7 @@ func withTheirs(ours []mirror, theirs json.RawMessage) any {
 			all = append(all, m)
 		}
 	}
-	for _, entry := range entries { // last: of two with one name, such as by a template, the later file stays
+	for _, entry := range entries { // last: if a template yields the same prefix, the later entry wins
 		all = append(all, entry)
 	}
 	return all

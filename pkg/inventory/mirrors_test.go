@@ -9,7 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// A person's entries win by their prefix; registries that they do not name are asked from the depot still.
+// The user's entries win by their prefix. Images of registries that they do not name still come from
+// the depot.
 func TestTheirMirrorsWin(t *testing.T) {
 	const own = `{"prefix": "registry.example:5000", "server": "https://registry.example:5000", "mirrors": []}`
 	for _, tc := range []struct {
@@ -49,7 +50,7 @@ func TestTheirMirrorsWin(t *testing.T) {
 	}
 }
 
-// Without a depot a person's entries are all there is.
+// Without a depot the mirrors are the user's entries only.
 func TestTheirMirrorsWithoutADepot(t *testing.T) {
 	const theirs = `[{"prefix": "docker.io", "server": "https://cache"}]`
 	r := request(func(r *contract.Request) {
@@ -66,7 +67,8 @@ func TestTheirMirrorsWithoutADepot(t *testing.T) {
 	sameJSON(t, theirs, string(vars[mirrorsVar]))
 }
 
-// servers are the last to be asked, by prefix, each prefix once; the depot's URL is told as "depot".
+// servers returns the server of each entry, which containerd tries last, by prefix. Each prefix must
+// occur once. The depot's URL is returned as "depot".
 func servers(t *testing.T, text json.RawMessage, depot string) map[string]string {
 	t.Helper()
 	var all []mirror
@@ -76,7 +78,7 @@ func servers(t *testing.T, text json.RawMessage, depot string) map[string]string
 	found := map[string]string{}
 	for _, m := range all {
 		if _, twice := found[m.Prefix]; twice {
-			t.Errorf("%s is there twice", m.Prefix)
+			t.Errorf("two entries have the prefix %s", m.Prefix)
 		}
 		if found[m.Prefix] = m.Server; m.Server == depot {
 			found[m.Prefix] = "depot"

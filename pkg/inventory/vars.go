@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// groupVars are kubespray's variables for all hosts. The person's own win; of registries' mirrors, those that they name.
+// groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. User-provided
+// variables win. Registry mirrors are merged by their prefix.
 func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
 		"kube_network_plugin":    c.request.NetworkPlugin,
 		"kube_pods_subnet":       c.pods.String(),
 		"kube_service_addresses": c.services.String(),
-		// The kubeconfig is made by the task collect-kubeconfig; a copy of the admin's would lie around in the task's pod.
+		// The task collect-kubeconfig makes the kubeconfig. A copy of the admin's kubeconfig must not
+		// stay in the task's pod.
 		"kubeconfig_localhost": false,
 	}
 	if c.request.DepotURL != "" {
@@ -39,8 +41,10 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// depotVars send every download to the depot, which keeps files under the upstream's host and path. With a CA of its own containerd is told
-// where the node has it; whatever else downloads asks the system's store, which the kubespray task puts it into.
+// depotVars returns variables with which nodes download everything from the depot, which stores files
+// below the upstream's host and path. If the depot has its own CA, containerd reads the certificate
+// from a file on the node. Other programs use the system's trust store, to which the kubespray task
+// adds the certificate.
 func depotVars(depot string, ownCA bool) map[string]any {
 	files := depot + "/files/"
 	return map[string]any{

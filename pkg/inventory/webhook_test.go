@@ -13,8 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Whatever the renderer refuses, the webhook refuses before it: a person reads it at kubectl apply and not in a failed run.
-func TestTheWebhookKnowsWhatIsRefusedHere(t *testing.T) {
+// The webhook rejects everything that the renderer rejects, so the user sees the error at kubectl
+// apply and not in a failed run.
+func TestTheWebhookRejectsWhatTheRendererRejects(t *testing.T) {
 	odd := append([]string{"", "True", "root", "a b", "a@b", "ansible_user", "ansible_python_interpreter"}, append(reserved, literals...)...)
 	for c := rune(1); c < 0x100; c++ {
 		odd = append(odd, "a"+string(c)+"b")
@@ -35,7 +36,7 @@ func TestTheWebhookKnowsWhatIsRefusedHere(t *testing.T) {
 	}
 }
 
-// agree fails if the webhook passes what the renderer refuses.
+// agree fails if the webhook accepts a Provisioning that the renderer rejects.
 func agree(t *testing.T, p *v1alpha1.Provisioning) {
 	p.ObjectMeta = metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}
 	if len(p.Spec.Masters) == 0 {
@@ -53,7 +54,7 @@ func agree(t *testing.T, p *v1alpha1.Provisioning) {
 	})
 	for name := range p.Spec.Masters[0] {
 		if _, err := Render(r, []contract.Node{master(name, "172.31.255.1")}); err != nil {
-			t.Errorf("the webhook passes what is refused here: %v", err)
+			t.Errorf("the webhook accepts what the renderer rejects: %v", err)
 		}
 	}
 }

@@ -1,7 +1,11 @@
-// Package seedregistry is the task seed-registry: it sees to it that the depot has every image and file that an installation needs.
+// Package seedregistry is the task seed-registry. It makes sure that the depot has every image and
+// file that an installation needs.
 //
-// It has two steps, since the first runs templates of whoever wrote the Provisioning, and the second has a token for the depot: List has the
-// playbooks say what they want, Run compares that with the depot and, on a connected site, fetches what is missing.
+// The task has two steps. In the first, List runs the playbooks to list the artifacts. In the second,
+// Run compares the list with the depot and, on a connected site, fetches missing artifacts. They are
+// separate steps because List runs templates from the Provisioning, while Run has a token for the
+// depot.
 //
-// Its invariants: List touches no host. Run, on a closed site, connects to nothing but the depot. It imports no Kubernetes package.
+// Invariants: List connects to no host. On a closed site, Run connects only to the depot. This
+// package imports no Kubernetes package.
 package seedregistry

@@ -21,34 +21,36 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// ListInput is what the first step is given.
+// ListInput holds the parameters of the first step.
 type ListInput struct {
 	Request contract.Request
-	// PlaybooksDir has the playbooks: kubespray, or others with an entry point artifacts.yml of their own.
+	// PlaybooksDir holds the playbooks: kubespray, or other playbooks with an entry point
+	// artifacts.yml.
 	PlaybooksDir string
-	// ScratchDir is a folder to write to.
+	// ScratchDir is a writable folder.
 	ScratchDir string
 }
 
-// ListPorts are what the first step works with.
+// ListPorts connect the first step to its surroundings.
 type ListPorts struct {
 	// Playbook runs ansible-playbook and returns its exit status.
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error)
 	Log      io.Writer
 }
 
-// entry is the playbook that other playbooks bring themselves.
+// entry is the playbook that lists artifacts, in playbooks that have one.
 const entry = "artifacts.yml"
 
-// kubesprayEntry is ours for kubespray, which has none.
+// kubesprayEntry is the playbook that lists the artifacts of kubespray, which has no such entry.
 //
 //go:embed kubespray.yml
 var kubesprayEntry []byte
 
-// List has the playbooks say what they want from the depot for this request. No host is touched.
+// List runs a playbook that lists the artifacts which this request needs from the depot, and returns
+// the list and the files without a checksum. It connects to no host.
 func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
-		fmt.Fprintln(ports.Log, "No depot is named: nodes fetch for themselves what they need, from the Internet.")
+		fmt.Fprintln(ports.Log, "No depot is set: nodes fetch images, files and packages from the Internet.")
 		return artifacts.List{}, nil, nil
 	}
 	system, err := SystemOf(in.Request.OperatingSystem)
@@ -63,7 +65,7 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, [
 	if err != nil {
 		return artifacts.List{}, nil, err
 	}
-	fmt.Fprintf(ports.Log, "Ask %s what %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
+	fmt.Fprintf(ports.Log, "Listing with %s what %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
 	if err := run(ctx, in, ports, playbook); err != nil {
 		return artifacts.List{}, nil, err
 	}
@@ -77,7 +79,7 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, [
 
 func packagesOf(system System, list artifacts.List) string {
 	if system.Name == "" {
-		return "no OS packages, since spec.operatingSystem does not say what the hosts run"
+		return "no OS packages, since spec.operatingSystem is not set"
 	}
 	return fmt.Sprintf("%d packages of %s", len(list.Packages), system.Name)
 }
@@ -90,7 +92,7 @@ func kinds(nodes []standIn) string {
 	return strings.Join(names, ", ")
 }
 
-// prepare writes the inventory of the stand-ins and names the playbook.
+// prepare writes the inventory of the stand-ins and returns the path of the playbook to run.
 func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	rendered, err := render(in.Request, nodes)
 	if err != nil {
@@ -108,7 +110,7 @@ func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	}
 	files := map[string][]byte{
 		"inventory/hosts.ini": rendered.HostsINI, "inventory/group_vars/all/bpa.json": rendered.GroupVars,
-		"inventory/group_vars/all/a-checksums.json": checksums, // before bpa.json, which has what a person set
+		"inventory/group_vars/all/a-checksums.json": checksums, // read before bpa.json, whose user-provided variables win
 		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
 	}
 	for _, n := range nodes {
@@ -128,7 +130,7 @@ func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 		return own, nil
 	}
 	if !exists(filepath.Join(in.PlaybooksDir, "roles", "kubespray_defaults")) {
-		return "", fmt.Errorf("%s has neither %s nor kubespray's roles: check the image of Task %s", in.PlaybooksDir, entry, contract.TaskSeedRegistry)
+		return "", fmt.Errorf("folder %s has neither %s nor kubespray's roles: check the image of Task %s", in.PlaybooksDir, entry, contract.TaskSeedRegistry)
 	}
 	return filepath.Join(in.ScratchDir, "kubespray.yml"), nil
 }
@@ -140,7 +142,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// run calls the playbook. Its events are read for why it fails alone: what it does takes seconds.
+// run runs the playbook. It reads the events only to find the cause of a failure: the playbook takes
+// seconds, so there is no progress to report.
 func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) error {
 	var stderr bytes.Buffer
 	out, events := io.Pipe()
@@ -148,7 +151,7 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_ = ansible.Read(out, findings.See) // a pipe of our own breaks only by its end
+		_ = ansible.Read(out, findings.See) // our pipe has no errors but its end
 	}()
 	status, err := ports.Playbook(ctx, command(in, playbook), events, &stderr)
 	events.Close()
@@ -157,7 +160,7 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	case err != nil:
 		return task.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", err))
 	case ctx.Err() != nil:
-		return fmt.Errorf("the list was interrupted: %w", context.Cause(ctx))
+		return fmt.Errorf("listing the artifacts was interrupted: %w", context.Cause(ctx))
 	case bad:
 		return &task.Error{Reason: contract.ReasonPlaybookFailed, Step: cause.Task, Err: errors.New(cause.Message)}
 	case status != 0 || !findings.Ended():
@@ -166,7 +169,7 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	return nil
 }
 
-// lastLine is redacted, as everything that Ansible prints.
+// lastLine returns the last line of a text, redacted like all output of Ansible.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return ansible.Redact(lines[len(lines)-1])
@@ -182,7 +185,7 @@ func command(in ListInput, playbook string) process.Command {
 	if config := filepath.Join(in.PlaybooksDir, "ansible.cfg"); exists(config) {
 		env = append(env, "ANSIBLE_CONFIG="+config)
 	}
-	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // the image's own
+	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // set by the image
 		if value := os.Getenv(kept); value != "" {
 			env = append(env, kept+"="+value)
 		}
@@ -194,7 +197,7 @@ func command(in ListInput, playbook string) process.Command {
 	}
 }
 
-// collect merges what the playbook wrote for each stand-in.
+// collect merges the lists that the playbook has written, one per stand-in.
 func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artifacts.List, []Pin, error) {
 	var lists []artifacts.List
 	var pins []Pin
@@ -202,7 +205,7 @@ func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artif
 	for _, n := range nodes {
 		text, err := os.ReadFile(filepath.Join(in.lists(), n.Name+".json"))
 		if err != nil {
-			return artifacts.List{}, nil, fmt.Errorf("the playbooks wrote no list for %s: %w", n.Name, err)
+			return artifacts.List{}, nil, fmt.Errorf("the playbooks did not write a list for %s: %w", n.Name, err)
 		}
 		written, err := parse(text)
 		if err != nil {
@@ -215,12 +218,12 @@ func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artif
 		for i := range list.Packages {
 			list.Packages[i].System, list.Packages[i].Architecture = system.Name, system.architecture(n.architecture)
 		}
-		files = slices.DeleteFunc(files, func(p Pin) bool { return slices.Contains(pins, p) }) // masters and workers need much of the same
+		files = slices.DeleteFunc(files, func(p Pin) bool { return slices.Contains(pins, p) }) // masters and workers share many files
 		lists, pins, others = append(lists, list), append(pins, files...), append(others, elsewhere...)
 	}
 	slices.Sort(others)
 	for _, url := range slices.Compact(others) {
-		fmt.Fprintf(log, "Nodes fetch %s, which is not in the depot and was not looked at.\n", url)
+		fmt.Fprintf(log, "Nodes fetch %s from outside the depot; this task does not check it.\n", url)
 	}
 	merged, err := artifacts.Merge(lists...)
 	return merged, pins, err

@@ -33,7 +33,7 @@ func request() contract.Request {
 	}
 }
 
-// fakePlaybooks stand in for ansible-playbook: they write the same listing for each host of the inventory.
+// fakePlaybooks replaces ansible-playbook. It writes the same listing for each host of the inventory.
 type fakePlaybooks struct {
 	listing string
 	events  string
@@ -63,12 +63,13 @@ func (f *fakePlaybooks) run(_ context.Context, c process.Command, stdout, _ io.W
 
 const (
 	greenEvents = `{"_event": "v2_playbook_on_stats", "stats": {"a": {"ok": 1}}}` + "\n"
-	redEvents   = `{"_event": "v2_runner_on_failed", "task": {"name": "Look whether kubespray knows the version"}, "hosts": {"a": {"failed": true, "msg": "cannot install"}}}
+	redEvents   = `{"_event": "v2_runner_on_failed", "task": {"name": "Check that kubespray supports the Kubernetes version"}, "hosts": {"a": {"failed": true, "msg": "cannot install"}}}
 {"_event": "v2_playbook_on_stats", "stats": {"a": {"failures": 1}}}
 `
 )
 
-// checkout is a folder with kubespray's roles, or with playbooks that have an entry of their own.
+// checkout makes a folder with kubespray's roles or, if own is true, with playbooks that have their
+// own entry point.
 func checkout(t *testing.T, own bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,14 +119,15 @@ func TestList(t *testing.T) {
 	if playbook := fake.got.Args[len(fake.got.Args)-1]; playbook != filepath.Join(in.ScratchDir, "kubespray.yml") {
 		t.Errorf("the playbook is %s", playbook)
 	}
-	for _, line := range []string{"http://mirror.example/files/elsewhere, which is not in the depot", "1 images, 3 files, 2 packages of debian-12"} {
+	for _, line := range []string{"Nodes fetch http://mirror.example/files/elsewhere from outside the depot", "1 images, 3 files, 2 packages of debian-12"} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log does not say %q:\n%s", line, &log)
 		}
 	}
 }
 
-// The variables are those of the run itself, and what a Provisioning may set does not make Ansible connect anywhere.
+// The variables are those of the run itself. Variables of a Provisioning cannot make Ansible connect
+// to a host.
 func TestListPreparesTheRunsVariables(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}
@@ -151,7 +153,7 @@ func TestListPreparesTheRunsVariables(t *testing.T) {
 		}
 	}
 	if playbook := fake.got.Args[len(fake.got.Args)-1]; playbook != filepath.Join(in.PlaybooksDir, "artifacts.yml") {
-		t.Errorf("the playbook is %s, not the playbooks' own", playbook)
+		t.Errorf("the playbook is %s, want the entry point of the playbooks", playbook)
 	}
 }
 
@@ -165,12 +167,12 @@ func TestListFails(t *testing.T) {
 	}{
 		{"a task fails", fakePlaybooks{events: redEvents, status: 2}, nil, contract.ReasonPlaybookFailed, "cannot install"},
 		{"no recap", fakePlaybooks{status: 4}, nil, contract.ReasonPlaybookFailed, "exit status 4"},
-		{"nothing written", fakePlaybooks{events: greenEvents}, nil, contract.ReasonPlaybookFailed, "wrote no list for"},
+		{"nothing written", fakePlaybooks{events: greenEvents}, nil, contract.ReasonPlaybookFailed, "did not write a list for"},
 		{"no list", fakePlaybooks{events: greenEvents, listing: `[`}, nil, contract.ReasonPlaybookFailed, "the list that the playbooks wrote"},
 		{"an odd checksum", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a", "checksum": "md5:1"}]}`}, nil, contract.ReasonPlaybookFailed, "md5:1"},
 		{"a path that climbs", fakePlaybooks{events: greenEvents, listing: `{"files": [{"url": "` + depotURL + `/files/a/%2e%2e/b"}]}`}, nil, contract.ReasonPlaybookFailed, "a/../b"},
 		{"a bad request", fakePlaybooks{}, func(in *ListInput) { in.Request.KubernetesVersion = "$(id)" }, contract.ReasonInvalidRequest, "Kubernetes version"},
-		{"a system that nobody knows", fakePlaybooks{}, func(in *ListInput) { in.Request.OperatingSystem = "beos-5" }, contract.ReasonInvalidRequest, "one of almalinux, amzn,"},
+		{"an unknown system", fakePlaybooks{}, func(in *ListInput) { in.Request.OperatingSystem = "beos-5" }, contract.ReasonInvalidRequest, "one of almalinux, amzn,"},
 		{"no playbooks", fakePlaybooks{}, func(in *ListInput) { in.PlaybooksDir = "/nowhere" }, contract.ReasonInternal, "/nowhere has neither"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -198,7 +200,7 @@ func TestStandInsStayOutOfTheSubnets(t *testing.T) {
 	}
 	r.PodSubnet, r.ServiceSubnet = "192.0.0.0/3", "10.0.0.0/24"
 	if nodes, err := standIns(r); err == nil {
-		t.Errorf("standIns = %+v where there is no address", nodes)
+		t.Errorf("standIns = %+v although no address is free", nodes)
 	}
 }
 
@@ -217,7 +219,7 @@ func TestReadList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := ReadList(path); err == nil {
-		t.Errorf("an address of the template's choosing is taken: %+v", got)
+		t.Errorf("a URL that the template chose is accepted: %+v", got)
 	}
 	if _, err := ReadList(path + ".none"); err == nil || !strings.Contains(fmt.Sprint(err), "first step") {
 		t.Errorf("no list: %v", err)

@@ -12,28 +12,31 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// listing is what a playbook writes for one host: files by the URL from which nodes fetch them, with Ansible's checksum (algorithm:hex).
+// listing is the list that a playbook writes for one host.
 type listing struct {
 	Images   []artifacts.Image   `json:"images"`
 	Files    []download          `json:"files"`
 	Packages []artifacts.Package `json:"packages"`
 }
 
+// download is a file that nodes fetch.
 type download struct {
-	URL      string `json:"url"`
-	Checksum string `json:"checksum"`
-	// Variable is kubespray's for the checksum, if it has one, and Architecture its name of the host's.
+	URL      string `json:"url"`      // from which nodes fetch it
+	Checksum string `json:"checksum"` // algorithm:hex, as in Ansible; empty or without hex: not known
+	// Variable is kubespray's variable for the checksum; empty: none. Architecture is kubespray's
+	// name of the host's architecture.
 	Variable     string `json:"variable"`
 	Architecture string `json:"architecture"`
 }
 
-// known reports whether the playbooks say what is in the file.
+// known reports whether the playbooks have a checksum for the file.
 func (d download) known() bool {
 	_, sum, _ := strings.Cut(d.Checksum, ":")
 	return sum != ""
 }
 
-// list turns a listing into what the depot must have. What nodes fetch from elsewhere is none of its business, and is told by URL.
+// list converts a listing to the artifacts that the depot must have. It returns in elsewhere the URLs
+// of files that nodes do not fetch from the depot.
 func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere []string, err error) {
 	list = artifacts.List{Images: l.Images, Packages: slices.Clone(l.Packages)}
 	for _, d := range l.Files {
@@ -52,9 +55,9 @@ func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere 
 			file.SHA256 = strings.ToLower(sum)
 		case "sha512":
 			file.SHA512 = strings.ToLower(sum)
-		case "", "None": // anything will do
+		case "", "None": // any content is accepted
 		default:
-			return list, nil, nil, fmt.Errorf("file %s: the playbooks give the checksum %q, which is neither sha256:HEX nor sha512:HEX", d.URL, d.Checksum)
+			return list, nil, nil, fmt.Errorf("file %s: the checksum %q of the playbooks is neither sha256:HEX nor sha512:HEX", d.URL, d.Checksum)
 		}
 		list.Files = append(list.Files, file)
 		if p := d.pin(path); p != nil {
@@ -66,22 +69,23 @@ func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere 
 
 func parse(text []byte) (l listing, err error) {
 	if err := json.Unmarshal(text, &l); err != nil {
-		return l, fmt.Errorf("the list that the playbooks wrote: %w", err)
+		return l, fmt.Errorf("read the list that the playbooks wrote: %w", err)
 	}
 	return l, nil
 }
 
-// ReadList reads what the first step left for the second. It comes from where a Provisioning's templates ran: an address of its choosing is
-// not taken from it.
+// ReadList reads the list that the first step wrote. Templates from a Provisioning can write this
+// list, so ReadList rejects a file with a URL: the second step must not fetch from addresses that the
+// list chooses.
 func ReadList(path string) (artifacts.List, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return artifacts.List{}, fmt.Errorf("the list of the first step: %w", err)
+		return artifacts.List{}, fmt.Errorf("read the list of the first step: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, artifacts.MaxList+1))
 	if err != nil {
-		return artifacts.List{}, fmt.Errorf("the list of the first step: %w", err)
+		return artifacts.List{}, fmt.Errorf("read the list of the first step: %w", err)
 	}
 	list, err := artifacts.Parse(text)
 	if err != nil {
@@ -89,13 +93,13 @@ func ReadList(path string) (artifacts.List, error) {
 	}
 	for _, f := range list.Files {
 		if f.URL != "" {
-			return artifacts.List{}, fmt.Errorf("the list of the first step: file %s has an address of its own, %s", f.Path, f.URL)
+			return artifacts.List{}, fmt.Errorf("the list of the first step: file %s must not have a URL, but has %s", f.Path, f.URL)
 		}
 	}
 	return list, nil
 }
 
-// WriteList leaves a list for the second step.
+// WriteList writes the list that ReadList reads in the second step.
 func WriteList(path string, list artifacts.List) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {

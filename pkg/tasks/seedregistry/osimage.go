@@ -12,7 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// WithOSImage adds to a list the OS image of a request that is to come from the depot: Metal3 gets it from there, and no playbook knows of it.
+// WithOSImage adds the request's OS image to a list if it comes from the depot. Metal3 downloads the
+// image from there, and no playbook lists it.
 func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 	if path := pathOfOSImage(request); path != "" {
 		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
@@ -20,8 +21,9 @@ func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 	return list
 }
 
-// pathOfOSImage is where below /files of the depot the OS image is; empty: not in the depot. Ironic may reach the depot by another door or another
-// address than the nodes, so of an uploaded image the address says nothing.
+// pathOfOSImage returns the path of the OS image below /files of the depot, or an empty string if the
+// image does not come from the depot. For an uploaded image only the path of the URL counts: Ironic
+// may use another listener or another address of the depot than the nodes.
 func pathOfOSImage(request contract.Request) string {
 	if request.OSImage == nil || request.DepotURL == "" {
 		return ""
@@ -41,8 +43,10 @@ func pathOfOSImage(request contract.Request) string {
 	return ""
 }
 
-// UploadedImage is the path below /files of the OS image of a request if it was uploaded, else empty. Metal3 is told its digest, which the task
-// reads at the depot's own door: a checksum file that comes the same way as the image, over plain HTTP, proves nothing.
+// UploadedImage returns the path below /files of the request's OS image if the image was uploaded,
+// else an empty string. The task reads the digest of this image over its own connection to the depot
+// and Metal3 verifies it. A checksum file that Metal3 fetches over plain HTTP, like the image, would
+// prove nothing.
 func UploadedImage(request contract.Request) string {
 	if request.OSImage == nil || !request.OSImage.Uploaded {
 		return ""
@@ -56,7 +60,7 @@ func imageDigest(ctx context.Context, path string, depot *client.Depot) (string,
 	}
 	state, there, err := depot.FileState(ctx, path, true)
 	if err == nil && !there {
-		err = fmt.Errorf("OS image %s was in the depot a moment ago: start again", path)
+		err = fmt.Errorf("OS image %s was removed from the depot while this task ran: upload it again", path)
 	}
 	return state.SHA256, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// What the playbooks know is left to them; of the rest the depot's digest counts, if they have a variable for it.
+// A file is pinned if the playbooks have no checksum for it, but a variable for the checksum.
 func TestListTellsWhoseContentTheDepotDecides(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{"files": [
 		{"url": "` + depotURL + `/files/known", "checksum": "sha256:` + strings.Repeat("a", 64) + `", "variable": "runc_binary_checksum", "architecture": "amd64"},
@@ -61,7 +61,7 @@ func TestPinsThatAreNotRead(t *testing.T) {
 func TestRunPinsWhatTheDepotHas(t *testing.T) {
 	w := newFixture(t, 1)
 	in := w.input()
-	in.List.Files = []artifacts.File{{Path: "dl.k8s.io/kubelet", URL: in.List.Files[0].URL}} // nobody says what is in it
+	in.List.Files = []artifacts.File{{Path: "dl.k8s.io/kubelet", URL: in.List.Files[0].URL}} // without a checksum
 	in.Pins = []Pin{{"dl.k8s.io/kubelet", "kubelet_binary_checksum", "amd64"}, {"dl.k8s.io/kubelet", "kubelet_binary_checksum", "arm64"}}
 	out, err := Run(t.Context(), in, w.ports())
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRunPinsWhatTheDepotHas(t *testing.T) {
 		t.Errorf("checksums (-want +got), %v:\n%s", err, diff)
 	}
 	if got := (Output{}).Results()[contract.ResultChecksums]; got != "{}" {
-		t.Errorf("without any it is %q: the next task waits for a result", got)
+		t.Errorf("without checksums the result is %q, want {}: the next task needs it", got)
 	}
 }
 
@@ -85,19 +85,19 @@ func TestRunRefusesPins(t *testing.T) {
 	refused := func(err error, says string) bool {
 		return err != nil && strings.Contains(err.Error(), says) && task.FailureOf(err).Reason == contract.ReasonInvalidRequest
 	}
-	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "is no variable of kubespray") {
-		t.Errorf("a variable of the playbook's choosing: %v", err)
+	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "is not a kubespray variable") {
+		t.Errorf("a variable that is not for a checksum: %v", err)
 	}
 	in.Pins = nil
 	for n := range 60 {
 		in.Pins = append(in.Pins, Pin{"dl.k8s.io/kubelet", "kubelet_binary_checksum", fmt.Sprintf("cpu%d", n)})
 	}
-	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "too many for a result") {
-		t.Errorf("more than a result holds: %v", err)
+	if _, err := Run(t.Context(), in, w.ports()); !refused(err, "exceed a result of 3072 bytes") {
+		t.Errorf("more checksums than fit into a result: %v", err)
 	}
 }
 
-// Two architectures without a single checksum fit into what a Tekton task may return.
+// The checksums of all files for two architectures fit into a result of a Tekton task.
 func TestAllOfTwoArchitecturesFit(t *testing.T) {
 	all, sum := inventory.Pins{}, strings.Repeat("0", 64)
 	for _, v := range []string{"cni_binary_checksum", "containerd_archive_checksum", "crictl_binary_checksum", "etcd_binary_checksum", "kubeadm_binary_checksum",
@@ -109,8 +109,9 @@ func TestAllOfTwoArchitecturesFit(t *testing.T) {
 	}
 }
 
-// What Metal3 compares is the digest of what the depot has, and only of an image that was uploaded to it.
-func TestRunTellsTheDigestOfTheOSImage(t *testing.T) {
+// The task returns the depot's digest of an OS image, which Metal3 verifies, but only of an uploaded
+// image.
+func TestRunReturnsTheDigestOfTheOSImage(t *testing.T) {
 	w := newFixture(t, 1)
 	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))
 	in := w.input()
@@ -120,15 +121,15 @@ func TestRunTellsTheDigestOfTheOSImage(t *testing.T) {
 	if err != nil || out.Results()[contract.ResultOSImage] != sum {
 		t.Errorf("result %q, %v; want %s", out.Results()[contract.ResultOSImage], err, sum)
 	}
-	r.OSImage.Uploaded = false // its checksum is a person's
+	r.OSImage.Uploaded = false // the user provides the checksum
 	if path := UploadedImage(r); path != "" {
-		t.Errorf("the depot's digest of %s would replace a person's", path)
+		t.Errorf("the depot's digest of %s would replace the user's checksum", path)
 	}
 	if got := (Output{}).Results()[contract.ResultOSImage]; got != contract.None {
 		t.Errorf("without an image it is %q", got)
 	}
 	in.OSImage = "os_images/c1/edge-1/gone.img"
-	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "gone.img was in the depot a moment ago") {
+	if _, err := Run(t.Context(), in, w.ports()); err == nil || !strings.Contains(err.Error(), "gone.img was removed from the depot while this task ran") {
 		t.Errorf("an image that is gone: %v", err)
 	}
 }

@@ -22,8 +22,8 @@ func execute(ctx context.Context, c process.Command, stdout, stderr io.Writer) (
 	return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 }
 
-// The real ansible-playbook (on the PATH, or the lab's) with the real playbooks: those of the lab and, where KUBESPRAY names a checkout of
-// v2.31.0, kubespray's.
+// This test runs the real ansible-playbook (from the PATH or from the lab) with real playbooks: those
+// of the lab and, if KUBESPRAY names a checkout of v2.31.0, those of kubespray.
 func TestRealPlaybooks(t *testing.T) {
 	lab := filepath.Join(os.Getenv("BPA_STATE"), "cache", "lab", "ansible", "venv", "bin")
 	t.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+lab)
@@ -71,7 +71,8 @@ func TestRealPlaybooks(t *testing.T) {
 	}
 }
 
-// checkPackages: what the role system_packages would install on each system; on Flatcar it installs nothing.
+// checkPackages checks that the list has the packages that the role system_packages would install on
+// each system. On Flatcar it installs none.
 func checkPackages(t *testing.T, in ListInput) {
 	in.Request.Sets = nil
 	for system, want := range map[string]string{
@@ -105,7 +106,8 @@ func checkPackages(t *testing.T, in ListInput) {
 	}
 }
 
-// checkKubespray: both architectures of the request, upstream's checksums, and a version that it has not.
+// checkKubespray checks both architectures of the request, upstream's checksums, and a version that
+// kubespray does not support.
 func checkKubespray(t *testing.T, in ListInput, text string) {
 	for _, want := range []string{
 		"docker.io/flannel/flannel:v", "docker.io/library/nginx:", "release/v1.35.4/bin/linux/arm64/kubelet ",
@@ -123,7 +125,8 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 	checkNewerThanTables(t, in)
 }
 
-// checkNewerThanTables: of a patch release that came after kubespray's, the depot's content counts.
+// checkNewerThanTables checks that, for a patch release newer than kubespray's tables, the depot's
+// content is pinned.
 func checkNewerThanTables(t *testing.T, in ListInput) {
 	in.Request.KubernetesVersion, in.Request.Sets, in.ScratchDir = "1.35.99", nil, t.TempDir()
 	list, pins, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})
@@ -151,7 +154,7 @@ func checkNewerThanTables(t *testing.T, in ListInput) {
 	}
 	for _, f := range list.Files {
 		if f.SHA256 != "" {
-			t.Errorf("with the depot's checksums %s is wanted as %s", f.Path, f.SHA256)
+			t.Errorf("with the depot's checksums the list has checksum %[2]s for %[1]s", f.Path, f.SHA256)
 		}
 	}
 }

@@ -20,54 +20,59 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Input is what the second step is given.
+// Input holds the parameters of the second step.
 type Input struct {
 	List artifacts.List
-	// Pins are files of the list whose content in the depot counts.
+	// Pins are files of the list without a checksum in the playbooks. Nodes must get the content
+	// that the depot has.
 	Pins []Pin
-	// OSImage is the path below /files of an uploaded OS image whose digest Metal3 is to compare; empty: none.
+	// OSImage is the path below /files of an uploaded OS image. The task returns its digest, which
+	// Metal3 verifies. Empty: no such image.
 	OSImage string
-	// Depot is the URL of the depot; empty: there is none, and nothing to do.
+	// Depot is the URL of the depot. Empty: there is no depot, so the step does nothing.
 	Depot string
-	// Connected: what the depot lacks is fetched from upstream. Otherwise nothing but the depot is ever asked.
+	// Connected reports that missing artifacts may be fetched from upstream. If it is false, the
+	// step connects only to the depot.
 	Connected bool
-	// Platforms are those that are fetched of images for several; none: all.
+	// Platforms are the platforms to fetch of a multi-platform image. Empty: all.
 	Platforms []v1.Platform
 }
 
-// Output is what the task finds out, a field per result.
+// Output holds the results of the second step.
 type Output struct {
 	Summary string
-	// Checksums are the contents that count because the depot has them.
+	// Checksums are the depot's checksums of the files in Input.Pins.
 	Checksums inventory.Pins
-	// OSImage is the SHA-256 of the OS image, in hexadecimal; empty: there is none to tell.
+	// OSImage is the SHA-256 of the OS image, in hexadecimal. Empty: no uploaded OS image.
 	OSImage string
 }
 
-// Results are the output as Tekton's results.
+// Results returns the output as Tekton results, by name.
 func (o Output) Results() map[string]string {
 	if o.Checksums == nil {
-		o.Checksums = inventory.Pins{} // the next task reads it in any case
+		o.Checksums = inventory.Pins{} // the next task always reads this result
 	}
-	checksums, _ := json.Marshal(o.Checksums) // maps of texts
+	checksums, _ := json.Marshal(o.Checksums) // cannot fail: maps of strings
 	return map[string]string{
 		contract.ResultArtifacts: o.Summary, contract.ResultChecksums: string(checksums), contract.ResultOSImage: cmp.Or(o.OSImage, contract.None),
 	}
 }
 
-// Ports are what the second step works with.
+// Ports connect the second step to its surroundings.
 type Ports struct {
 	Depot func(ctx context.Context, url string) (*client.Depot, error)
-	// Upstream is asked for only on a connected site.
+	// Upstream is called only on a connected site, and only if an artifact is missing.
 	Upstream func() (transfer.Source, error)
 	Log      io.Writer
 	Now      func() time.Time
 }
 
-// Run sees to it that the depot has everything that is on the list. Run twice it sends nothing the second time.
+// Run makes sure that the depot has all artifacts of the list. A second run with the same input
+// transfers nothing. An error has the reason ReasonDepotUnavailable if the depot does not answer, and
+// ReasonArtifactsMissing if artifacts are missing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if in.Depot == "" {
-		fmt.Fprintln(ports.Log, "No depot is named: there is nothing to bring anywhere.")
+		fmt.Fprintln(ports.Log, "No depot is set: there is nothing to copy.")
 		return Output{Summary: "no depot"}, nil
 	}
 	depot, err := ports.Depot(ctx, in.Depot)
@@ -88,7 +93,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return out, nil
 }
 
-// ensure looks what is missing, and fetches it if that is allowed.
+// ensure compares the list with the depot and, on a connected site, fetches the missing artifacts.
 func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Output, error) {
 	start := ports.Now()
 	missing, err := compare(ctx, in, depot)
@@ -106,7 +111,8 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	return fetch(ctx, in, ports, depot, missing)
 }
 
-// compare leaves to nodes on a connected site what they can get from sources of their own.
+// compare returns the artifacts that the depot lacks. On a connected site, missing OS packages count
+// as available, since nodes can get them from their own sources.
 func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Missing, error) {
 	have, err := depot.Stat(ctx, in.List)
 	if err != nil {
@@ -119,22 +125,22 @@ func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Miss
 	return missing, nil
 }
 
-// logPackages names what keeps nobody from going on.
+// logPackages lists missing packages that do not stop the run.
 func logPackages(log io.Writer, missing artifacts.Missing) {
 	for _, system := range missing.Elsewhere {
-		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own sources.\n", system, protocol.PackageFolder(system))
+		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own package sources.\n", system, protocol.PackageFolder(system))
 	}
 	for _, p := range missing.Own {
-		fmt.Fprintf(log, "Package %s of %s is not in the depot: nodes fetch it from their own sources.\n", p, p.System)
+		fmt.Fprintf(log, "Package %s of %s is not in the depot: nodes fetch it from their own package sources.\n", p, p.System)
 	}
 	for _, need := range missing.Unresolved {
-		fmt.Fprintf(log, "The depot's packages lack %s: nodes must have it already.\n", need)
+		fmt.Fprintf(log, "The depot does not have %s: nodes must have it already.\n", need)
 	}
 }
 
 func there(missing artifacts.Missing, ports Ports, start time.Time) Output {
 	o := Output{Summary: summary(missing, fmt.Sprintf("all %d artifacts are in the depot", missing.Of-len(missing.Own)))}
-	fmt.Fprintf(ports.Log, "%s (looked at by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
+	fmt.Fprintf(ports.Log, "%s (checked by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
 	return o
 }
 
@@ -142,13 +148,14 @@ func summary(missing artifacts.Missing, text string) string {
 	return strings.Join(append([]string{text}, missing.Notes()...), "; ")
 }
 
-// fetch brings what is missing, then looks again: the depot's word counts, not ours.
+// fetch copies missing artifacts from upstream to the depot and compares again. The second comparison
+// decides about success, not the result of the copy.
 func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, missing artifacts.Missing) (Output, error) {
 	upstream, err := ports.Upstream()
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInternal, err)
 	}
-	fmt.Fprintf(ports.Log, "\nThis site is connected: fetch it from upstream\n")
+	fmt.Fprintf(ports.Log, "\nThis site is connected: fetching the missing artifacts from upstream\n")
 	done, failed := transfer.ToDepot(ctx, missing.List, upstream, depot, transfer.Options{Platforms: in.Platforms, Log: ports.Log, Now: ports.Now})
 	if ctx.Err() != nil {
 		return Output{}, failed
@@ -160,10 +167,10 @@ func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, miss
 	if !left.Nothing() {
 		if failed != nil {
 			fmt.Fprintf(ports.Log, "\n%v\n", failed)
-			return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts cannot be fetched: %w", left.Size(), left.Of, failed))
+			return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%d of %d artifacts could not be fetched from upstream: %w", left.Size(), left.Of, failed))
 		}
 		return Output{}, task.Because(contract.ReasonArtifactsMissing, fmt.Errorf("%s", left.Short(in.Depot)))
 	}
-	return Output{Summary: summary(left, fmt.Sprintf("%d images and %d files were fetched (%s), the rest of %d artifacts was there",
+	return Output{Summary: summary(left, fmt.Sprintf("%d images and %d files were fetched (%s); the rest of %d artifacts was in the depot",
 		done.Images, done.Files, transfer.Bytes(done.Sent), left.Of-len(left.Own)))}, nil
 }

@@ -28,7 +28,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// fixture is a depot, an Internet with a list of artifacts, and every address that was dialled.
+// fixture holds a depot, an upstream registry with the artifacts of a list, and all dialled
+// addresses.
 type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
@@ -109,7 +110,7 @@ func TestConnectedSiteFetches(t *testing.T) {
 func (w *fixture) onlyTheDepot(t *testing.T) {
 	t.Helper()
 	if len(w.dialled) == 0 {
-		t.Error("nobody was dialled: is the dialler in use?")
+		t.Error("no address was dialled: is the dialler in use?")
 	}
 	for _, address := range w.dialled {
 		if "http://"+address != w.site.URL {
@@ -118,8 +119,8 @@ func (w *fixture) onlyTheDepot(t *testing.T) {
 	}
 }
 
-// A closed site never connects to anything but the depot, whatever is missing.
-func TestClosedSiteAsksNobodyElse(t *testing.T) {
+// On a closed site the task connects only to the depot, whatever is missing.
+func TestClosedSiteConnectsOnlyToTheDepot(t *testing.T) {
 	w := newFixture(t, 3)
 	for _, step := range []string{"all is missing", "a part is missing", "nothing is missing"} {
 		t.Run(step, func(t *testing.T) {
@@ -139,20 +140,20 @@ func TestClosedSiteAsksNobodyElse(t *testing.T) {
 				!strings.Contains(failure.Message, "kubectl bpa bundle import FILE --depot "+w.site.URL) {
 				t.Errorf("failure %+v", failure)
 			}
-			// Somebody brings a part of it, then the rest.
+			// Copy a part of the artifacts, then the rest.
 			part := artifacts.List{Images: w.list.Images[:1], Files: w.list.Files}
 			if step == "a part is missing" {
 				part = artifacts.List{Images: w.list.Images[1:]}
 			}
-			bring(t, w, part)
+			copyToDepot(t, w, part)
 		})
 	}
 	if !strings.Contains(w.log.String(), "kubectl bpa bundle create --list missing.json") {
-		t.Errorf("the log does not say how to bring it:\n%s", &w.log)
+		t.Errorf("the log does not say how to copy missing artifacts:\n%s", &w.log)
 	}
 }
 
-func bring(t *testing.T, w *fixture, list artifacts.List) {
+func copyToDepot(t *testing.T, w *fixture, list artifacts.List) {
 	t.Helper()
 	to, err := client.Connect(t.Context(), w.site.URL, client.Options{})
 	if err != nil {
@@ -177,7 +178,7 @@ func TestRunFails(t *testing.T) {
 	}{
 		{"upstream lacks it", func(in *Input, _ *Ports) {
 			in.List.Images = append(in.List.Images, artifacts.Image{Ref: strings.Split(in.List.Images[0].Ref, "/")[0] + "/none:v9"})
-		}, contract.ReasonArtifactsMissing, "1 of 3 artifacts cannot be fetched: image 127"},
+		}, contract.ReasonArtifactsMissing, "1 of 3 artifacts could not be fetched from upstream: image 127"},
 		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, contract.ReasonArtifactsMissing, "is not what was promised"},
 		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, contract.ReasonDepotUnavailable, "does not answer"},
 		{"no way upstream", func(_ *Input, p *Ports) {
@@ -199,7 +200,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// OS packages: a closed site wants all of them in the depot, if that has any for the system; a connected one has others to ask.
+// On a closed site, all OS packages must be in the depot, unless the depot has no packages for the
+// system. On a connected site nodes can use other sources.
 func TestPackages(t *testing.T) {
 	jq := artifacts.Package{Name: "jq", System: "debian-12", Architecture: "amd64"}
 	tree := artifacts.Package{Name: "tree", System: "debian-12", Architecture: "amd64"}
@@ -214,7 +216,7 @@ func TestPackages(t *testing.T) {
 		log       string
 	}{
 		{
-			name: "all there", index: index, list: []artifacts.Package{jq}, log: "lack libc6, which jq needs: nodes must have it already",
+			name: "all there", index: index, list: []artifacts.Package{jq}, log: "The depot does not have libc6, which jq needs: nodes must have it already",
 			summary: "all 1 artifacts are in the depot; 1 dependency of OS packages must be on the nodes already",
 		},
 		{
@@ -258,7 +260,7 @@ func TestNoDepot(t *testing.T) {
 	}
 }
 
-// An OS image that is to come from the depot is one of the things that must be there; one from elsewhere is none of the depot's business.
+// An OS image from the depot is on the list of artifacts. An OS image from another server is not.
 func TestOSImageOfTheDepotIsWanted(t *testing.T) {
 	request := contract.Request{DepotURL: "https://d:5443", OSImage: &contract.OSImage{URL: "https://d:5443/files/os_images/a/b/c"}}
 	list := artifacts.List{Files: []artifacts.File{{Path: "x"}}}
@@ -268,7 +270,7 @@ func TestOSImageOfTheDepotIsWanted(t *testing.T) {
 	}
 	request.OSImage.URL = "http://d:5000/files/os_images/a/b/c"
 	if got := WithOSImage(list, request); len(got.Files) != 2 {
-		t.Errorf("by its plain door: files %+v", got.Files)
+		t.Errorf("from the depot's plain HTTP listener: files %+v", got.Files)
 	}
 	for _, url := range []string{"https://elsewhere/files/os_images/a/b/c", "https://d:5443.evil/files/x"} {
 		request.OSImage.URL = url

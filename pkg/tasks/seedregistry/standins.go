@@ -12,16 +12,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// usualArchitecture is that of hosts of which the request does not say it.
+// usualArchitecture is the architecture of hosts if the request does not name one.
 const usualArchitecture = "x86_64"
 
-// standIn takes the place of all nodes with the same roles and architecture: they need the same things, and there is no host yet.
+// standIn is an inventory host that represents all nodes with the same roles and architecture. These
+// nodes need the same artifacts, and no host is claimed for them yet.
 type standIn struct {
 	contract.Node
-	architecture string // as Ansible calls it: x86_64, aarch64
+	architecture string // Ansible's name: x86_64, aarch64
 }
 
-// standIns are one for each kind of node in the request.
+// standIns returns a stand-in for each kind of node in the request.
 func standIns(request contract.Request) ([]standIn, error) {
 	var all []standIn
 	add := func(roles []string, architecture string) {
@@ -52,7 +53,8 @@ func standIns(request contract.Request) ([]standIn, error) {
 	return all, nil
 }
 
-// unused is a subnet that no host can be in: one of those for documentation (RFC 5737) that is none of the given.
+// unused returns a subnet that no host can use: a subnet for documentation (RFC 5737) that does not
+// overlap the given ones.
 func unused(taken ...string) (netip.Prefix, error) {
 	for _, text := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"} {
 		candidate := netip.MustParsePrefix(text)
@@ -63,10 +65,11 @@ func unused(taken ...string) (netip.Prefix, error) {
 			return candidate, nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("the subnets %v leave no address of RFC 5737 for a stand-in: choose smaller ones", taken)
+	return netip.Prefix{}, fmt.Errorf("the subnets %v overlap all documentation subnets of RFC 5737, and one of those must be free: choose smaller subnets", taken)
 }
 
-// facts are what Ansible would find out on a host, as far as lists depend on it.
+// facts returns the facts of a host that the lists depend on, as JSON. On a real host Ansible would
+// gather them.
 func (s standIn) facts(system System) ([]byte, error) {
 	facts := map[string]string{
 		"ansible_architecture": s.architecture, "ansible_system": "Linux", "main_ip": s.Address, "main_access_ip": s.Address,
@@ -75,7 +78,7 @@ func (s standIn) facts(system System) ([]byte, error) {
 	return json.Marshal(facts)
 }
 
-// render makes the inventory that a run would get, with stand-ins for its nodes.
+// render renders the inventory of the request with stand-ins as its nodes.
 func render(request contract.Request, nodes []standIn) (inventory.Inventory, error) {
 	plain := make([]contract.Node, len(nodes))
 	for n, s := range nodes {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// System is the operating system of the hosts, in Ansible's words. The zero value is one that nobody named: then no packages are listed.
+// System is the operating system of the hosts, in Ansible's names. The zero value means that the
+// request does not name a system; then no packages are listed.
 type System struct {
 	Name         string // ID-VERSION_ID of os-release: ubuntu-24.04
 	Family       string // Debian, RedHat
@@ -17,9 +18,10 @@ type System struct {
 	Major        string // 24
 }
 
-// distributions are those that kubespray v2.31.0 supports (README.md, roles/kubernetes/preinstall/defaults/main.yml), by ID of os-release.
-// Their names are those that ansible-core 2.18 gives them (module_utils/facts/system/distribution.py). Those whose VERSION_ID is no number,
-// such as Kylin's V10, cannot be named in a Provisioning.
+// distributions are the distributions that kubespray v2.31.0 supports (README.md,
+// roles/kubernetes/preinstall/defaults/main.yml), by the ID of os-release. Family and Distribution
+// are the names in ansible-core 2.18 (module_utils/facts/system/distribution.py). A distribution
+// whose VERSION_ID is not a number, such as Kylin's V10, cannot be named in a Provisioning.
 var distributions = map[string]System{
 	"debian": {Family: "Debian", Distribution: "Debian"},
 	"ubuntu": {Family: "Debian", Distribution: "Ubuntu"},
@@ -27,7 +29,7 @@ var distributions = map[string]System{
 	"almalinux": {Family: "RedHat", Distribution: "AlmaLinux"},
 	"amzn":      {Family: "RedHat", Distribution: "Amazon"},
 	"centos":    {Family: "RedHat", Distribution: "CentOS"},
-	"fedora":    {Family: "RedHat", Distribution: "Fedora"}, // and CoreOS, where kubespray installs no packages at all
+	"fedora":    {Family: "RedHat", Distribution: "Fedora"}, // and CoreOS, where kubespray installs no packages
 	"ol":        {Family: "RedHat", Distribution: "OracleLinux"},
 	"openeuler": {Family: "RedHat", Distribution: "openEuler"},
 	"rhel":      {Family: "RedHat", Distribution: "RedHat"},
@@ -40,7 +42,7 @@ var distributions = map[string]System{
 	"flatcar": {Family: "Flatcar", Distribution: "Flatcar"},
 }
 
-// SystemOf reads a name such as ubuntu-24.04; empty is no system.
+// SystemOf parses a name such as ubuntu-24.04. An empty name returns the zero System.
 func SystemOf(name string) (System, error) {
 	if name == "" {
 		return System{}, nil
@@ -49,7 +51,7 @@ func SystemOf(name string) (System, error) {
 	id, number := name[:max(cut, 0)], name[cut+1:]
 	system, known := distributions[strings.ToLower(id)]
 	if !known || number == "" {
-		return System{}, fmt.Errorf("spec.operatingSystem %q is no system that kubespray installs on: write ID-VERSION_ID of the hosts' /etc/os-release, where ID is one of %s",
+		return System{}, fmt.Errorf("kubespray does not support spec.operatingSystem %q: write ID-VERSION_ID of the hosts' /etc/os-release, where ID is one of %s",
 			name, strings.Join(slices.Sorted(maps.Keys(distributions)), ", "))
 	}
 	system.Name, system.Version = name, number
@@ -57,7 +59,7 @@ func SystemOf(name string) (System, error) {
 	return system, nil
 }
 
-// facts are what Ansible would find out of it.
+// facts returns the facts that Ansible would gather on a host with this system.
 func (s System) facts() map[string]string {
 	if s.Name == "" {
 		return nil
@@ -68,12 +70,13 @@ func (s System) facts() map[string]string {
 	}
 }
 
-// debianNames are Debian's words for architectures that it does not call by the kernel's name.
+// debianNames maps the kernel's names of architectures to Debian's, where they differ.
 var debianNames = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "ppc64le": "ppc64el",
 }
 
-// architecture is the system's word for what Ansible calls x86_64 or aarch64.
+// architecture returns the system's name of an architecture, such as amd64. The argument is Ansible's
+// name, such as x86_64.
 func (s System) architecture(machine string) string {
 	if s.Family != "Debian" {
 		return machine
