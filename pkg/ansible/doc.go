@@ -1,6 +1,7 @@
-// Package ansible reads what ansible-playbook says through its JSON-lines callback and turns it into three things that people and
-// controllers can use: how far it is (Meter), a log to read (Journal), and why it failed (Findings).
+// Package ansible reads the events of ansible-playbook from its JSON-lines callback. From the events
+// it derives the progress (Meter), a readable log (Journal) and the cause of a failure (Findings).
 //
-// Its invariant: no text leaves this package, in an Event or a log line, that did not pass Redact; raw lines hold bootstrap tokens and
-// certificate keys. It is pure: no clock, no process, no disk; it imports no Kubernetes package.
+// Invariant: every text in an Event or a log line has passed Redact, since raw lines hold bootstrap
+// tokens and certificate keys. This package is pure: it uses no clock, no process and no disk. It
+// imports no Kubernetes package.
 package ansible

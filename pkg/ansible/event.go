@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// Kind is what happened, in the words of Ansible's callbacks.
+// Kind is the type of an event, with the name of Ansible's callback.
 type Kind string
 
 const (
 	PlayStart    Kind = "v2_playbook_on_play_start"
 	TaskStart    Kind = "v2_playbook_on_task_start"
 	HandlerStart Kind = "v2_playbook_on_handler_task_start"
-	// HostStart comes in place of TaskStart in plays whose strategy lets each host go at its own pace; it does not name the host.
+	// HostStart replaces TaskStart in plays with the strategy "free", in which each host proceeds
+	// independently. It does not name the host.
 	HostStart   Kind = "v2_runner_on_start"
 	OK          Kind = "v2_runner_on_ok"
 	Skipped     Kind = "v2_runner_on_skipped"
 	Failed      Kind = "v2_runner_on_failed" // also when the playbook ignores or rescues the failure
 	Unreachable Kind = "v2_runner_on_unreachable"
 	Stats       Kind = "v2_playbook_on_stats"
-	// Text is a line that is no event, such as one printed by a plugin.
+	// Text is an output line that is not an event, such as a line that a plugin prints.
 	Text Kind = "text"
 )
 
-// Event is one thing that happened, with all texts redacted.
+// Event is one event of a playbook run, with all texts redacted.
 type Event struct {
 	Kind   Kind
 	At     time.Time
-	Play   string // of PlayStart
+	Play   string // set for PlayStart
 	Task   string
 	TaskID string
-	Host   string // of OK, Skipped, Failed and Unreachable
-	// Changed and Attempts are of OK and Failed; Attempts is 0 for a task that does not retry.
+	Host   string // set for OK, Skipped, Failed and Unreachable
+	// Changed and Attempts are set for OK and Failed. Attempts is 0 for a task that does not retry.
 	Changed  bool
 	Attempts int
-	// Message is why, of Failed and Unreachable; the line, of Text.
+	// Message is the failure reason (Failed, Unreachable) or the output line (Text).
 	Message string
-	// Trouble is that of Failed, where another attempt may do better.
+	// Trouble classifies a failure (Failed) that may not occur again in another attempt.
 	Trouble Trouble
 	Stats   map[string]HostStats
 }
@@ -53,7 +54,7 @@ type HostStats struct {
 	Ignored     int `json:"ignored"`
 }
 
-// Bad reports whether the host failed for good: ignored and rescued failures do not count.
+// Bad reports whether the host failed permanently. Ignored and rescued failures do not count.
 func (s HostStats) Bad() bool { return s.Failures > 0 || s.Unreachable > 0 }
 
 type rawEvent struct {
@@ -70,7 +71,7 @@ type rawEvent struct {
 	Stats map[string]HostStats `json:"stats"`
 }
 
-// Parse reads one line of the callback's output. Fields that it does not know are passed over.
+// Parse parses one line of the callback's output. It ignores unknown fields.
 func Parse(line []byte) (Event, error) {
 	var raw rawEvent
 	if err := json.Unmarshal(line, &raw); err != nil {
@@ -87,7 +88,7 @@ func Parse(line []byte) (Event, error) {
 		TaskID: raw.Task.ID,
 		Stats:  raw.Stats,
 	}
-	for host, result := range raw.Hosts { // one, if any
+	for host, result := range raw.Hosts { // at most one host
 		e.Host, e.Changed, e.Attempts = host, result.Changed, result.Attempts
 		if e.Kind == Failed || e.Kind == Unreachable {
 			e.Message, e.Trouble = result.message(), result.trouble(result.Action)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Findings keeps what is needed to say how a playbook ended and why. The zero value is ready.
+// Findings collects from the events how a playbook ended and why. The zero value is ready to use.
 //
-// An ignored or rescued failure looks like a real one in the events, so each host's last failure is kept, and the statistics at the end
-// decide which of them were real.
+// In the events, an ignored or rescued failure looks like a real one. Findings therefore keeps the last
+// failure of each host, and the statistics at the end decide which failures were real.
 type Findings struct {
 	last        map[string]Failure
 	count       int
@@ -24,11 +24,11 @@ type Failure struct {
 	Message     string
 	Unreachable bool
 	Trouble     Trouble
-	Others      int // other hosts that failed for good
+	Others      int // number of other hosts that failed permanently
 	order       int
 }
 
-// See takes an event into account.
+// See records an event.
 func (f *Findings) See(e Event) {
 	if !e.At.IsZero() {
 		if f.first.IsZero() {
@@ -48,11 +48,11 @@ func (f *Findings) See(e Event) {
 	}
 }
 
-// Ended reports whether the playbook came to its recap.
+// Ended reports whether the playbook reached its recap.
 func (f *Findings) Ended() bool { return f.stats != nil }
 
-// Cause is the failure to tell: of the hosts that failed for good the one that did so first, since what follows is often its
-// consequence. It is false if no host failed for good.
+// Cause returns the failure to report: the first failure of the hosts that failed permanently, since
+// later failures are often its consequence. It returns false if no host failed permanently.
 func (f *Findings) Cause() (Failure, bool) {
 	var bad []Failure
 	for host, stats := range f.stats {
@@ -73,7 +73,7 @@ func (f *Findings) Cause() (Failure, bool) {
 	return cause, true
 }
 
-// Recap is the playbook's end in one line.
+// Recap summarizes the statistics and the duration of the playbook in one line.
 func (f *Findings) Recap() string {
 	var sum HostStats
 	for host, s := range f.stats {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Journal writes the log that people read: one line per task with what became of it on how many hosts, failures with their message,
-// tasks that take long, and a recap. Tasks that every host skips are left out.
+// Journal writes a readable log: one line per task with the number of hosts per result, failures with
+// their message, notices about long tasks, and a recap. It omits tasks that every host skips.
 type Journal struct {
 	out   io.Writer
 	meter *Meter
 	start time.Time
 
-	task    string // the task under way in a play where hosts go in step; empty: none
+	task    string // running task in a play where all hosts run the same task; empty: none
 	since   time.Time
-	last    time.Time // newest result of the task under way
+	last    time.Time // time of the newest result of the running task
 	count   tally
-	pending map[string]freeTask // tasks under way in a play where each host goes at its own pace
-	noticed time.Duration       // for how long the task under way was last said to run
-	notes   []string            // of the task under way
+	pending map[string]freeTask // running tasks in a play where each host proceeds independently
+	noticed time.Duration       // run time of the running task in the last notice
+	notes   []string            // of the running task
 }
 
 type tally struct{ ok, changed, skipped, failed, unreachable, attempts int }
@@ -32,12 +32,13 @@ type freeTask struct {
 	hosts int
 }
 
-// NewJournal writes to out. The meter is only read; show it an event before the journal.
+// NewJournal returns a Journal that writes to out. The Journal only reads the meter, so the meter must
+// see each event before the Journal.
 func NewJournal(out io.Writer, meter *Meter) *Journal {
 	return &Journal{out: out, meter: meter, pending: map[string]freeTask{}}
 }
 
-// See writes what an event calls for.
+// See writes the log lines for an event.
 func (j *Journal) See(e Event) {
 	if j.start.IsZero() {
 		j.start = e.At
@@ -89,7 +90,8 @@ func (j *Journal) result(e Event) {
 	j.line(e.Task+" ["+e.Host+"]", one, e.At, e.At.Sub(free.since))
 }
 
-// note keeps a failure's text until its task's line is out. Of a task that fails on very many hosts, some are enough.
+// note keeps the text of a failure until the line of its task is written. For a task that fails on
+// many hosts it keeps the first few texts.
 func (j *Journal) note(e Event) {
 	const enough = 5
 	if e.Kind != Failed && e.Kind != Unreachable {
@@ -128,7 +130,7 @@ func (j *Journal) endTask() {
 	j.task, j.count, j.noticed = "", tally{}, 0
 }
 
-// slow is from when on the time of a task is shown.
+// slow is the run time from which a task's line shows the run time.
 const slow = 5 * time.Second
 
 func (j *Journal) line(task string, count tally, at time.Time, took time.Duration) {
@@ -160,7 +162,8 @@ func (j *Journal) line(task string, count tally, at time.Time, took time.Duratio
 	j.notes = nil
 }
 
-// Tick is to be called about every second: it says from time to time that a long task still runs.
+// Tick writes a notice from time to time while a long task runs. The caller calls it about every
+// second.
 func (j *Journal) Tick(now time.Time) {
 	name, since := j.task, j.since
 	if name == "" {
@@ -173,15 +176,15 @@ func (j *Journal) Tick(now time.Time) {
 	runs := now.Sub(since)
 	if name == "" || runs < nextNotice(j.noticed) {
 		if runs < j.noticed {
-			j.noticed = 0 // another task by now
+			j.noticed = 0 // another task is running now
 		}
 		return
 	}
 	j.noticed = runs
-	fmt.Fprintf(j.out, "%s  %s: runs for %s\n", j.stamp(now), name, clock(runs))
+	fmt.Fprintf(j.out, "%s  %s: still running after %s\n", j.stamp(now), name, clock(runs))
 }
 
-// nextNotice: after 15 s, 30 s, then each minute.
+// nextNotice returns the run time of the notice after the given one: 15 s, 30 s, then every minute.
 func nextNotice(last time.Duration) time.Duration {
 	switch {
 	case last < 15*time.Second:

@@ -43,7 +43,7 @@ func TestJournalReadsWell(t *testing.T) {
 	}
 }
 
-func TestJournalTellsOfLongTasks(t *testing.T) {
+func TestJournalReportsLongTasks(t *testing.T) {
 	var out bytes.Buffer
 	meter := NewMeter(2)
 	j := NewJournal(&out, meter)
@@ -65,13 +65,13 @@ func TestJournalTellsOfLongTasks(t *testing.T) {
 	see(Event{Kind: OK, Task: "Pull", TaskID: "2", Host: "a", At: start.Add(3721 * time.Second)})
 	want := `
 PLAY [Nodes]
- 50%    0:15  kubeadm | Init: runs for 0:15
- 50%    0:30  kubeadm | Init: runs for 0:30
- 50%    1:00  kubeadm | Init: runs for 1:00
+ 50%    0:15  kubeadm | Init: still running after 0:15
+ 50%    0:30  kubeadm | Init: still running after 0:30
+ 50%    1:00  kubeadm | Init: still running after 1:00
  50%    1:40  kubeadm | Init: 1 changed, 2 attempts, took 1:40
 
 PLAY [Own pace]
- 97%    1:56  Pull: runs for 0:15
+ 97%    1:56  Pull: still running after 0:15
  97%    2:00  Pull [b]: 1 ok, took 0:19
  97% 1:02:01  Pull [a]: 1 ok, took 1:00:20
 `

@@ -7,30 +7,33 @@ import (
 )
 
 const (
-	// maxMessage bounds what is said about one failure, in bytes; maxTail what is quoted in it of a command's output.
+	// maxMessage is the maximum length of a failure's message in bytes. maxTail is the maximum length
+	// of the part of a command's output in it.
 	maxMessage = 1500
 	maxTail    = 450
 )
 
-// rawResult holds those fields of a host's result that may be shown. The others (invocation, cmd, stdout of good tasks) carry secrets.
+// rawResult holds the fields of a host's result that may be shown. The other fields (invocation, cmd,
+// stdout of successful tasks) can hold secrets.
 type rawResult struct {
 	Action   string      `json:"action"` // the module's name
 	Status   int         `json:"status_code"`
-	Response text        `json:"response"` // what the server said, of get_url
+	Response text        `json:"response"` // answer of the server, for get_url
 	Changed  bool        `json:"changed"`
 	Failed   bool        `json:"failed"`
 	Attempts int         `json:"attempts"`
-	Censored string      `json:"censored"` // of a task with no_log
+	Censored string      `json:"censored"` // set for a task with no_log
 	Msg      text        `json:"msg"`
 	Stderr   text        `json:"stderr"`
 	Stdout   text        `json:"stdout"`
 	ModErr   text        `json:"module_stderr"`
 	ModOut   text        `json:"module_stdout"`
 	Label    text        `json:"_ansible_item_label"`
-	Results  []rawResult `json:"results"` // of a loop
+	Results  []rawResult `json:"results"` // items of a loop
 }
 
-// text is a string, or any other JSON as it is written: modules do not agree on the types.
+// text is a JSON string, a list of strings joined by "; ", or any other JSON as written. Modules use
+// different types for the same field.
 type text string
 
 func (t *text) UnmarshalJSON(raw []byte) error {
@@ -48,7 +51,8 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UnmarshalJSON tolerates modules whose fields have other types than usual: such a field is left empty, the event still counts.
+// UnmarshalJSON accepts results whose fields have unexpected types. It leaves such a field empty, so
+// that the event still counts.
 func (r *rawResult) UnmarshalJSON(raw []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -67,7 +71,7 @@ func (r *rawResult) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// message says in one text why a task failed on a host.
+// message returns the redacted reason why a task failed on a host.
 func (r rawResult) message() string {
 	return head(Redact(r.why()), maxMessage)
 }
@@ -107,7 +111,7 @@ func (r rawResult) why() string {
 	return msg
 }
 
-// vague messages say that something failed; what it was stands in the output.
+// vague reports whether a message says only that something failed. The cause is then in the output.
 func vague(msg string) bool {
 	for _, prefix := range []string{"non-zero return code", "MODULE FAILURE", "The module failed to execute", "Command failed", "One or more items failed"} {
 		if strings.HasPrefix(msg, prefix) {
@@ -117,7 +121,7 @@ func vague(msg string) bool {
 	return false
 }
 
-// head cuts a text after max bytes, tail before the last max bytes at a line's start if there is one; neither inside a character.
+// head returns the first max bytes of a text. It does not cut inside a character.
 func head(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -125,6 +129,8 @@ func head(s string, max int) string {
 	return strings.ToValidUTF8(s[:max], "") + "..."
 }
 
+// tail returns the last max bytes of a text, from the start of a line if there is one. It does not cut
+// inside a character.
 func tail(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {

@@ -1,20 +1,22 @@
 package ansible
 
-// Meter says how far a playbook is, by counting the tasks that have started. What it says never goes back, and is below 100.
+// Meter estimates the progress of a playbook from the number of started tasks. The percentage never
+// decreases and stays below 100.
 type Meter struct {
 	expected int
 	started  int
-	seen     map[string]bool // tasks of plays where each host goes at its own pace
+	seen     map[string]bool // IDs of tasks in plays where each host proceeds independently
 	percent  int
 	step     string
 }
 
-// NewMeter takes the number of tasks that are expected to start; a number of 0 or less means that nobody knows.
+// NewMeter returns a Meter for the expected number of started tasks. A number of 0 or less means that
+// the number is not known.
 func NewMeter(expected int) *Meter {
 	return &Meter{expected: expected, seen: map[string]bool{}}
 }
 
-// See counts an event and reports whether anything changed.
+// See records an event and reports whether the progress changed.
 func (m *Meter) See(e Event) bool {
 	switch e.Kind {
 	case HostStart:
@@ -32,7 +34,8 @@ func (m *Meter) See(e Event) bool {
 	return true
 }
 
-// unknownTasks is about how many tasks a short playbook has; from there the estimate creeps towards the end without reaching it.
+// unknownTasks is the assumed number of tasks if the number is not known. The estimate reaches half of
+// the range after so many tasks and approaches the end without reaching it.
 const unknownTasks = 100
 
 func (m *Meter) estimate() int {
@@ -46,11 +49,12 @@ func (m *Meter) estimate() int {
 	return 95 + 4*over/(over+m.expected/10+1)
 }
 
-// Percent is from 0 to 99.
+// Percent returns the progress, 0 to 99.
 func (m *Meter) Percent() int { return m.percent }
 
-// Step is the name of the task that started last.
+// Step returns the name of the task that started last.
 func (m *Meter) Step() string { return m.step }
 
-// Started is how many tasks have started: what to expect of the same playbook next time.
+// Started returns the number of tasks that have started. The next run of the same playbook can use it
+// as the expected number.
 func (m *Meter) Started() int { return m.started }

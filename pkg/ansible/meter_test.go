@@ -55,7 +55,7 @@ func TestCountTasks(t *testing.T) {
 	} {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	// prepare includes itself: the count ends all the same.
+	// prepare includes itself, and the count still ends.
 	if n := CountTasks(files, "cluster.yml"); n < 14 {
 		t.Errorf("CountTasks() = %d", n)
 	}

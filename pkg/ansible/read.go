@@ -8,11 +8,13 @@ import (
 	"io"
 )
 
-// maxLine bounds the memory for one event. Results of tasks that read big files or list packages take megabytes.
+// maxLine bounds the memory for one event, in bytes. Results of tasks that read big files or list
+// packages have megabytes.
 const maxLine = 16 << 20
 
-// Read calls see for each line of the callback's output until its end. A line that is no event is passed on as Text; one that is longer
-// than maxLine is passed over, and said to be.
+// Read calls see for each line of the callback's output until its end. For a line that is not an
+// event it passes a Text with the redacted line. For a line longer than maxLine it passes a Text with the
+// length only.
 func Read(r io.Reader, see func(Event)) error {
 	return read(r, maxLine, see)
 }
@@ -45,7 +47,8 @@ func eventOrText(line []byte, plain *Lines) Event {
 	return Event{Kind: Text, Message: head(shown, maxMessage)}
 }
 
-// readLine returns a line without its end and how long it was; what is over the limit is read but not kept.
+// readLine reads a line and returns it without its line end, and its size in bytes. If the size is
+// above the limit, the returned line is nil.
 func readLine(in *bufio.Reader, limit int) (line []byte, size int, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

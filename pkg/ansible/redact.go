@@ -10,7 +10,8 @@ const hidden = "[hidden]"
 
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
-	// encodedPEM is "-----BEGIN " in base64, as kubeconfigs carry keys and certificates.
+	// encodedPEM matches base64 that begins with "-----BEGIN ", as for keys and certificates in
+	// kubeconfigs.
 	encodedPEM  = regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`)
 	bearer      = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)
 	webToken    = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
@@ -23,9 +24,10 @@ var (
 	flagWithKey = regexp.MustCompile(`(--(?:[a-z]+-)*(?:password|token|certificate-key)\s+)[^\s"'-][^\s"']*`)
 )
 
-// Redact hides what looks like a secret: private keys, bearer tokens, kubeadm's bootstrap tokens and certificate keys, passwords in
-// assignments and URLs. Digests written as sha256:... stay, they are public. Cut a text only after it was redacted: half a secret
-// matches no pattern.
+// Redact replaces everything that looks like a secret by "[hidden]": private keys, bearer tokens,
+// kubeadm's bootstrap tokens and certificate keys, and passwords in assignments and URLs. It keeps
+// digests written as sha256:..., which are public. Callers must redact a text before they cut it,
+// since half a secret matches no pattern.
 func Redact(s string) string {
 	if strings.Contains(s, "PRIVATE KEY-----") {
 		s = privateKey.ReplaceAllString(s, hidden)
@@ -57,12 +59,13 @@ func redactEncoded(encoded string) string {
 	return hidden
 }
 
-// Lines redacts a text that comes line by line: a private key that spans lines is hidden as a whole. The zero value is ready.
+// Lines redacts a text line by line. It hides a private key that spans several lines as a whole. The
+// zero value is ready to use.
 type Lines struct {
 	inKey bool
 }
 
-// Redact returns the line to show, and false if the line is to be left out.
+// Redact returns the redacted line, and false if the line must be omitted.
 func (l *Lines) Redact(line string) (string, bool) {
 	if l.inKey {
 		_, rest, ends := strings.Cut(line, "PRIVATE KEY-----")

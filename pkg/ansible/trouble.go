@@ -6,26 +6,31 @@ import (
 	"strings"
 )
 
-// Trouble is why a task failed, where that goes away by itself more often than not. Empty: a person had better look.
+// Trouble is a cause of a failed task that usually goes away by itself. Empty: the cause is another one,
+// and a user should look at it.
 type Trouble string
 
 const (
-	// Download: a file, an image or a package could not be fetched, for a reason of the network or of an overloaded server.
+	// Download means that a file, an image or a package could not be fetched because of the network or
+	// an overloaded server.
 	Download Trouble = "Download"
-	// Locked: another process, such as unattended-upgrades, holds the lock of the package manager.
+	// Locked means that another process, such as unattended-upgrades, holds the lock of the package
+	// manager.
 	Locked Trouble = "Locked"
-	// TimedOut: something did not happen in the time that the task waits for it.
+	// TimedOut means that a condition was not met within the time limit of the task.
 	TimedOut Trouble = "TimedOut"
 )
 
 var (
-	// uriStatus is how the module uri reports a status that it does not want; -1 is no answer at all.
+	// uriStatus matches the message of the module uri for an unexpected status. Status -1 means no
+	// answer.
 	uriStatus = regexp.MustCompile(`^Status code was (-?\d+) and not`)
-	// pullStatus is how containerd's client, which crictl and nerdctl print, reports a registry that answers with an error.
+	// pullStatus matches the message of containerd's client, which crictl and nerdctl print, for an
+	// error answer of a registry.
 	pullStatus = regexp.MustCompile(`unexpected status.*?: (\d{3}) `)
 )
 
-// Texts that modules and package managers print; compared as they are.
+// Texts that modules and package managers print. The comparison is case-sensitive.
 var (
 	asyncTexts = []string{"async task did not complete within the requested time", "action failed to execute in the expected time frame", "Timeout exceeded"}
 	waitTexts  = []string{"Timeout when waiting for", "timed out waiting for", "Timed out waiting for"}
@@ -44,14 +49,14 @@ var (
 		"i/o timeout", "connection refused", "connection reset", "handshake timeout", ": EOF", "unexpected EOF", "no route to host",
 		"network is unreachable", "server misbehaving", "no such host", "Client.Timeout", "context deadline exceeded", "toomanyrequests",
 	}
-	// lastingTexts are reasons that another attempt meets again.
+	// lastingTexts are texts of failures that another attempt would repeat.
 	lastingTexts = []string{
 		"x509:", "ertificate verif", "CERTIFICATE_VERIFY_FAILED", "Hash Sum mismatch", "did not match", "checksum", "not found", "Not Found",
 		"Forbidden", "nauthorized", "no space left", "No space left", "NO_PUBKEY", "is not signed",
 	}
 )
 
-// trouble looks at the module that failed, the HTTP status that it reports and its texts.
+// trouble classifies a failure by the failed module, the HTTP status that it reports and its texts.
 func (r rawResult) trouble(action string) Trouble {
 	if r.Censored != "" {
 		return ""
@@ -90,7 +95,8 @@ func (r rawResult) trouble(action string) Trouble {
 	return ""
 }
 
-// fetch is the trouble of get_url. It reports a status where the server answered, and a message alone where it did not.
+// fetch classifies a failure of get_url. The module reports a status if the server answered, and only
+// a message if it did not.
 func (r rawResult) fetch() Trouble {
 	msg := string(r.Msg)
 	answered := msg == "Request failed" && busy(r.Status)
@@ -101,7 +107,8 @@ func (r rawResult) fetch() Trouble {
 	return ""
 }
 
-// commandTrouble is that of a pull by nerdctl, crictl, ctr or kubeadm, or of kubectl that waits.
+// commandTrouble classifies a failed image pull by nerdctl, crictl, ctr or kubeadm, and a kubectl wait
+// that timed out.
 func commandTrouble(text string) Trouble {
 	status := pullStatus.FindStringSubmatch(text)
 	switch {
@@ -113,7 +120,8 @@ func commandTrouble(text string) Trouble {
 	return ""
 }
 
-// busy reports whether an HTTP status is one of a server that may do better later: none, a time-out, too many requests, an error of its own.
+// busy reports whether a request with this HTTP status may succeed later. This is so for no answer
+// (-1), a time-out, too many requests, and a server error.
 func busy(status int) bool { return status == -1 || status == 408 || status == 429 || status >= 500 }
 
 func number(digits string) int {

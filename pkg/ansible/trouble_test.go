@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordedTrouble: what ansible-core wrote when its tasks failed so.
+// TestRecordedTrouble reads events that ansible-core wrote for such failures.
 func TestRecordedTrouble(t *testing.T) {
 	want := map[string]Trouble{
 		"Download from a server that is overloaded": Download,
@@ -30,7 +30,7 @@ func TestRecordedTrouble(t *testing.T) {
 			got[e.Task] = e.Trouble
 		}
 		if e.Task == "Download from a server that is overloaded" && e.Kind == Failed && e.Message != "Request failed: HTTP Error 503: Service Unavailable" {
-			t.Errorf("message %q, want it to tell the server's answer", e.Message)
+			t.Errorf("message %q, want it to contain the server's answer", e.Message)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -38,7 +38,8 @@ func TestRecordedTrouble(t *testing.T) {
 	}
 }
 
-// TestTrouble holds texts that the modules of ansible-core 2.18 and the programs behind them print; testdata/trouble.jsonl holds recorded events.
+// TestTrouble has texts that modules of ansible-core 2.18 and the programs that they run print.
+// testdata/trouble.jsonl has recorded events.
 func TestTrouble(t *testing.T) {
 	for _, test := range []struct {
 		module, result string
@@ -85,7 +86,7 @@ func TestTrouble(t *testing.T) {
 		{"uri", `"msg": "Status code was 403 and not [200]: HTTP Error 403: Forbidden"`, ""},
 		{"apt", `"msg": "async task did not complete within the requested time - 900s"`, TimedOut},
 		{"apt", `"msg": "The apt action failed to execute in the expected time frame (60) and was terminated"`, TimedOut},
-		// a person's
+		// failures that a user must fix
 		{"assert", `"msg": "Assertion failed"`, ""},
 		{"fail", `"msg": "connection refused: i/o timeout"`, ""},
 		{"command", `"censored": "the output has been hidden", "stderr": "Could not get lock /var/lib/dpkg/lock"`, ""},

@@ -14,29 +14,32 @@ import (
 )
 
 var (
-	// ErrUnreachable: nothing answers, or what answers is not an SSH server that we can talk to. May go away.
+	// ErrUnreachable reports that nothing answers, or no SSH server with which this client can talk.
+	// It may be transient.
 	ErrUnreachable = errors.New("unreachable")
-	// ErrDenied: the server refuses the user or the key.
+	// ErrDenied reports that the server rejects the user or the key.
 	ErrDenied = errors.New("denied")
 )
 
-// KeyChangedError: the server shows another key than the pinned one. Both are fingerprints as ssh-keygen prints them.
+// KeyChangedError reports that the server shows another host key than the pinned one. Want is the
+// fingerprint of the pinned key, Got the fingerprint of the shown key, or "of another type" if the
+// server has no key of the pinned type. Fingerprints are as ssh-keygen prints them.
 type KeyChangedError struct {
 	Want, Got string
 }
 
 func (e *KeyChangedError) Error() string {
-	return fmt.Sprintf("its SSH host key is %s, at first contact it was %s", e.Got, e.Want)
+	return fmt.Sprintf("its SSH host key is %s, but at first contact it was %s", e.Got, e.Want)
 }
 
-// Target is where to connect and as whom.
+// Target is the address and the user of a connection.
 type Target struct {
 	Address string // IP address
 	Port    int
 	User    string
 }
 
-// HostPort is the target's address as net.Dial takes it.
+// HostPort returns the target's address and port, in the form that net.Dial expects.
 func (t Target) HostPort() string { return net.JoinHostPort(t.Address, strconv.Itoa(t.Port)) }
 
 // HostKey is a server's public key.
@@ -48,13 +51,14 @@ type Client struct {
 	key  HostKey
 }
 
-// HostKey is the key that the server has shown.
+// HostKey returns the key that the server has shown.
 func (c *Client) HostKey() HostKey { return c.key }
 
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Dial connects within the context's time. The server must show the pinned key; nil stands for first contact and accepts any.
+// Dial connects before the context ends. The server must show the pinned key. If pinned is nil, this
+// is the first contact and any key is accepted.
 func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, error) {
 	var dialer net.Dialer
 	raw, err := dialer.DialContext(ctx, "tcp", to.HostPort())
@@ -87,7 +91,8 @@ func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, err
 	return &Client{conn: ssh.NewClient(conn, channels, requests), key: check.seen}, nil
 }
 
-// hostKeyCheck remembers what the library's errors do not tell in types.
+// hostKeyCheck verifies the server's host key and keeps it. The library has no error types for a
+// changed key or a rejected login, so explain needs the keys.
 type hostKeyCheck struct {
 	pinned HostKey
 	seen   HostKey
@@ -107,16 +112,18 @@ func (h *hostKeyCheck) explain(ctx context.Context, to Target, err error) error 
 	case h.pinned != nil && h.seen != nil && string(h.pinned.Marshal()) != string(h.seen.Marshal()):
 		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: Fingerprint(h.seen)}
 	case h.pinned != nil && errors.As(err, &mismatch) && strings.Contains(err.Error(), "host key"):
-		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: "of another kind"}
+		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: "of another type"}
 	case h.seen != nil && strings.Contains(err.Error(), "unable to authenticate"): // the library has no type for it
 		return fmt.Errorf("%w: user %s may not log in with this key", ErrDenied, to.User)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: no SSH greeting in time", ErrUnreachable)
+		return fmt.Errorf("%w: the SSH server did not answer in time", ErrUnreachable)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// algorithms asks the server for the key that is pinned: it may have others as well, which would look like a change.
+// algorithms returns the host key algorithms to request from the server. For a pinned key these are
+// only the algorithms of its type: a server can also have keys of other types, and such a key would
+// look like a changed one.
 func algorithms(pinned HostKey) []string {
 	if pinned == nil {
 		return []string{
@@ -129,10 +136,10 @@ func algorithms(pinned HostKey) []string {
 	return []string{pinned.Type()}
 }
 
-// Fingerprint is a key as ssh-keygen -l prints it.
+// Fingerprint returns the SHA-256 fingerprint of a key, as ssh-keygen -l prints it.
 func Fingerprint(key HostKey) string { return ssh.FingerprintSHA256(key) }
 
-// brief is what a person needs of a network error.
+// brief returns a short text for a network error.
 func brief(err error) string {
 	var network net.Error
 	switch {

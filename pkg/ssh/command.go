@@ -10,18 +10,19 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// ExitError: a command ended with a status other than 0.
+// ExitError reports that a command ended with a status other than 0.
 type ExitError struct {
 	Status int
-	Stderr string // its end
+	Stderr string // the last 2000 bytes
 }
 
 func (e *ExitError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("exit status %d: %s", e.Status, e.Stderr), ": ")
 }
 
-// Output runs a command by the user's shell and returns what it writes, at most limit bytes: more is an error. When the context ends the
-// connection is given up, not only the command, since a server need not heed a signal.
+// Output runs a command in the user's shell and returns its standard output. More than limit bytes
+// are an error. A status other than 0 is an *ExitError. When the context ends, Output closes the
+// whole connection, since a server may ignore a signal to the command.
 func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte, error) {
 	session, err := c.conn.NewSession()
 	if err != nil {
@@ -48,17 +49,18 @@ func (c *Client) Output(ctx context.Context, command string, limit int) ([]byte,
 	return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// Dialer opens connections.
+// Dialer opens network connections.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// DialContext opens a connection that the host makes on our behalf.
+// DialContext opens a connection from the host to an address, through the SSH connection.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.conn.DialContext(ctx, network, address)
 }
 
-// bounded keeps the first limit bytes; beyond them it fails and ends the session, which would wait for somebody to read the rest.
+// bounded is a writer that keeps the first limit bytes. After more bytes it fails and ends the
+// session, which would otherwise wait until the rest is read.
 type bounded struct {
 	data  []byte
 	limit int
@@ -76,7 +78,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ending keeps the last limit bytes.
+// ending is a writer that keeps the last limit bytes.
 type ending struct {
 	data  []byte
 	limit int

@@ -1,6 +1,7 @@
-// Package ssh is what the tasks need of SSH: a connection with a time limit and a pinned host key, a command's output, a tunnel, and the
-// list of pinned keys.
+// Package ssh is an SSH client for tasks: a connection with a time limit and a pinned host key, the
+// output of a command, a tunnel, and the list of pinned keys.
 //
-// Its invariant: no connection is made without looking at the host's key; only the first contact with a host accepts any. Errors of a
-// connection are ErrUnreachable, ErrDenied or a *KeyChangedError. It imports no Kubernetes package.
+// Invariants: every connection verifies the host's key; only the first contact with a host accepts
+// any key. Errors of a connection are ErrUnreachable, ErrDenied or a *KeyChangedError. This package
+// imports no Kubernetes package.
 package ssh

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Key is a private key to log in with.
+// Key is a private key for the login.
 type Key = ssh.Signer
 
-// ParseKey reads a private key in PEM or OpenSSH form without a passphrase. Its errors complete "the text ..." and never quote the text.
+// ParseKey parses a private key without a passphrase, in PEM or OpenSSH form. Errors complete a
+// sentence such as "the text ..." and never quote the text.
 func ParseKey(text []byte) (Key, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	var locked *ssh.PassphraseMissingError
@@ -18,17 +19,17 @@ func ParseKey(text []byte) (Key, error) {
 	case err == nil:
 		return key, nil
 	case errors.As(err, &locked), bytes.Contains(text, []byte("BEGIN ENCRYPTED PRIVATE KEY")):
-		return nil, errors.New("is a private key with a passphrase, which nobody can type here: " +
+		return nil, errors.New("is a private key with a passphrase, and a task cannot enter a passphrase: " +
 			"use a key without one, such as a copy after `ssh-keygen -p -N '' -f FILE`")
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, errors.New("is empty")
 	case isPublic(text):
-		return nil, errors.New("is a public key, and the private key is needed: the file without .pub")
+		return nil, errors.New("is a public key: use the private key, which is in the file without .pub")
 	}
 	return nil, errors.New("is not a private key in PEM or OpenSSH form") // the library's error may quote the text
 }
 
-// isPublic recognizes the forms in which ssh-keygen and openssl write public keys.
+// isPublic reports whether a text is a public key in a form that ssh-keygen or openssl writes.
 func isPublic(text []byte) bool {
 	for _, kind := range []string{"ssh-", "ecdsa-sha2-", "sk-"} {
 		if bytes.HasPrefix(bytes.TrimSpace(text), []byte(kind)) {

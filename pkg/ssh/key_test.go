@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// TestParseKeySaysWhatIsWrong: a person who put the wrong file into the Secret learns which one it is, and nothing of it is quoted.
+// The error for a wrong file in the Secret describes the file and does not quote it.
 func TestParseKeySaysWhatIsWrong(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestParseKeySaysWhatIsWrong(t *testing.T) {
 		"not a private": string(pem.EncodeToMemory(plain))[:100],
 	} {
 		if _, err := ssh.ParseKey([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseKey: %v, want it to tell %q", err, want)
+			t.Errorf("ParseKey: %v, want an error with %q", err, want)
 		}
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// Pin is the SSH host key that a machine has shown at first contact. It belongs to the machine, not to its address: a machine that
-// was replaced or provisioned anew has another UID.
+// Pin is the SSH host key that a machine showed at first contact. It belongs to the machine, not to
+// its address: a replaced or reprovisioned machine has another UID.
 type Pin struct {
 	UID  string // of the BareMetalHost
-	Host string // its name, for people
-	At   string // address and port where it was last seen, as net.Dial takes it
+	Host string // name of the BareMetalHost, for users
+	At   string // last known address and port, as net.Dial expects it
 	Key  HostKey
 }
 
-// Pins are pinned keys. As text they are a known_hosts file whose comments hold UID and host.
+// Pins are pinned keys. Their text form is a known_hosts file whose comments hold UID and host.
 type Pins []Pin
 
-// ParsePins reads what String writes. Lines by other hands, without a UID, are left out.
+// ParsePins parses the output of String. It ignores lines without a UID, which other programs wrote.
 func ParsePins(text string) (Pins, error) {
 	var pins Pins
 	for rest := []byte(text); ; {
@@ -43,7 +43,7 @@ func ParsePins(text string) (Pins, error) {
 	}
 }
 
-// String is a known_hosts file for OpenSSH.
+// String returns the pins as a known_hosts file for OpenSSH.
 func (p Pins) String() string {
 	var text strings.Builder
 	for _, pin := range p {
@@ -52,7 +52,7 @@ func (p Pins) String() string {
 	return text.String()
 }
 
-// Of is the key pinned to a machine, nil before first contact.
+// Of returns the key that is pinned for a machine, or nil before first contact.
 func (p Pins) Of(uid string) HostKey {
 	for _, pin := range p {
 		if pin.UID == uid {
@@ -62,7 +62,8 @@ func (p Pins) Of(uid string) HostKey {
 	return nil
 }
 
-// With adds a pin and drops what it replaces: the machine's own at another address, and that of a machine which was there before.
+// With returns the pins with a new pin. The new pin replaces an older pin of the same machine and the
+// pin of another machine at the same address.
 func (p Pins) With(pin Pin) Pins {
 	kept := slices.DeleteFunc(slices.Clone(p), func(old Pin) bool { return old.UID == pin.UID || old.At == pin.At })
 	kept = append(kept, pin)
@@ -70,12 +71,13 @@ func (p Pins) With(pin Pin) Pins {
 	return kept
 }
 
-// Only keeps the pins of the given machines.
+// Only returns the pins of the given machines.
 func (p Pins) Only(uids ...string) Pins {
 	return slices.DeleteFunc(slices.Clone(p), func(pin Pin) bool { return !slices.Contains(uids, pin.UID) })
 }
 
-// address undoes the way known_hosts writes addresses: port 22 is left out, others come as [address]:port.
+// address converts an address of known_hosts to address and port. In known_hosts, port 22 is omitted
+// and other ports are written as [address]:port.
 func address(pattern string) string {
 	if host, port, err := net.SplitHostPort(pattern); err == nil {
 		return net.JoinHostPort(host, port)

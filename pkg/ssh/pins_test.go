@@ -14,7 +14,7 @@ func pin(t *testing.T, uid, host, at string) ssh.Pin {
 	return ssh.Pin{UID: uid, Host: host, At: at, Key: key.PublicKey()}
 }
 
-// shown makes pins comparable.
+// shown converts pins to comparable values.
 func shown(pins ssh.Pins) []string {
 	var out []string
 	for _, p := range pins {

@@ -11,21 +11,24 @@ import (
 	"time"
 )
 
-// KillAfter is how long a playbook may take to end after it was asked to; Kubernetes gives the pod 30 s altogether.
+// KillAfter is the time that a playbook has to end after SIGTERM. Kubernetes gives the pod 30 s in
+// total.
 const KillAfter = 10 * time.Second
 
 // Command is a process to run.
 type Command struct {
 	Dir  string
-	Args []string // the program first
+	Args []string // Args[0] is the program
 	Env  []string
 }
 
-// Signalled is added to the number of the signal that ended a process, as shells do.
+// Signalled plus the number of a signal is the exit status of a process that the signal ended, as in
+// shells.
 const Signalled = 128
 
-// Exec runs a command as a process of its own group and returns its exit status, 128 and the signal's number if one ended it. When the context ends the whole group is asked to end,
-// and killed after killAfter; either way nothing of it stays behind.
+// Exec runs a command in a new process group and returns its exit status. If a signal ended the
+// command, the status is Signalled plus the number of the signal. When the context ends, Exec sends
+// SIGTERM to the whole group, and SIGKILL after killAfter. No process of the group survives Exec.
 func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stderr io.Writer) (int, error) {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, stdout, stderr
@@ -36,13 +39,13 @@ func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stder
 		return 0, err
 	}
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the leader left behind
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ends children that the command left behind
 	var exit *exec.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
 		return status(cmd.ProcessState), nil
 	case ctx.Err() != nil:
-		return -1, nil // the caller knows why
+		return -1, nil // the caller checks the context
 	}
 	return 0, err
 }
@@ -54,7 +57,9 @@ func status(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// CloseMasters ends the connections that ssh keeps open for reuse: they are in sessions of their own, which no group's end reaches.
+// CloseMasters ends the connections that ssh keeps open for reuse, with control sockets in cp below
+// scratch. Their processes run in other sessions, so a signal to the process group does not reach
+// them.
 func CloseMasters(scratch string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -29,7 +29,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// A cancelled run asks the whole group to end and leaves no process behind.
+// A cancelled run terminates the whole group and leaves no process behind.
 func TestExecEndsTheGroup(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -66,7 +66,7 @@ func TestExecEndsTheGroup(t *testing.T) {
 	}
 }
 
-// alive is false for a process that nobody has buried yet.
+// alive reports whether a process runs. It returns false for a zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

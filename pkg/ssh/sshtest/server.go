@@ -1,4 +1,5 @@
-// Package sshtest is a small real SSH server on loopback for tests: its keys, users and commands are what the test says.
+// Package sshtest is a small real SSH server on loopback for tests. The test chooses its keys, user
+// and commands.
 package sshtest
 
 import (
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Handler answers a command: it reads and writes the streams and returns the exit status.
+// Handler runs a command. It writes to the streams and returns the exit status.
 type Handler func(command string, stdout, stderr io.Writer) int
 
 // Server is an SSH server that runs until the test ends.
@@ -31,7 +32,7 @@ type Server struct {
 	conns    map[net.Conn]bool
 }
 
-// NewKey makes a key pair: for the library, and as an OpenSSH file.
+// NewKey makes a private key. It returns the key and its OpenSSH file.
 func NewKey(t testing.TB) (ssh.Signer, []byte) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -41,7 +42,7 @@ func NewKey(t testing.TB) (ssh.Signer, []byte) {
 	return Signer(t, private)
 }
 
-// Signer wraps a private key of any kind.
+// Signer converts a private key of any type to a signer and an OpenSSH file.
 func Signer(t testing.TB, private crypto.Signer) (ssh.Signer, []byte) {
 	t.Helper()
 	signer, err := ssh.NewSignerFromSigner(private)
@@ -55,13 +56,13 @@ func Signer(t testing.TB, private crypto.Signer) (ssh.Signer, []byte) {
 	return signer, pem.EncodeToMemory(block)
 }
 
-// Start serves user "root" with the given key, showing the given host keys.
+// Start starts a server with the given host keys. The server accepts user "root" with the given key.
 func Start(t testing.TB, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
 	return StartAt(t, "127.0.0.1:0", user, handler, hostKeys...)
 }
 
-// StartAt is Start at an address on loopback.
+// StartAt is like Start, with an address on loopback.
 func StartAt(t testing.TB, at string, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", at)
@@ -81,7 +82,7 @@ func StartAt(t testing.TB, at string, user ssh.PublicKey, handler Handler, hostK
 	return s
 }
 
-// Rekey gives the server other host keys, as a machine that was replaced has them.
+// Rekey changes the host keys of the server, as if the machine had been replaced.
 func (s *Server) Rekey(user ssh.PublicKey, hostKeys ...ssh.Signer) {
 	config := &ssh.ServerConfig{PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		if conn.User() != "root" || string(key.Marshal()) != string(user.Marshal()) {
@@ -97,20 +98,20 @@ func (s *Server) Rekey(user ssh.PublicKey, hostKeys ...ssh.Signer) {
 	s.config = config
 }
 
-// Commands are what was run, in order.
+// Commands returns the commands that clients have run, in order.
 func (s *Server) Commands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.commands...)
 }
 
-// Stop refuses new connections and breaks the others.
+// Stop stops accepting connections and closes the open ones.
 func (s *Server) Stop() {
 	s.listener.Close()
 	s.Disconnect()
 }
 
-// Disconnect breaks all connections.
+// Disconnect closes all open connections.
 func (s *Server) Disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
