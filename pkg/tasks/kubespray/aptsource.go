@@ -15,28 +15,30 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// What nodes are given: files of their own, so that nothing which a person wrote is edited.
+// Files that the task writes on nodes. They are separate files, so the task edits no file of a user.
 const (
 	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
 	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
 )
 
 var (
-	// errNoDepot: a node does not get to the depot.
-	errNoDepot = errors.New("it cannot ask the depot for OS packages")
-	// errNoSource: a node does not take the depot as a source.
-	errNoSource = errors.New("the depot cannot be made its source of OS packages")
+	// errNoDepot reports that a node cannot reach the depot.
+	errNoDepot = errors.New("it cannot reach the depot for OS packages")
+	// errNoSource reports that the depot cannot be configured as a package source on a node.
+	errNoSource = errors.New("the depot cannot be configured as its source of OS packages")
 )
 
-// notReached is how the script ends if the depot does not answer.
+// notReached is the exit status of the script if the depot does not answer.
 const notReached = 66
 
-// forgetSource undoes what sourceScript did.
+// forgetSource removes the files that sourceScript writes.
 const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource
 
-// sourceScript makes the depot a source of apt on a node, if the depot has packages for its system: apt itself asks for them, the way it will
-// later. Lists that apt has fetched before are made to look old, or kubespray would take them for good for a day and not ask the depot.
-// $URL, $SOURCE and $CONFIG are base64; there is no single quote in it.
+// sourceScript configures the depot as a package source of apt on a node, if the depot has packages for
+// the node's system. It queries the depot with apt's own download helper, which uses the same
+// configuration as apt later. It sets the time of package lists that apt fetched before to 1970, since
+// kubespray would otherwise treat them as fresh for a day and not fetch the depot's lists. $URL,
+// $SOURCE and $CONFIG are base64. The script must not contain a single quote.
 const sourceScript = `set -eu; umask 022; export LC_ALL=C
 source=` + aptSource + ` config=` + aptConfig + ` helper=/usr/lib/apt/apt-helper
 [ -x $helper ] || { echo other; exit 0; }
@@ -52,11 +54,13 @@ put $new/source $source; put $new/config $config
 for old in /var/lib/apt/lists /var/lib/apt/periodic/update-success-stamp; do [ ! -e $old ] || touch -d @0 $old; done
 echo held`
 
-// sourceLimit bounds that on one node.
+// sourceLimit bounds the script on one node.
 const sourceLimit = 3 * time.Minute
 
-// packageSource makes the depot the source of a node's OS packages, the only one on a closed site, and says so. Where the depot has none for the
-// system, or the node has no apt, nothing of ours stays. Done twice it is done once.
+// packageSource configures the depot as the source of a node's OS packages and returns a note for the
+// log. On a closed site the depot is the only source. If the depot has no packages for the system, or
+// the node has no apt, packageSource removes the files of an earlier run. A second call with the same
+// request changes nothing.
 func packageSource(ctx context.Context, request contract.Request, conn node.Connection, system string) (note string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceLimit)
 	defer cancel()
@@ -76,29 +80,33 @@ func packageSource(ctx context.Context, request contract.Request, conn node.Conn
 	case err != nil || strings.TrimSpace(string(said)) != "held":
 		return "", err
 	case request.Connected:
-		return fmt.Sprintf("OS packages of %s come from the depot and its own sources", system), nil
+		return fmt.Sprintf("OS packages of %s come from the depot and the node's own sources", system), nil
 	}
-	return fmt.Sprintf("OS packages of %s come from the depot alone", system), nil
+	return fmt.Sprintf("OS packages of %s come only from the depot", system), nil
 }
 
-// sourceFor is the script for a system.
+// sourceFor returns the script for a system.
 func sourceFor(request contract.Request, system string) (string, error) {
 	depot, err := url.Parse(request.DepotURL)
 	if err != nil || depot.Host == "" {
-		return "", fmt.Errorf("%w: %q is no URL", errNoSource, request.DepotURL)
+		return "", fmt.Errorf("%w: %q is not a URL", errNoSource, request.DepotURL)
 	}
 	folder := request.DepotURL + "/files/" + protocol.PackageFolder(system) + "/"
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	return strings.NewReplacer("$URL", encode(folder+"Release"), "$SOURCE", encode(sourceOf(folder)), "$CONFIG", encode(configOf(request, depot))).Replace(sourceScript), nil
 }
 
-// sourceOf is a flat repository. Nobody signs what the depot makes: its certificate says who it is. A new machine may not have the time yet.
+// sourceOf returns the source file for the depot, a flat repository. The repository is not signed;
+// with HTTPS, the depot's certificate authenticates it. Check-Date is off, since the clock of a new
+// machine may be wrong.
 func sourceOf(folder string) string {
 	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 }
 
-// configOf goes past any proxy, and on a closed site past all other sources: each would cost minutes until apt gives it up. An IPv6 address cannot
-// stand in the name of an option: there the system's store vouches for the depot, and a proxy that is set is used.
+// configOf returns apt's configuration. apt connects to the depot without a proxy. On a closed site it
+// ignores all other sources, since each would cost minutes until apt gives up. The name of an apt
+// option cannot contain an IPv6 address. For such a depot apt uses a configured proxy, and verifies
+// the certificate with the system's trust store.
 func configOf(request contract.Request, depot *url.URL) string {
 	var lines []string
 	if host := depot.Hostname(); !strings.Contains(host, ":") {

@@ -48,15 +48,15 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 	_, err := w.run()
 	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonInvalidRequest || failed.Host != "master-1" {
-		t.Fatalf("Run: %v; want a failure of master-1 that a person must mend", err)
+		t.Fatalf("Run: %v; want a failure of master-1 that a user must fix", err)
 	}
-	for _, want := range []string{"it runs debian-12", "says ubuntu-24.04", "correct spec.operatingSystem", "1 more node: worker-1"} {
+	for _, want := range []string{"it runs debian-12", "spec.operatingSystem is ubuntu-24.04", "correct spec.operatingSystem", "1 more node failed too: worker-1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q: %v", want, err)
 		}
 	}
 	if touched || len(w.ran) > 0 {
-		t.Error("the node was changed all the same")
+		t.Error("the node was changed nevertheless")
 	}
 	w.in.Request.OperatingSystem, w.system = "Debian-12", bookworm
 	if _, err := w.run(); err != nil {
@@ -64,7 +64,8 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 	}
 }
 
-// Every node is asked, whatever came of it is told, and a node that does not get to the depot ends the run.
+// Every node is configured, the log shows the result for each node, and the run fails if a node cannot
+// reach the depot.
 func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.Request.DepotURL, w.system = "http://10.60.0.1:5000", bookworm
@@ -77,8 +78,8 @@ func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Count(w.log.String(), "OS packages of debian-12 come from the depot alone"); asked.Load() != 2 || said != 2 {
-		t.Errorf("%d of 2 nodes were asked, %d are told of:\n%s", asked.Load(), said, &w.log)
+	if said := strings.Count(w.log.String(), "OS packages of debian-12 come only from the depot"); asked.Load() != 2 || said != 2 {
+		t.Errorf("%d of 2 nodes were configured, the log shows %d:\n%s", asked.Load(), said, &w.log)
 	}
 	w.sources = func(_ string, _, stderr io.Writer) int {
 		fmt.Fprint(stderr, "E: Failed to fetch ... Connection refused")
@@ -87,7 +88,7 @@ func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	_, err := w.run()
 	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonDepotUnavailable || !strings.Contains(err.Error(), "Connection refused") {
-		t.Errorf("Run: %v; want a depot that is not there", err)
+		t.Errorf("Run: %v; want a depot that cannot be reached", err)
 	}
 }
 
@@ -117,7 +118,7 @@ func TestConfigOf(t *testing.T) {
 	}
 }
 
-// aptNode is a root file system on which the script runs. What the helper of apt does there the test says.
+// aptNode is a root file system on which the script runs. The test chooses what apt's helper does.
 type aptNode struct {
 	t    *testing.T
 	root string
@@ -189,7 +190,7 @@ func TestSourceScript(t *testing.T) {
 			t.Errorf("configuration:\n%s", config)
 		}
 		if lists().Unix() != 0 {
-			t.Errorf("lists are of %s: nobody would fetch them anew", lists())
+			t.Errorf("the lists are from %s, so they would not be fetched again", lists())
 		}
 	}
 	request.Connected = true
@@ -202,14 +203,14 @@ func TestSourceScript(t *testing.T) {
 		t.Errorf("the depot is not there: %q, %v", said, err)
 	}
 	if n.read(aptSource) == "" {
-		t.Error("a depot that does not answer has taken the source away")
+		t.Error("the script removed the source although the depot only did not answer")
 	}
 	n.helper(`echo "E: Failed to fetch https://10.60.0.1:5443/x  404  Not Found [IP: 10.60.0.1 5443]" >&2; exit 100`)
 	if said, err := n.run(request); said != "none" || err != nil {
 		t.Errorf("the depot has no packages: %q, %v", said, err)
 	}
 	if left := n.read(aptSource) + n.read(aptConfig); left != "" {
-		t.Errorf("this stays although the depot has no packages:\n%s", left)
+		t.Errorf("files are left although the depot has no packages:\n%s", left)
 	}
 	if err := os.Remove(n.root + "/usr/lib/apt/apt-helper"); err != nil {
 		t.Fatal(err)

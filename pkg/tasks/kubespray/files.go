@@ -12,15 +12,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// files are what ansible-playbook is given, all under the scratch folder.
+// files are the paths of the files for ansible-playbook, all in the scratch folder.
 type files struct {
 	scratch                               string
 	inventory, key, knownHosts, extraVars string
 	controlPaths                          string
 }
 
-// prepare writes the files. Inventory and key are mounted read-only with modes of the mount's choosing, while kubespray writes beside
-// the inventory and ssh refuses a key that others may read.
+// prepare writes the files. It copies the mounted inventory and key for two reasons: mounts are
+// read-only, while kubespray writes into the folder of the inventory, and ssh rejects a key that
+// others may read.
 func prepare(in Input, pins ssh.Pins) (files, error) {
 	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
 	f := files{
@@ -55,12 +56,14 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	return f, nil
 }
 
-// keyForOpenSSH is a private key with the line ends that OpenSSH wants: those of Unix, and one after the last line.
+// keyForOpenSSH returns a private key with the line ends that OpenSSH requires: Unix line ends, and one
+// after the last line.
 func keyForOpenSSH(key []byte) []byte {
 	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
 }
 
-// extra are the extra variables: of the inventory's only those that would count for nothing there.
+// extra returns the extra variables. Of the inventory's variables they include only inventory.Tables,
+// which have no effect in an inventory.
 func (f files) extra(groupVars []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(groupVars, &given); err != nil {
@@ -75,7 +78,7 @@ func (f files) extra(groupVars []byte) ([]byte, error) {
 	return json.Marshal(extra)
 }
 
-// write replaces a file, also one that its owner may only read.
+// write replaces a file, even if the file is read-only.
 func write(path string, content []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -86,8 +89,9 @@ func write(path string, content []byte, mode os.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// sshArgs make ssh check host keys against the pinned ones. ssh takes the first value that it meets, and these come first, so neither
-// kubespray's ansible.cfg nor a variable in the inventory turns the checking off.
+// sshArgs returns ssh options that verify host keys against the pinned ones. ssh uses the first value
+// of an option. These options come first, so neither kubespray's ansible.cfg nor a variable in the
+// inventory can turn the verification off.
 func (f files) sshArgs() string {
 	return strings.Join([]string{
 		"-o ControlMaster=auto", "-o ControlPersist=120s",

@@ -19,7 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// fixture is what a test runs in: SSH servers as nodes, a playbook that says what was recorded, stores and a log in memory.
+// fixture is the environment of a test: SSH servers as nodes, a playbook with recorded output, and
+// stores and a log in memory.
 type fixture struct {
 	t          *testing.T
 	in         Input
@@ -30,18 +31,19 @@ type fixture struct {
 	progress   memory
 	log        bytes.Buffer
 	ran        []process.Command
-	// play is what the playbook does.
+	// play replaces ansible-playbook.
 	play func(c process.Command, stdout, stderr io.Writer) int
-	// kubectl answers "kubectl get" on the control plane; waited is told when a "kubectl wait" was called.
+	// kubectl answers "kubectl get" on the control plane. waited is called for each "kubectl wait".
 	kubectl func() string
 	waited  func(command string)
-	// machine answers, on the i-th server, which machine it is.
+	// machine answers machineScript on the i-th server.
 	machine func(i int, command string, stdout io.Writer) int
 	// nodes answers commands on one node of the cluster.
 	nodes func(command string, stdout io.Writer) int
-	// trusts answers the command that makes a node trust the depot.
+	// trusts answers the command that installs the depot's certificate on a node.
 	trusts func(command string, stderr io.Writer) int
-	// system is what a node's os-release says, and sources answers the command that gives it the depot as a source of packages.
+	// system is the content of a node's os-release. sources answers the command that configures the
+	// depot as a package source.
 	system  string
 	sources func(command string, stdout, stderr io.Writer) int
 }
@@ -73,7 +75,8 @@ func (m *memory) Set(_ context.Context, key, value string) error {
 	return nil
 }
 
-// newFixture has a master-1 and as many workers as asked for, all of them healthy, and a playbook that goes well.
+// newFixture returns a fixture with a healthy master-1, the given number of healthy workers, and a
+// playbook that succeeds.
 func newFixture(t *testing.T, workers int) *fixture {
 	w := &fixture{t: t, play: recorded("green", 0), waited: func(string) {}}
 	w.machine = func(i int, _ string, stdout io.Writer) int {
@@ -163,7 +166,7 @@ func (w *fixture) run() (Output, error) {
 	return Run(ctx, w.in, w.ports())
 }
 
-// recorded is a playbook that says what package ansible's fixture says.
+// recorded returns a playbook that prints the recorded output in testdata of package ansible.
 func recorded(name string, status int) func(process.Command, io.Writer, io.Writer) int {
 	return func(_ process.Command, stdout, stderr io.Writer) int {
 		raw, err := os.ReadFile("../../ansible/testdata/" + name + ".jsonl")

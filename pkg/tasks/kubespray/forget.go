@@ -9,15 +9,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// forget removes lost nodes from the cluster, so that their pods are made anew elsewhere and a new machine can have the name. One that is Ready is
-// alive, or is already the new machine, and stays. What cannot be removed keeps no run from going on: it is said in the log, and a person can.
+// forget deletes lost nodes from the cluster, so that their pods are recreated elsewhere and a new
+// machine can use the name. A Ready node is alive, or already the new machine, so it stays. A node that
+// cannot be deleted does not fail the run: the log says how to delete it by hand.
 func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
 	if len(in.Request.Lost) == 0 {
 		return
 	}
 	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
 	if err != nil {
-		fmt.Fprintf(ports.Log, "Lost nodes are not removed: %v\n", err)
+		fmt.Fprintf(ports.Log, "Lost nodes are not removed from the cluster: %v\n", err)
 		return
 	}
 	defer w.close()
@@ -28,20 +29,20 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	}
 }
 
-// forget says what became of one node.
+// forget deletes one lost node and returns the result for the log.
 func (w *watch) forget(ctx context.Context, name string) string {
 	const ready = `--output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 	later := func(err error) string {
-		return fmt.Sprintf("not removed (%v); once it is clear: kubectl delete node %s", err, name)
+		return fmt.Sprintf("not removed from the cluster (%v); when you are sure that it is lost: kubectl delete node %s", err, name)
 	}
 	state, err := w.ask(ctx, "get node "+name+" --ignore-not-found "+ready, 64<<10)
 	switch state := strings.TrimSpace(string(state)); {
 	case err != nil:
 		return later(err)
 	case state == "True":
-		return "it is Ready, so it stays"
+		return "it is Ready, so it stays in the cluster"
 	case state == "":
-		return "the cluster does not have it"
+		return "it is not in the cluster"
 	}
 	if _, err := w.ask(ctx, "delete node "+name+" --ignore-not-found --wait=false", 64<<10); err != nil {
 		return later(err)

@@ -16,14 +16,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// kubectl on a control plane; sudo's own PATH lacks /usr/local/bin on some systems.
+// kubectl is the kubectl command on a control plane. It sets PATH, since sudo's PATH lacks
+// /usr/local/bin on some systems.
 const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
 
-// maxObjects bounds what kubectl may print: some 2,000 nodes and their pods.
+// maxObjects bounds the output of kubectl in bytes. It is enough for some 2,000 nodes and their pods.
 const maxObjects = 64 << 20
 
-// awaitHealthy looks for itself whether the nodes are there and Ready and the system pods too: a playbook can end well over a DNS
-// server that crashes again and again.
+// awaitHealthy waits until all nodes are registered and Ready, and the system pods are Ready. The task
+// checks this itself, since a playbook can succeed while, for example, the DNS server keeps crashing.
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
 	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
 	defer cancel()
@@ -32,7 +33,7 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 		return err
 	}
 	defer w.close()
-	fmt.Fprintf(ports.Log, "\nWait until nodes and system pods are Ready\n")
+	fmt.Fprintf(ports.Log, "\nWaiting until nodes and system pods are Ready\n")
 	var bad []trouble
 	for last := ""; ; {
 		now := w.probe(ctx)
@@ -46,13 +47,13 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 		if ctx.Err() != nil {
 			return unhealthy(ctx, in, bad)
 		}
-		if said := summary(bad); said != last {
-			fmt.Fprintf(ports.Log, "  %s\n", said)
-			last = said
+		if text := summary(bad); text != last {
+			fmt.Fprintf(ports.Log, "  %s\n", text)
+			last = text
 		}
 		pause := time.After(time.Second) // no busy loop if kubectl wait has nothing to wait for
 		if bad[0].await != "" {
-			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the next look tells how it ended
+			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the next probe shows the result
 		}
 		select {
 		case <-pause:
@@ -61,11 +62,12 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 	}
 }
 
-// watch asks a control plane. A connection that broke is made anew, maybe to another control plane.
+// watch runs kubectl on a control plane. After a connection failed it connects again, possibly to
+// another control plane.
 type watch struct {
 	in     Input
 	access node.Access
-	conn   node.Connection // nil: to be made
+	conn   node.Connection // nil: not connected
 }
 
 func newWatch(ctx context.Context, in Input, access node.Access) (*watch, error) {
@@ -80,7 +82,8 @@ func (w *watch) close() {
 	w.conn = nil
 }
 
-// ask runs kubectl. Only a command that ended by itself leaves the connection in use.
+// ask runs kubectl and returns its output. Unless the command ended by itself, ask closes the
+// connection.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
 	defer cancel()
@@ -99,13 +102,14 @@ func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, e
 	return raw, err
 }
 
-// trouble is one thing that is not as it should be.
+// trouble is one problem of the cluster.
 type trouble struct {
-	node  string // empty if it is about no node
+	node  string // the node with the problem; empty: not about a node
 	what  string
-	await string // arguments of kubectl that wait for its end
+	await string // arguments with which kubectl waits for its end; empty: none
 }
 
+// probe queries nodes and system pods and returns the problems of the cluster.
 func (w *watch) probe(ctx context.Context) []trouble {
 	raw, err := w.ask(ctx, "get nodes,pods --namespace kube-system --output json --request-timeout=30s", maxObjects)
 	var exit *ssh.ExitError
@@ -113,16 +117,16 @@ func (w *watch) probe(ctx context.Context) []trouble {
 		return []trouble{{what: "the new API server does not answer kubectl: " + task.Cut(exit.Stderr, 300)}}
 	}
 	if err != nil {
-		return []trouble{{what: fmt.Sprintf("the control plane cannot be asked: %v", err)}}
+		return []trouble{{what: fmt.Sprintf("no control plane answers: %v", err)}}
 	}
 	var list struct{ Items []object }
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return []trouble{{what: fmt.Sprintf("kubectl's answer is unreadable: %v", err)}}
+		return []trouble{{what: fmt.Sprintf("the output of kubectl is unreadable: %v", err)}}
 	}
 	return findTrouble(w.in.Nodes, w.in.Request.NetworkPlugin, list.Items)
 }
 
-// object holds the fields of nodes and pods that are looked at.
+// object holds the fields of nodes and pods that the probe reads.
 type object struct {
 	Kind     string
 	Metadata struct {
@@ -144,7 +148,7 @@ type containerStatus struct {
 	}
 }
 
-// findTrouble finds what is wrong with a cluster that should have these nodes.
+// findTrouble returns the problems of a cluster that should have these nodes.
 func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
 	var bad []trouble
 	registered := map[string]object{}
@@ -164,7 +168,7 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
 			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not Ready: " + why, await("condition=Ready", "node", n.Name)})
 		} else if pressure, why := o.pressure(); pressure != "" {
-			bad = append(bad, trouble{n.Name, "node " + n.Name + " takes no pods: " + why, await("condition="+pressure+"=False", "node", n.Name)})
+			bad = append(bad, trouble{n.Name, "node " + n.Name + " does not accept pods: " + why, await("condition="+pressure+"=False", "node", n.Name)})
 		}
 	}
 	if pods == 0 {
@@ -174,7 +178,7 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 		return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
 	}
 	for _, o := range objects {
-		// What lies on a node that is lost, and not in the inventory any more, says nothing of the cluster.
+		// Pods on a lost node, which is no longer in the inventory, do not count.
 		if on := o.Spec.NodeName; on != "" && !ours(on) {
 			continue
 		}
@@ -187,7 +191,7 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 
 func sickPod(o object, networkPlugin string) (trouble, bool) {
 	if o.Kind != "Pod" || o.Metadata.DeletionTimestamp != nil || o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" {
-		return trouble{}, false // a failed pod was given up by its owner, who made another
+		return trouble{}, false // the owner of a failed pod has replaced it
 	}
 	ready, why := o.ready()
 	if ready || needsNetwork(networkPlugin) && o.Status.Phase == "Pending" {
@@ -201,7 +205,8 @@ func sickPod(o object, networkPlugin string) (trouble, bool) {
 	return trouble{o.Spec.NodeName, what, "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name)}, true
 }
 
-// ready reads the condition; if it is not true it says why, by the container that waits if there is one.
+// ready reports whether the object is Ready. If it is not, ready returns the cause: the reason of a
+// waiting container if there is one, else the condition.
 func (o object) ready() (bool, string) {
 	why := "no condition yet"
 	for _, c := range o.Status.Conditions {
@@ -220,7 +225,8 @@ func (o object) ready() (bool, string) {
 	return false, task.Cut(why, 300)
 }
 
-// pressure is the condition by which a node that is Ready refuses pods all the same: a full disk, mostly.
+// pressure returns the condition because of which a Ready node does not accept pods, usually a full
+// disk.
 func (o object) pressure() (condition, why string) {
 	for _, c := range o.Status.Conditions {
 		if strings.HasSuffix(c.Type, "Pressure") && c.Status == "True" {
@@ -230,16 +236,20 @@ func (o object) pressure() (condition, why string) {
 	return "", ""
 }
 
-// needsNetwork: with these plugins kubespray leaves the pod network to the person, and no node gets Ready before that is done.
+// needsNetwork reports whether kubespray leaves the pod network to the user. No node becomes Ready
+// before the user has installed it.
 func needsNetwork(plugin string) bool { return plugin == "none" || plugin == "cni" }
 
+// ownNetwork reports whether a node is not Ready because the user has not installed the pod network
+// yet.
 func ownNetwork(plugin, why string) bool {
 	return needsNetwork(plugin) && strings.Contains(why, "NetworkPluginNotReady")
 }
 
 var kubernetesName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// await makes the arguments of kubectl wait. The name comes from the cluster and goes through a shell: anything odd is not waited for.
+// await returns the arguments for kubectl wait. The name comes from the cluster and is passed to a
+// shell, so await returns an empty string for a name that is not a Kubernetes name.
 func await(what, kind, name string) string {
 	if !kubernetesName.MatchString(name) {
 		return ""
@@ -263,6 +273,6 @@ func unhealthy(ctx context.Context, in Input, bad []trouble) error {
 	}
 	return &task.Error{
 		Reason: contract.ReasonClusterUnhealthy, Host: bad[0].node, Step: "check the cluster",
-		Err: fmt.Errorf("the playbook ended well, but after %s %s", in.HealthLimit, summary(bad)),
+		Err: fmt.Errorf("the playbook succeeded, but the cluster is still not healthy after %s: %s", in.HealthLimit, summary(bad)),
 	}
 }

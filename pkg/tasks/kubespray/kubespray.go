@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Input is what one run is about.
+// Input holds the parameters of one run.
 type Input struct {
 	Run      string // name of the PipelineRun
 	Playbook string // such as cluster.yml
@@ -28,45 +28,49 @@ type Input struct {
 	// GroupVars are the variables of all hosts, as JSON.
 	GroupVars  []byte
 	PrivateKey []byte // PEM, of the SSH user
-	// PlaybooksDir holds the playbooks and their ansible.cfg; ScratchDir is the one place to write to, best in memory.
+	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable folder;
+	// it should be in memory, since the private key is copied there.
 	PlaybooksDir, ScratchDir string
-	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy cluster and ProbeLimit one look at it.
+	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy
+	// cluster, and ProbeLimit one query to the new cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 }
 
-// Output is what a run that went well leaves as results.
+// Output holds the results of a successful run.
 type Output struct {
-	Recap string
+	Recap string // one line, see ansible.Findings.Recap
 }
 
-// Ports are what the task needs of the world.
+// Ports connect the task to its surroundings.
 type Ports struct {
-	Dial     node.Dial
+	Dial node.Dial
+	// Playbook runs ansible-playbook and returns its exit status.
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (status int, err error)
-	// KnownHosts and Progress are the ConfigMaps that the reconciler made for them.
+	// KnownHosts and Progress are ConfigMaps that the reconciler has created.
 	KnownHosts, Progress Store
 	Log                  io.Writer
 }
 
-// Store keeps texts by key. Get of a key that is not there is empty.
+// Store keeps texts by key. Get returns an empty text for a missing key.
 type Store interface {
 	Get(ctx context.Context, key string) (string, error)
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run does the whole task. Twice equals once as far as the playbook is idempotent.
+// Run connects to the nodes, runs the playbook and waits for a healthy cluster. It is idempotent if
+// the playbook is.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
 	ports.Log = &lockedWriter{out: ports.Log}
-	told := startProgress(ctx, ports.Progress, in.Run, ports.Log)
-	defer told.end()
+	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
+	defer progress.end()
 
-	counted := make(chan int, 1) // kubespray's playbooks take a while to read
+	counted := make(chan int, 1) // reading kubespray's playbooks takes some time
 	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
-	told.set(0, "Connect to the nodes")
+	progress.set(0, "Connect to the nodes")
 	pins, err := preflight(ctx, in, key, ports)
 	if err != nil {
 		return Output{}, err
@@ -76,38 +80,38 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, task.Because(contract.ReasonInternal, err)
 	}
 	forget(ctx, in, key, pins, ports)
-	recap, err := play(ctx, in, files, ports, told, counted)
+	recap, err := play(ctx, in, files, ports, progress, counted)
 	if err != nil {
 		return Output{}, err
 	}
-	told.set(99, "Wait for nodes and system pods")
-	forget(ctx, in, key, pins, ports) // one that was Ready a moment ago may be known as lost by now
+	progress.set(99, "Wait for nodes and system pods")
+	forget(ctx, in, key, pins, ports) // a lost node that was still Ready before may be NotReady now
 	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
 		return Output{}, err
 	}
-	told.set(100, "The cluster is healthy")
+	progress.set(100, "The cluster is healthy")
 	fmt.Fprintf(ports.Log, "\n%s\n", recap)
 	return Output{Recap: recap}, nil
 }
 
-// check looks at the input before any host is touched.
+// check checks the input before the task connects to any host, and returns the private key.
 func (in Input) check() (ssh.Key, error) {
 	if len(in.Nodes) == 0 {
-		return nil, fmt.Errorf("%s names no node", contract.KeyNodes)
+		return nil, fmt.Errorf("%s has no nodes", contract.KeyNodes)
 	}
 	if len(node.ControlPlanes(in.Nodes)) == 0 {
 		return nil, fmt.Errorf("no node in %s is a control plane", contract.KeyNodes)
 	}
 	for _, n := range in.Nodes {
 		if n.Address == "" || n.HostUID == "" {
-			return nil, fmt.Errorf("node %s has no address or no host", n.Name)
+			return nil, fmt.Errorf("node %s has no address or no host UID", n.Name)
 		}
 	}
 	if !fs.ValidPath(in.Playbook) || strings.HasPrefix(in.Playbook, "-") || path.Ext(in.Playbook) != ".yml" {
-		return nil, fmt.Errorf("%q is no playbook's name, such as cluster.yml", in.Playbook)
+		return nil, fmt.Errorf("%q is not the name of a playbook, such as cluster.yml", in.Playbook)
 	}
 	if _, err := fs.Stat(os.DirFS(in.PlaybooksDir), in.Playbook); err != nil {
-		return nil, fmt.Errorf("no playbook %s in %s: is the image's base one with kubespray?", in.Playbook, in.PlaybooksDir)
+		return nil, fmt.Errorf("there is no playbook %s in %s: check that the image of Task %s contains kubespray", in.Playbook, in.PlaybooksDir, contract.TaskKubespray)
 	}
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {

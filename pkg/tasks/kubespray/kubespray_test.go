@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	log := w.log.String()
 	for _, want := range []string{"master-1", "first contact", "PLAY [Prepare nodes]", "RECAP", "3 nodes and all system pods are Ready", out.Recap} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not tell %q:\n%s", want, log)
+			t.Errorf("the log does not contain %q:\n%s", want, log)
 		}
 	}
 	if strings.Contains(log, "_event") || strings.Contains(log, "Skipping callback") {
@@ -97,7 +97,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	}
 	for _, option := range []string{"StrictHostKeyChecking=yes", "UserKnownHostsFile=" + scratch + "/known_hosts", "GlobalKnownHostsFile=/dev/null"} {
 		if !strings.Contains(extra["ansible_ssh_args"], option) {
-			t.Errorf("ssh is not told %s: %s", option, extra["ansible_ssh_args"])
+			t.Errorf("ssh lacks the option %s: %s", option, extra["ansible_ssh_args"])
 		}
 	}
 	known, err := os.ReadFile(scratch + "/known_hosts")
@@ -106,7 +106,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	}
 }
 
-// TestKeyEndsItsLine: OpenSSH takes no key whose last line has no end, which is how a key comes that was pasted into a Secret.
+// OpenSSH rejects a key whose last line has no line end, such as a key that was pasted into a Secret.
 func TestKeyEndsItsLine(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
@@ -119,7 +119,7 @@ func TestKeyEndsItsLine(t *testing.T) {
 	}
 }
 
-// TestKeyHasLineEndsOfUnix: OpenSSH takes no key with the line ends of Windows ("error in libcrypto"), and Go's parser does.
+// OpenSSH rejects a key with Windows line ends ("error in libcrypto"), while Go's parser accepts it.
 func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	in := newFixture(t, 0).in
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
@@ -133,12 +133,13 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	}
 	if keygen, err := exec.LookPath("ssh-keygen"); err == nil {
 		if said, err := exec.CommandContext(t.Context(), keygen, "-y", "-P", "", "-f", f.key).CombinedOutput(); err != nil {
-			t.Errorf("OpenSSH takes no such key: %v: %s", err, said)
+			t.Errorf("OpenSSH rejects the key: %v: %s", err, said)
 		}
 	}
 }
 
-// Kubespray keeps its tables of checksums where no inventory goes before them. Nothing else of the inventory becomes an extra variable.
+// Kubespray's tables of checksums become extra variables, since an inventory cannot override them. No
+// other variable of the inventory becomes an extra variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
@@ -189,16 +190,16 @@ func TestPreflightFailures(t *testing.T) {
 		{"a node is down", func(w *fixture) { w.servers[1].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
 		{"two nodes are down", func(w *fixture) { w.servers[1].Stop(); w.servers[2].Stop() },
-			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"And 1 more node: worker-2."}},
+			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"1 more node failed too: worker-2."}},
 		{"the key is refused", func(w *fixture) { w.in.PrivateKey = strangerFile },
-			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "public half"}},
+			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "Add the public key"}},
 		{"the user cannot be root", func(w *fixture) { w.in.Request.SSHUser = "debian" },
 			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user debian"}},
 		{"a host shows another key, another is down", func(w *fixture) {
 			w.pin("uid-3", stranger.PublicKey())
 			w.servers[0].Stop()
 		}, contract.Failure{Reason: contract.ReasonHostKeyChanged, Host: "worker-2"},
-			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "And 1 more node: master-1."}},
+			[]string{ssh.Fingerprint(stranger.PublicKey()), "kubectl -n site edit configmap edge-1-known-hosts", `"host-3"`, "1 more node failed too: master-1."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newFixture(t, 2)
@@ -207,7 +208,7 @@ func TestPreflightFailures(t *testing.T) {
 			got := task.FailureOf(err)
 			for _, want := range tc.says {
 				if !strings.Contains(got.Message, want) {
-					t.Errorf("message %q does not tell %q", got.Message, want)
+					t.Errorf("message %q does not contain %q", got.Message, want)
 				}
 			}
 			tc.want.Step, got.Message = "connect by SSH", ""
@@ -215,7 +216,7 @@ func TestPreflightFailures(t *testing.T) {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 			if len(w.ran) != 0 {
-				t.Error("the playbook ran all the same")
+				t.Error("the playbook ran nevertheless")
 			}
 		})
 	}
@@ -269,12 +270,12 @@ func TestPlaybookFailures(t *testing.T) {
 			return 4
 		}, contract.Failure{
 			Reason:  contract.ReasonPlaybookFailed,
-			Message: "ansible-playbook cluster.yml ended with exit status 4, and no task that failed: ERROR! couldn't resolve module\npassword=[hidden]"}},
+			Message: "ansible-playbook cluster.yml ended with exit status 4, although no task failed: ERROR! couldn't resolve module\npassword=[hidden]"}},
 		{"killed in the middle", dies(137, ""), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
 		{"a worker of it is killed", dies(250, "ERROR! A worker was found in a dead state"), contract.Failure{Reason: contract.ReasonOutOfMemory, Message: killed}},
 		{"ended by another signal", dies(139, ""), contract.Failure{
 			Reason:  contract.ReasonPlaybookFailed,
-			Message: "ansible-playbook cluster.yml ended by a signal (segmentation fault), and no task that failed: it says nothing on stderr"}},
+			Message: "ansible-playbook cluster.yml ended by a signal (segmentation fault), although no task failed: it wrote nothing to stderr"}},
 		{"no recap", func(process.Command, io.Writer, io.Writer) int { return 0 }, contract.Failure{
 			Reason: contract.ReasonPlaybookFailed, Message: "ansible-playbook cluster.yml ended without a recap"}},
 	} {
@@ -331,15 +332,15 @@ func TestClusterStaysSick(t *testing.T) {
 	_, err := w.run()
 	want := contract.Failure{
 		Reason: contract.ReasonClusterUnhealthy, Host: "worker-1", Step: "check the cluster",
-		Message: "the playbook ended well, but after 1.5s pod kube-system/coredns-1 on worker-1 is not Ready: CrashLoopBackOff: again and again",
+		Message: "the playbook succeeded, but the cluster is still not healthy after 1.5s: pod kube-system/coredns-1 on worker-1 is not Ready: CrashLoopBackOff: again and again",
 	}
 	if diff := cmp.Diff(want, task.FailureOf(err)); diff != "" {
 		t.Errorf("failure (-want +got):\n%s", diff)
 	}
 }
 
-// A connection that breaks or stalls while the cluster comes up is made anew.
-func TestHealthIsAskedOverANewConnection(t *testing.T) {
+// If the connection breaks or stalls while the cluster starts, the task connects again.
+func TestHealthCheckReconnects(t *testing.T) {
 	for name, trouble := range map[string]func(w *fixture){
 		"it breaks": func(w *fixture) { w.servers[0].Disconnect() },
 		"it stalls": func(w *fixture) { <-w.t.Context().Done() },
@@ -357,8 +358,8 @@ func TestHealthIsAskedOverANewConnection(t *testing.T) {
 			if _, err := w.run(); err != nil || asked.Load() != 2 {
 				t.Errorf("%v after %d questions\n%s", err, asked.Load(), &w.log)
 			}
-			if !strings.Contains(w.log.String(), "the control plane cannot be asked") {
-				t.Errorf("the log does not tell of it:\n%s", &w.log)
+			if !strings.Contains(w.log.String(), "no control plane answers") {
+				t.Errorf("the log does not report the failed query:\n%s", &w.log)
 			}
 		})
 	}
@@ -368,10 +369,10 @@ func TestAPIServerDown(t *testing.T) {
 	w := newFixture(t, 0)
 	w.progress.err = errors.New("etcd is full")
 	if _, err := w.run(); err != nil {
-		t.Errorf("progress is worth no failure: %v", err)
+		t.Errorf("progress that cannot be stored fails the run: %v", err)
 	}
 	if got := strings.Count(w.log.String(), "etcd is full"); got != 1 {
-		t.Errorf("the log tells %d times that progress is not shown", got)
+		t.Errorf("the log reports %d times that the progress cannot be stored, want once", got)
 	}
 	w = newFixture(t, 0)
 	w.knownHosts.err = apierrors.NewServiceUnavailable("etcd is full")

@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible"
 )
 
-// lockedWriter keeps lines of several goroutines apart.
+// lockedWriter serializes the writes of several goroutines.
 type lockedWriter struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -22,7 +22,7 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// stderrWriter passes ansible's stderr on, line by line and redacted, and keeps its end.
+// stderrWriter writes ansible's stderr to out, line by line and redacted, and keeps the last lines.
 type stderrWriter struct {
 	out    io.Writer
 	redact ansible.Lines
@@ -50,11 +50,11 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush ends the line under way. It is to be called once nothing writes any more.
+// flush writes an unfinished line. The caller calls it after the last Write.
 func (w *stderrWriter) flush() {
 	line, show := w.redact.Redact(strings.TrimRight(string(w.part), "\r \t"))
 	w.part = w.part[:0]
-	if !show || line == "" || strings.Contains(line, "Skipping callback plugin ''") { // the price of turning kubespray's callbacks off
+	if !show || line == "" || strings.Contains(line, "Skipping callback plugin ''") { // ansible warns since kubespray's callbacks are off
 		return
 	}
 	fmt.Fprintf(w.out, "      %s\n", line)
@@ -63,10 +63,10 @@ func (w *stderrWriter) flush() {
 	}
 }
 
-// last is the end of what was written.
+// last returns the last lines.
 func (w *stderrWriter) last() string { return strings.Join(w.kept, "\n") }
 
-// some says how many: "1 node", "3 nodes".
+// some returns a number with its noun: "1 node", "3 nodes".
 func some(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

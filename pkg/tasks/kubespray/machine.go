@@ -16,12 +16,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errWrongMachine: the machine at a node's address is not the node's host, or does not show that it is.
+// errWrongMachine reports that the machine at a node's address is not the node's host, or does not
+// prove that it is.
 var errWrongMachine = errors.New("another machine answers")
 
-// machineScript prints the machine's name, and for each network interface a line "KIND NAME ADDRESS". KIND is card for hardware, usb for hardware on USB,
-// virtual for the rest, and permanent for the address that was burnt into the card, which a bond or an administrator can hide. It changes nothing,
-// and needs neither root nor more than a shell, uname and readlink; a team's cards need iproute2. There is no single quote in it.
+// machineScript prints the machine's host name, and for each network interface a line "KIND NAME
+// ADDRESS". KIND is card for hardware, usb for hardware on USB, and virtual for the rest. A line of
+// KIND permanent has the factory address of a card, which a bond or an administrator can hide. The
+// script changes nothing. It needs no root and only a shell, uname and readlink; cards of a team
+// device need iproute2. It must not contain a single quote.
 const machineScript = `PATH="$PATH:/usr/sbin:/sbin"; export LC_ALL=C
 echo "name $(uname -n)"
 for i in /sys/class/net/*; do
@@ -33,21 +36,23 @@ for i in /sys/class/net/*; do
 done 2>/dev/null
 ip -o link 2>/dev/null | sed -n "s/^[0-9]*: \([^:@]*\)[:@].* permaddr \([0-9a-f:]*\).*/permanent \1 \2/p"`
 
-// mostMachine bounds in bytes what a machine may say of itself: some 4,000 interfaces.
+// mostMachine bounds the output of machineScript in bytes. It is enough for some 4,000 interfaces.
 const mostMachine = 256 << 10
 
-// machine is what answers at an address.
+// machine describes the machine that answers at an address.
 type machine struct {
-	name string   // its host name, empty if it has no proper one
-	macs []string // of its network cards, as net.HardwareAddr writes them
+	name string   // host name; empty if it is not a valid one
+	macs []string // MAC addresses of its network cards, as net.HardwareAddr writes them
 }
 
-// checkMachine makes sure that the machine is the node's host: one of its network cards must have one of the host's MAC addresses. An address that Metal3 saw
-// long ago can be another machine's by now, and a key that is the same on the whole site lets us in there. The note says if it cannot be checked.
+// checkMachine checks that the machine is the node's host: one of its network cards must have one of
+// the host's MAC addresses. An IP address that Metal3 saw long ago can belong to another machine now,
+// and this machine may accept the same SSH key. If the host has no known MAC address, checkMachine
+// returns a note instead of an error.
 func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Connection) (note string, err error) {
 	wanted := parseMACs(n.MACs)
 	if len(wanted) == 0 {
-		return "whether it is the right machine is not checked: no MAC address of the host is known", nil
+		return "the identity of the machine is not checked: no MAC address of the host is known", nil
 	}
 	text, err := conn.Output(ctx, "sh -c '"+machineScript+"'", mostMachine)
 	var exit *ssh.ExitError
@@ -55,7 +60,7 @@ func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Conn
 	case errors.Is(err, ssh.ErrUnreachable):
 		return "", err
 	case err != nil && !errors.As(err, &exit):
-		return "", fmt.Errorf("%w, or one that does not show what it is: %w; %s has %s", errWrongMachine, err, n.Host, listMACs(wanted))
+		return "", fmt.Errorf("%w, or the machine does not report its MAC addresses: %w; %s has %s", errWrongMachine, err, n.Host, listMACs(wanted))
 	}
 	found := parseMachine(text)
 	if slices.ContainsFunc(found.macs, func(mac string) bool { return slices.Contains(wanted, mac) }) {
@@ -64,12 +69,13 @@ func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Conn
 	return "", fmt.Errorf("%w: %s; %s has %s", errWrongMachine, found.describe(in, n), n.Host, listMACs(wanted))
 }
 
-// machineName is a host name that can be shown.
+// machineName matches host names that are safe to print.
 var machineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62})$`)
 
-// parseMachine reads what machineScript prints, and passes over what it does not print. Of the interfaces only the most trustworthy kind counts: a
-// virtual one can have any address, and so can a management controller's card on USB, which is the same on all servers of some models. A machine
-// in a container has virtual ones alone.
+// parseMachine parses the output of machineScript and ignores other lines. It returns the addresses of
+// the most trustworthy kind of interface only. A virtual interface can have any address. A management
+// controller's card on USB can have the same address on all servers of a model. A machine in a
+// container has only virtual interfaces.
 func parseMachine(text []byte) machine {
 	var found machine
 	kind, address := map[string]string{}, map[string]string{}
@@ -103,11 +109,12 @@ func parseMachine(text []byte) machine {
 	return found
 }
 
-// describe names a machine that is not the node's host, and the node that it is, if it is one.
+// describe describes a machine that is not the node's host. If the machine is the host of another
+// node, the text names that node.
 func (m machine) describe(in Input, not contract.Node) string {
-	name, addresses := m.name, "shows no MAC address"
+	name, addresses := m.name, "reports no MAC address"
 	if name == "" {
-		name = "a machine without a proper host name"
+		name = "a machine without a valid host name"
 	}
 	if len(m.macs) > 0 {
 		addresses = "has " + listMACs(m.macs)
@@ -120,7 +127,7 @@ func (m machine) describe(in Input, not contract.Node) string {
 	return name + " " + addresses
 }
 
-// parseMACs are the addresses that tell machines apart.
+// parseMACs returns the addresses that identify a machine, in one form.
 func parseMACs(texts []string) (macs []string) {
 	for _, text := range texts {
 		if mac, ok := parseMAC(text); ok {
@@ -130,7 +137,8 @@ func parseMACs(texts []string) (macs []string) {
 	return macs
 }
 
-// parseMAC writes a MAC address of any machine's own in one form. That of a loopback interface, all zero, is none, nor is a group's.
+// parseMAC returns a MAC address in the form of net.HardwareAddr. It returns false for the all-zero
+// address of a loopback interface and for a group address, which do not identify a machine.
 func parseMAC(text string) (string, bool) {
 	mac, err := net.ParseMAC(text)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" {
@@ -139,7 +147,7 @@ func parseMAC(text string) (string, bool) {
 	return mac.String(), true
 }
 
-// listMACs shows the first few.
+// listMACs joins the first few addresses and counts the rest.
 func listMACs(macs []string) string {
 	const few = 3
 	if over := len(macs) - few; over > 0 {

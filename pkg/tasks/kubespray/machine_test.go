@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// says is a machine that answers with these lines.
+// says returns a machine that answers with the given lines.
 func says(lines ...string) func(io.Writer) int {
 	return func(stdout io.Writer) int {
 		for _, line := range lines {
@@ -28,7 +28,7 @@ func says(lines ...string) func(io.Writer) int {
 	}
 }
 
-// answers has the servers of these numbers answer so, and all others as they should.
+// answers replaces the machines of the given servers. All other servers answer as the right machine.
 func (w *fixture) answers(with map[int]func(io.Writer) int) {
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {
@@ -49,7 +49,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 		{"a reused lease", map[int]func(io.Writer) int{1: says("name db-7", "card eno1 "+stranger)},
 			[]string{"host-2 at 127.0.0.2", "another machine answers: db-7 has " + stranger + "; host-2 has " + macOf(1), "Nothing was changed."}},
 		{"swapped addresses", map[int]func(io.Writer) int{1: says("name m3", "card eth0 "+macOf(2)), 2: says("name m2", "card eth0 "+macOf(1))},
-			[]string{"m3, which is host host-3 (node worker-2), has " + macOf(2) + "; host-2 has " + macOf(1), "And 1 more node: worker-2."}},
+			[]string{"m3, which is host host-3 (node worker-2), has " + macOf(2) + "; host-2 has " + macOf(1), "1 more node failed too: worker-2."}},
 		{"only a virtual interface has the address", map[int]func(io.Writer) int{1: says("name db-7", "card eno1 "+stranger, "virtual br0 "+macOf(1))},
 			[]string{"db-7 has " + stranger}},
 		{"only the management controller's USB card has the address", map[int]func(io.Writer) int{1: says("name db-7", "usb usb0 "+macOf(1), "card eno1 "+stranger)},
@@ -59,9 +59,9 @@ func TestAnotherMachineAnswers(t *testing.T) {
 		{"many cards", map[int]func(io.Writer) int{1: says("name db-7", "card a "+stranger, "card b aa:bb:cc:00:00:02", "card c aa:bb:cc:00:00:03", "card d aa:bb:cc:00:00:04", "card e aa:bb:cc:00:00:05")},
 			[]string{"aa:bb:cc:00:00:03 and 2 more; host-2"}},
 		{"garbage", map[int]func(io.Writer) int{1: says("Welcome\x1b[31m to", "card eth0 02:zz", "name \x1b]0;evil", strings.Repeat("x", 100_000), "card lo 00:00:00:00:00:00")},
-			[]string{"a machine without a proper host name shows no MAC address; host-2 has " + macOf(1)}},
-		{"nothing", map[int]func(io.Writer) int{1: says()}, []string{"shows no MAC address"}},
-		{"no shell", map[int]func(io.Writer) int{1: func(io.Writer) int { return 127 }}, []string{"shows no MAC address"}},
+			[]string{"a machine without a valid host name reports no MAC address; host-2 has " + macOf(1)}},
+		{"nothing", map[int]func(io.Writer) int{1: says()}, []string{"reports no MAC address"}},
+		{"no shell", map[int]func(io.Writer) int{1: func(io.Writer) int { return 127 }}, []string{"reports no MAC address"}},
 		{"no end", map[int]func(io.Writer) int{1: func(out io.Writer) int {
 			for {
 				if _, err := out.Write(bytes.Repeat([]byte("card eth0 "+macOf(1)+"\n"), 1000)); err != nil {
@@ -81,7 +81,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 			}
 			for _, want := range tc.says {
 				if !strings.Contains(failed.Message, want) {
-					t.Errorf("message %q does not tell %q", failed.Message, want)
+					t.Errorf("message %q does not contain %q", failed.Message, want)
 				}
 			}
 			pins, err := ssh.ParsePins(w.knownHosts.data[contract.KeyKnownHosts])
@@ -93,7 +93,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	}
 }
 
-// expectUntouched: nothing was run, on any machine, that changes it.
+// expectUntouched checks that no command that changes a machine was run.
 func (w *fixture) expectUntouched() {
 	w.t.Helper()
 	for i, server := range w.servers {
@@ -104,11 +104,12 @@ func (w *fixture) expectUntouched() {
 		}
 	}
 	if len(w.ran) > 0 {
-		w.t.Error("the playbook ran all the same")
+		w.t.Error("the playbook ran nevertheless")
 	}
 }
 
-// TestPinnedKeyOfAnImageIsNoProof: machines of one image can have one host key.
+// Machines of the same image can have the same host key, so a pinned key does not prove the identity of
+// a machine.
 func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {
@@ -120,7 +121,7 @@ func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 	}
 }
 
-// TestConnectionLostWhileTheMachineIsAsked: that proves nothing against the machine.
+// A connection that breaks during the check does not mean that the machine is the wrong one.
 func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 	w := newFixture(t, 1)
 	w.answers(map[int]func(io.Writer) int{1: func(io.Writer) int { w.servers[1].Disconnect(); return 0 }})
@@ -129,13 +130,13 @@ func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 	}
 }
 
-// TestNodesOfAnOlderBuild have no MAC addresses.
+// Nodes that an older build selected have no MAC addresses.
 func TestNodesOfAnOlderBuild(t *testing.T) {
 	w := newFixture(t, 1)
 	for i := range w.in.Nodes {
 		w.in.Nodes[i].MACs = nil
 	}
-	w.machine = func(int, string, io.Writer) int { t.Error("a machine is asked for nothing"); return 0 }
+	w.machine = func(int, string, io.Writer) int { t.Error("the machine is checked without a MAC address"); return 0 }
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,10 +145,11 @@ func TestNodesOfAnOlderBuild(t *testing.T) {
 	}
 }
 
-// iface is a network interface as sysfs shows it: bus is empty for a virtual one.
+// iface is a network interface in sysfs. The bus is empty for a virtual interface.
 type iface struct{ name, address, bus, permanent string }
 
-// sysfs makes a tree of network interfaces, and a program ip that prints the given text. It returns a runner of the script in that world.
+// sysfs makes a folder tree with network interfaces, and a program ip that prints the given text. It
+// returns a function that runs the script with this tree and program.
 func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout io.Writer) int {
 	t.Helper()
 	root := t.TempDir()
@@ -186,7 +188,7 @@ func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout
 	}
 }
 
-// TestMachineScript runs the real script in a real shell, over what Linux shows of such machines.
+// TestMachineScript runs the real script in a real shell, on trees like those of real machines.
 func TestMachineScript(t *testing.T) {
 	lo := iface{"lo", "00:00:00:00:00:00", "", ""}
 	for name, tc := range map[string]struct {
@@ -219,7 +221,7 @@ func TestMachineScript(t *testing.T) {
 	}
 }
 
-// TestBondOfTheRightMachine: Metal3 knows the card that is hidden behind the bond's address.
+// The host's MAC address can be a card's factory address, which the bond's address hides.
 func TestBondOfTheRightMachine(t *testing.T) {
 	w := newFixture(t, 1)
 	bonded := sysfs(t, "", iface{"bond0", "02:00:00:00:0b:01", "", ""}, iface{"eno1", "02:00:00:00:0b:01", "pci", "02:00:00:00:0b:01"}, iface{"eno2", "02:00:00:00:0b:01", "pci", macOf(1)})

@@ -6,12 +6,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Mounts are the folders that the workspaces are mounted at.
+// Mounts are the folders at which the workspaces are mounted.
 type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
 }
 
-// Fill reads what the workspaces hold into the input.
+// Fill reads the workspaces into the input. It fails if the request is not for the given Provisioning.
 func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	var err error
 	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {

@@ -18,14 +18,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// play runs the playbook, follows what it says, and returns its recap. Counted is how many tasks were found in the playbook.
-func play(ctx context.Context, in Input, f files, ports Ports, told *progressWriter, counted <-chan int) (string, error) {
+// play runs the playbook, reads its events, and returns its recap. The channel counted yields the
+// estimated number of tasks in the playbook.
+func play(ctx context.Context, in Input, f files, ports Ports, progress *progressWriter, counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)
 	journal := ansible.NewJournal(ports.Log, meter)
 	findings := &ansible.Findings{}
 	stderr := &stderrWriter{out: ports.Log}
-	fmt.Fprintf(ports.Log, "\nRun %s on %s, at most %d at a time\n", in.Playbook, some(len(in.Nodes), "node"), forks(len(in.Nodes)))
+	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time\n", in.Playbook, some(len(in.Nodes), "node"), forks(len(in.Nodes)))
 
 	events, ended := follow(ctx, command(in, f), ports, stderr)
 	tick := time.NewTicker(time.Second)
@@ -40,7 +41,7 @@ func play(ctx context.Context, in Input, f files, ports Ports, told *progressWri
 			}
 			findings.See(e)
 			if meter.See(e) {
-				told.set(meter.Percent(), meter.Step())
+				progress.set(meter.Percent(), meter.Step())
 			}
 			journal.See(e)
 		}
@@ -54,12 +55,13 @@ func play(ctx context.Context, in Input, f files, ports Ports, told *progressWri
 	return findings.Recap(), nil
 }
 
+// ending is how ansible-playbook ended.
 type ending struct {
 	status int
 	err    error
 }
 
-// follow starts the playbook. The events end before the ending is told.
+// follow starts the playbook. The channel of events is closed before the ending is sent.
 func follow(ctx context.Context, c process.Command, ports Ports, stderr io.Writer) (<-chan ansible.Event, <-chan ending) {
 	events, ended := make(chan ansible.Event, 64), make(chan ending, 1)
 	out, in := io.Pipe()
@@ -70,12 +72,13 @@ func follow(ctx context.Context, c process.Command, ports Ports, stderr io.Write
 	}()
 	go func() {
 		defer close(events)
-		_ = ansible.Read(out, func(e ansible.Event) { events <- e }) // a pipe of our own breaks only by its end
+		_ = ansible.Read(out, func(e ansible.Event) { events <- e }) // our pipe has no errors but its end
 	}()
 	return events, ended
 }
 
-// verdict decides whether the run went well: only the exit status and the statistics count, since ignored failures look like real ones.
+// verdict returns the error of the run, or nil if the run succeeded. Only the exit status and the
+// statistics decide, since ignored failures look like real ones in the events.
 func verdict(ctx context.Context, in Input, findings *ansible.Findings, end ending, stderr string) error {
 	if end.err != nil {
 		return task.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", end.err))
@@ -95,7 +98,7 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 	return nil
 }
 
-// aborted tells of an ansible-playbook that failed without a failed task.
+// aborted returns the error for an ansible-playbook that failed without a failed task.
 func aborted(in Input, status int, stderr string) error {
 	// The kernel kills either ansible-playbook or one of the workers that it forks.
 	if status == process.Signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
@@ -107,12 +110,12 @@ func aborted(in Input, status int, stderr string) error {
 		how = fmt.Sprintf("by a signal (%s)", syscall.Signal(status-process.Signalled))
 	}
 	if stderr == "" {
-		stderr = "it says nothing on stderr"
+		stderr = "it wrote nothing to stderr"
 	}
-	return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, and no task that failed: %s", in.Playbook, how, stderr))
+	return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, although no task failed: %s", in.Playbook, how, stderr))
 }
 
-// troubles are the reasons of failed tasks.
+// troubles maps the cause of a failed task to the failure reason.
 var troubles = map[ansible.Trouble]contract.Reason{
 	"":               contract.ReasonPlaybookFailed,
 	ansible.Download: contract.ReasonDownloadFailed,
@@ -138,7 +141,8 @@ func failure(cause ansible.Failure) error {
 	return e
 }
 
-// forks is how many hosts are worked on at a time: Ansible's default of 5 makes many nodes slow, too many take the memory.
+// forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow for many
+// nodes, and too many forks need too much memory.
 func forks(nodes int) int { return min(max(5, nodes), 40) }
 
 func command(in Input, f files) process.Command {
@@ -146,11 +150,11 @@ func command(in Input, f files) process.Command {
 		"HOME=" + f.scratch,
 		"TMPDIR=" + filepath.Join(f.scratch, "tmp"),
 		"PATH=" + os.Getenv("PATH"),
-		"LC_ALL=C.UTF-8", // ansible insists on UTF-8
+		"LC_ALL=C.UTF-8", // ansible requires UTF-8
 		"PYTHONUNBUFFERED=1",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl",
-		"ANSIBLE_CALLBACKS_ENABLED=", // kubespray's own would print between the JSON lines
+		"ANSIBLE_CALLBACKS_ENABLED=", // kubespray's callbacks would print between the JSON lines
 		"ANSIBLE_CACHE_PLUGIN_CONNECTION=" + filepath.Join(f.scratch, "facts"),
 		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(f.scratch, "tmp"),
 		"ANSIBLE_SSH_CONTROL_PATH_DIR=" + f.controlPaths,
@@ -162,7 +166,7 @@ func command(in Input, f files) process.Command {
 	if config := filepath.Join(in.PlaybooksDir, "ansible.cfg"); exists(config) {
 		env = append(env, "ANSIBLE_CONFIG="+config)
 	}
-	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // the image's own
+	for _, kept := range []string{"ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_STRATEGY_PLUGINS", "LD_LIBRARY_PATH"} { // set by the image
 		if value := os.Getenv(kept); value != "" {
 			env = append(env, kept+"="+value)
 		}

@@ -18,20 +18,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// manyAtOnce bounds how many nodes are connected to at a time.
+// manyAtOnce bounds the number of nodes to which the task connects in parallel.
 const manyAtOnce = 32
 
-// visit is what was seen of a node.
+// visit is the result of a connection to a node.
 type visit struct {
 	key    ssh.HostKey
-	system string // what it runs, such as debian-12; empty: not known
+	system string // operating system, such as debian-12; empty: not known
 	notes  []string
 	err    error
 }
 
-// preflight connects to every node, so that a host that is down, refuses us or is not the right machine is named within seconds and before
-// anything was changed on any of them. It returns the pinned host keys of all nodes; new ones are stored even if another node fails. Then it makes the
-// nodes trust the depot and get their packages there.
+// preflight connects to every node. It reports a host that is down, rejects the login or is the wrong
+// machine within seconds, before any node is changed. It returns the pinned host keys of all nodes and
+// stores new ones even if another node fails. If no node fails, it installs the depot's certificate on
+// the nodes and configures the depot as their package source.
 func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
@@ -42,7 +43,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 		return nil, task.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
-	fmt.Fprintf(ports.Log, "Connect to %s by SSH as %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
+	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
 	visits := make([]visit, len(in.Nodes))
 	each(in.Nodes, func(i int, n contract.Node) { visits[i] = probeNode(ctx, in, n, key, pins.Of(n.HostUID), ports) })
 	for i, n := range in.Nodes {
@@ -61,7 +62,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	return pins, worst(in, visits)
 }
 
-// each visits the nodes, some at a time.
+// each calls visit for every node, for at most manyAtOnce nodes in parallel.
 func each(nodes []contract.Node, visit func(i int, n contract.Node)) {
 	var group errgroup.Group
 	group.SetLimit(manyAtOnce)
@@ -74,26 +75,26 @@ func each(nodes []contract.Node, visit func(i int, n contract.Node)) {
 	_ = group.Wait()
 }
 
-// greeting describes a host key.
+// greeting describes the host key of a node for the log.
 func greeting(pinned, seen ssh.HostKey) string {
 	if pinned == nil {
-		return "first contact, its host key is pinned: " + ssh.Fingerprint(seen)
+		return "first contact, its host key is now pinned: " + ssh.Fingerprint(seen)
 	}
-	return "as pinned"
+	return "the host key is the pinned one"
 }
 
 func logVisits(in Input, visits []visit, log io.Writer) {
 	for i, n := range in.Nodes {
-		says := visits[i].notes
+		notes := visits[i].notes
 		if visits[i].err != nil {
-			says = append([]string{visits[i].err.Error()}, says...)
+			notes = append([]string{visits[i].err.Error()}, notes...)
 		}
-		fmt.Fprintf(log, "  %-16s %-22s %s\n", n.Name, node.Target(in.Request, n).HostPort(), strings.Join(says, "; "))
+		fmt.Fprintf(log, "  %-16s %-22s %s\n", n.Name, node.Target(in.Request, n).HostPort(), strings.Join(notes, "; "))
 	}
 }
 
-// probeNode finds out whether a node can be worked on: it answers, it is the right machine, it lets us in, we can be root there, and it runs what was asked
-// for. It changes nothing.
+// probeNode checks that a node answers, accepts the login, is the right machine, lets the user become
+// root, and runs the requested operating system. It changes nothing on the node.
 func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (v visit) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
@@ -120,7 +121,8 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 	return v
 }
 
-// equip makes a node trust the depot and get its packages there. It talks to the machine that was looked at: the one with the same host key.
+// equip installs the depot's certificate on a node and configures the depot as its package source. It
+// accepts only the host key that probeNode has seen, so it changes the same machine.
 func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit, ports Ports) {
 	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
@@ -139,7 +141,7 @@ func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit
 	}
 }
 
-// reason is why a node cannot be worked on.
+// reason returns the failure reason of an error of a visit.
 func reason(err error) contract.Reason {
 	switch {
 	case errors.Is(err, errWrongMachine):
@@ -154,7 +156,7 @@ func reason(err error) contract.Reason {
 	return node.Reason(err)
 }
 
-// rank orders reasons by how much a person is needed.
+// rank orders errors by their reason. A higher rank needs the user's attention more.
 func rank(err error) int {
 	return slices.Index([]contract.Reason{
 		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonPlaybookFailed, contract.ReasonSSHDenied,
@@ -162,7 +164,8 @@ func rank(err error) int {
 	}, reason(err))
 }
 
-// worst tells of the node that needs a person most, and names the others.
+// worst returns the error with the highest rank and adds the names of the other failed nodes. It returns
+// nil if no node failed.
 func worst(in Input, visits []visit) error {
 	var bad []int
 	for i := range visits {
@@ -184,30 +187,31 @@ func worst(in Input, visits []visit) error {
 		for i, other := range others {
 			names[i] = in.Nodes[other].Name
 		}
-		message += fmt.Sprintf(" And %s: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
+		message += fmt.Sprintf(" %s failed too: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
 	}
 	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
 
-// advice says what to do next.
+// advice returns the next step for the user.
 func advice(in Input, n contract.Node, err error) string {
 	switch reason(err) {
 	case contract.ReasonWrongMachine:
-		return "Nothing was changed. Correct the host's address where it comes from (its network data, or DHCP); if the machine is the right one, correct spec.bootMACAddress."
+		return "Nothing was changed. Correct the host's IP address at its source (the host's network data, or DHCP). " +
+			"If this machine is the right one, correct spec.bootMACAddress of the BareMetalHost."
 	case contract.ReasonInvalidRequest:
-		return "Take hosts with that system, or correct spec.operatingSystem."
+		return "Use hosts with that system, or correct spec.operatingSystem."
 	case contract.ReasonDepotUnavailable:
-		return "Is the depot up, and does the node get there? The address is spec.depot.url, or depot-url in ConfigMap config-bpa."
+		return "Check that the depot runs and that the node can reach it. Its address is set in spec.depot.url, or in depot-url of ConfigMap config-bpa."
 	case contract.ReasonHostKeyChanged:
-		return fmt.Sprintf("If the machine was installed anew on purpose, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s; if not, something else answers at its address.",
+		return fmt.Sprintf("If you reinstalled the machine, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s. If not, find out which machine answers at this address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
 	case contract.ReasonPlaybookFailed:
 		if errors.Is(err, errNoSource) {
-			return "The nodes must be able to write " + aptSource + " and " + aptConfig + "."
+			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."
 		}
-		return "The nodes must be able to take over the depot's certificate; with the package ca-certificates in the OS image they are."
+		return "Make sure that the OS image of the nodes contains the package ca-certificates, which is needed to install the depot's certificate."
 	case contract.ReasonSSHDenied:
-		return "Put the public half of the SSH Secret's key on the host, or set spec.ssh."
+		return "Add the public key of the SSH Secret's private key to the host, or correct spec.ssh."
 	}
-	return "Is the machine on, and its SSH server up?"
+	return "Check that the machine is on and that its SSH server runs."
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// progressWriter stores progress where the reconciler watches it: at most once a second, only what changed, and never holding up the work.
+// progressWriter stores the progress in a Store that the reconciler watches. It writes only changes, at
+// most once a second, and never blocks the task.
 type progressWriter struct {
 	ctx   context.Context
 	store Store
@@ -20,7 +21,7 @@ type progressWriter struct {
 
 	mu      sync.Mutex
 	latest  contract.Progress
-	changed chan struct{} // holds one token if latest is not stored yet
+	changed chan struct{} // holds one token while latest is not stored
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -34,7 +35,7 @@ func startProgress(ctx context.Context, store Store, run string, log io.Writer) 
 	return t
 }
 
-// set says how far the task is. It never waits.
+// set records the progress of the task. It never blocks. The percentage never decreases.
 func (t *progressWriter) set(percent int, step string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +50,7 @@ func (t *progressWriter) set(percent int, step string) {
 	}
 }
 
-// end stores what was said last and returns.
+// end stores the last progress and stops the writer.
 func (t *progressWriter) end() {
 	close(t.stop)
 	<-t.done
@@ -61,7 +62,7 @@ func (t *progressWriter) run() {
 	write := func() {
 		if err := t.write(); err != nil && !warned {
 			warned = true
-			fmt.Fprintf(t.log, "progress is not shown: %v\n", err)
+			fmt.Fprintf(t.log, "The progress cannot be stored; the run goes on: %v\n", err)
 		}
 	}
 	for {
@@ -96,18 +97,20 @@ func (t *progressWriter) write() error {
 	return t.store.Set(ctx, contract.KeyProgress, string(text))
 }
 
-// keyTasks holds, beside the progress, how many tasks each playbook started when it last went well, by its name and how many were
-// found in it, so that other playbooks under the same name begin anew: {"cluster.yml 1132": 1212}.
+// keyTasks is the key, in the Store of the progress, with the number of tasks that each playbook
+// started in its last successful run. The number is stored by the playbook's name and its estimated
+// number of tasks, so that it does not apply to another playbook with the same name:
+// {"cluster.yml 1132": 1212}.
 const keyTasks = "tasks.json"
 
-// expectation is how many tasks a playbook is expected to start.
+// expectation is the number of tasks that a playbook is expected to start.
 type expectation struct {
 	known map[string]int
 	key   string
 	tasks int
 }
 
-// expect takes the number of last time, else the estimate from reading the playbook.
+// expect returns the number of the last successful run, or else the estimate found.
 func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	e := expectation{known: counts(ctx, ports), key: fmt.Sprintf("%s %d", in.Playbook, found), tasks: found}
 	if last := e.known[e.key]; last > 0 {
@@ -116,7 +119,7 @@ func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	return e
 }
 
-// remember is worth no failure: the next run would estimate again.
+// remember stores the number of started tasks. It ignores errors: the next run then uses the estimate.
 func (e expectation) remember(ctx context.Context, ports Ports, started int) {
 	e.known[e.key] = started
 	if text, err := json.Marshal(e.known); err == nil {

@@ -13,25 +13,25 @@ import (
 func TestProgressIsWrittenSparingly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
-		told := startProgress(t.Context(), store, "run-1", io.Discard)
+		progress := startProgress(t.Context(), store, "run-1", io.Discard)
 		for i := range 1000 { // 10 s of events
-			told.set(i/10, fmt.Sprint("task ", i/7))
-			told.set(i/10, fmt.Sprint("task ", i/7))
+			progress.set(i/10, fmt.Sprint("task ", i/7))
+			progress.set(i/10, fmt.Sprint("task ", i/7))
 			time.Sleep(10 * time.Millisecond)
 		}
 		synctest.Wait()
 		if store.writes < 9 || store.writes > 11 {
 			t.Errorf("%d writes in 10 s, want one a second", store.writes)
 		}
-		told.set(5, "earlier") // never back
-		told.end()
+		progress.set(5, "earlier") // the percentage must not decrease
+		progress.end()
 		if got, want := store.data[contract.KeyProgress], `{"run":"run-1","percent":99,"step":"earlier"}`; got != want {
 			t.Errorf("last stored %s, want %s", got, want)
 		}
 		before := store.writes
 		time.Sleep(time.Minute)
 		if store.writes != before {
-			t.Error("a teller that was ended writes")
+			t.Error("the writer writes after its end")
 		}
 	})
 }

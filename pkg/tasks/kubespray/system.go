@@ -14,11 +14,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errOtherSystem: a node does not run what the request says.
+// errOtherSystem reports that a node does not run the requested operating system.
 var errOtherSystem = errors.New("it has another operating system")
 
-// checkSystem tells what a node runs, ID-VERSION_ID of its os-release in lower case such as debian-12, and fails if the request says
-// otherwise. It is empty if the node does not say, or says what is no such name.
+// checkSystem returns the operating system of a node: ID-VERSION_ID of its os-release in lower case,
+// such as debian-12. It returns an empty string if os-release has no valid name. It fails if the
+// request names another system.
 func checkSystem(ctx context.Context, request contract.Request, conn node.Connection) (string, error) {
 	text, err := conn.Output(ctx, "cat /etc/os-release", 64<<10)
 	var exit *ssh.ExitError
@@ -30,12 +31,12 @@ func checkSystem(ctx context.Context, request contract.Request, conn node.Connec
 		if system == "" {
 			system = "a system without ID and VERSION_ID in /etc/os-release"
 		}
-		return "", fmt.Errorf("%w: it runs %s, while spec.operatingSystem says %s", errOtherSystem, system, wanted)
+		return "", fmt.Errorf("%w: it runs %s, but spec.operatingSystem is %s", errOtherSystem, system, wanted)
 	}
 	return system, nil
 }
 
-// systemOf reads an os-release(5).
+// systemOf parses an os-release(5) file.
 func systemOf(text []byte) string {
 	values := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {

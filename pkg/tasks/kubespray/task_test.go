@@ -17,7 +17,8 @@ import (
 
 var flagName = regexp.MustCompile(`flag\.\w+\((?:&[\w.]+, )?"([a-z-]+)"`)
 
-// The two tasks that reach nodes by SSH: what the YAML passes, the command knows, and the key is mounted into one step alone.
+// For the two tasks that connect to nodes by SSH, the command has every flag that the YAML passes, and
+// the SSH key is mounted into one step only.
 func TestTaskFiles(t *testing.T) {
 	for name, results := range map[string][]string{
 		contract.TaskKubespray: {contract.ResultFailure, contract.ResultRecap},
@@ -81,7 +82,7 @@ func checkFlags(t *testing.T, name string, args []string) {
 	for _, arg := range args {
 		flag, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		if !slices.Contains(known, flag) {
-			t.Errorf("the command knows no flag %s, only %v", flag, known)
+			t.Errorf("the command has no flag %s, only %v", flag, known)
 		}
 	}
 }

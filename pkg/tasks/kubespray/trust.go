@@ -13,13 +13,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errNoTrust: a node does not take the depot's certificate.
+// errNoTrust reports that the depot's certificate cannot be installed on a node.
 var errNoTrust = errors.New("the depot's certificate cannot be installed")
 
-// trustScript puts the certificate into the system's store, for everything that downloads, and into a file of its own, for containerd. That file
-// is written last: when it is there and the same, all was done. A file of the system's store must hold one certificate, or OpenSSL's index passes it
-// over, and have a new name each time, or Debian does not make the index anew. Whatever was ours is replaced. $PEM is base64; there is no single
-// quote in it.
+// trustScript adds the depot's CA certificates to the system's trust store, for programs that
+// download, and writes them to a separate file, for containerd. It writes that file last: if the file
+// exists and is the same, nothing is left to do. Each file in the trust store must hold one
+// certificate, or OpenSSL's index ignores it. Each file must have a new name, or Debian does not
+// rebuild the index. The script replaces files of an earlier run. $PEM is base64. The script must not
+// contain a single quote.
 const trustScript = `set -eu; umask 022
 ca=` + contract.DepotCAPath + `
 mkdir -p "${ca%/*}"; printf %s $PEM | base64 -d >"$ca.new"
@@ -31,10 +33,12 @@ mkdir -p "$dir"; rm -f "$dir"/bpa-depot*.crt
 awk -v to="$dir/bpa-depot-$(date +%s)" "/-BEGIN CERTIFICATE-/ { n++ } n { print >(to \"-\" n \".crt\") }" "$ca.new"
 $update >&2; mv -f "$ca.new" "$ca"`
 
-// trustLimit bounds that on one node: making the system's store anew takes seconds, on a busy node many.
+// trustLimit bounds the script on one node. Rebuilding the trust store takes seconds, and longer on a
+// busy node.
 const trustLimit = 2 * time.Minute
 
-// trust makes a node know the depot's certificate. Done twice it is done once.
+// trust installs the depot's CA certificates on a node. A second call with the same certificates
+// changes nothing.
 func trust(ctx context.Context, request contract.Request, conn node.Connection) error {
 	if request.DepotCA == "" {
 		return nil

@@ -33,7 +33,7 @@ func TestEveryNodeIsMadeToTrustTheDepot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if asked.Load() != 3 {
-		t.Errorf("%d of 3 nodes were given the certificate", asked.Load())
+		t.Errorf("%d of 3 nodes received the certificate", asked.Load())
 	}
 }
 
@@ -47,7 +47,7 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 	_, err := w.run()
 	var failed *task.Error
 	if !errors.As(err, &failed) || failed.Reason != contract.ReasonPlaybookFailed || failed.Host != "master-1" {
-		t.Fatalf("Run: %v; want a failure of master-1 that a person must mend", err)
+		t.Fatalf("Run: %v; want a failure of master-1 that a user must fix", err)
 	}
 	for _, want := range []string{"update-ca-certificates: not found", "package ca-certificates"} {
 		if !strings.Contains(err.Error(), want) {
@@ -55,11 +55,12 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 		}
 	}
 	if len(w.ran) > 0 {
-		t.Error("the playbook ran all the same")
+		t.Error("the playbook ran nevertheless")
 	}
 }
 
-// nodeRoot is a root folder for the script itself, with a program in place of the system's that counts its calls and fails while broken is there.
+// nodeRoot is a root folder in which the script runs. Its update program counts its calls, and fails
+// while the file broken exists.
 type nodeRoot string
 
 func newNodeRoot(t *testing.T) nodeRoot {
@@ -87,7 +88,8 @@ func (n nodeRoot) trust(ca string) error {
 	return nil
 }
 
-// holds looks for the certificates in the file for containerd, all in one, and in the system's store, each in its own.
+// holds checks that the file for containerd has all certificates, and that the system's store has each
+// certificate in its own file.
 func (n nodeRoot) holds(t *testing.T, certificates ...string) {
 	t.Helper()
 	if got, err := os.ReadFile(string(n) + contract.DepotCAPath); err != nil || string(got) != strings.Join(certificates, "") {
@@ -106,7 +108,7 @@ func (n nodeRoot) holds(t *testing.T, certificates ...string) {
 		stored = append(stored, string(text))
 	}
 	if !slices.Equal(stored, certificates) {
-		t.Errorf("the system's store is given %q, want %q", stored, certificates)
+		t.Errorf("the system's store has %q, want %q", stored, certificates)
 	}
 }
 
@@ -126,7 +128,7 @@ func TestTrustScriptDoesItOnceAndAgainAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n.trust(ca) == nil {
-		t.Error("a failed update goes unnoticed")
+		t.Error("a failed update is not reported")
 	}
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
@@ -142,7 +144,7 @@ func TestTrustScriptDoesItOnceAndAgainAfterAFailure(t *testing.T) {
 	n.holds(t, ca)
 }
 
-// The depot has another certificate, or a site gives two while it changes from one to the other.
+// The depot's certificate changes. During the change a site can have two certificates.
 func TestTrustScriptReplacesWhatWasThere(t *testing.T) {
 	n := newNodeRoot(t)
 	next := strings.Replace(ca, "MIIB", "MIIC", 1)
