@@ -1,4 +1,5 @@
-// Command collect-kubeconfig is the task of that name: it has the new cluster sign the certificate of the kubeconfig.
+// Command collect-kubeconfig is the task collect-kubeconfig. It has the new cluster sign the
+// certificate of the kubeconfig.
 package main
 
 import (
@@ -17,8 +18,8 @@ import (
 func main() {
 	in := collectkubeconfig.Input{}
 	provisioning := flag.String("provisioning", "", "name of the Provisioning")
-	namespace := flag.String("namespace", "", "its namespace")
-	flag.StringVar(&in.CertificateRequest, "certificate-request", "", "request for the client certificate, PEM")
+	namespace := flag.String("namespace", "", "namespace of the Provisioning")
+	flag.StringVar(&in.CertificateRequest, "certificate-request", "", "certificate request (PKCS#10) for the client certificate, PEM")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
 	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
 	sshDir := flag.String("ssh-dir", "", "folder with "+node.KeyFile)

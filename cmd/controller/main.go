@@ -1,4 +1,5 @@
-// Command controller is BPA's controller: it makes clusters of the site's hosts, as Provisionings ask for them.
+// Command controller is BPA's controller. It installs a cluster on hosts of the site for each
+// Provisioning.
 package main
 
 import (
@@ -18,11 +19,11 @@ const component = "bpa-controller"
 func main() {
 	ctx := signals.NewContext()
 	config := injection.ParseAndGetRESTConfigOrDie()
-	// A run needs some twenty small objects, which client-go's own limits would stretch over seconds.
+	// A run needs about twenty small objects. With client-go's default limits this would take seconds.
 	config.QPS, config.Burst = 50, 100
 	if err := prerequisites.Ensure(ctx, config); err != nil {
 		if ctx.Err() != nil {
-			return // told to stop while waiting
+			return // a signal ended the program during the wait
 		}
 		log.Fatal(err)
 	}

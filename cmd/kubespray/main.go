@@ -1,4 +1,4 @@
-// Command kubespray is the task of that name: it installs the cluster by a kubespray playbook.
+// Command kubespray is the task kubespray. It installs the cluster with a kubespray playbook.
 package main
 
 import (
@@ -20,17 +20,17 @@ func main() {
 	var in kubespray.Input
 	var mounts kubespray.Mounts
 	provisioning := flag.String("provisioning", "", "name of the Provisioning")
-	namespace := flag.String("namespace", "", "its namespace")
-	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, told with the progress")
+	namespace := flag.String("namespace", "", "namespace of the Provisioning")
+	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
 	flag.StringVar(&in.Playbook, "playbook", "cluster.yml", "playbook to run")
 	flag.StringVar(&mounts.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
 	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
 	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+node.KeyFile)
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
-	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "folder to write to, best in memory: the private key is copied there")
+	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
-	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to get Ready after the playbook")
-	flag.DurationVar(&in.ProbeLimit, "look-limit", 40*time.Second, "how long the new cluster may take to tell its nodes and system pods")
+	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to become Ready after the playbook")
+	flag.DurationVar(&in.ProbeLimit, "look-limit", 40*time.Second, "how long one query for the nodes and system pods of the new cluster may take")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 
@@ -56,6 +56,7 @@ func main() {
 	})
 }
 
+// playbook returns a function that runs ansible-playbook and then closes its SSH connections.
 func playbook(scratch string) func(context.Context, process.Command, io.Writer, io.Writer) (int, error) {
 	return func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 		defer process.CloseMasters(scratch)

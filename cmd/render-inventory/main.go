@@ -1,4 +1,5 @@
-// Command render-inventory is the task of that name: it renders hosts.ini and the variables for kubespray.
+// Command render-inventory is the task render-inventory. It renders hosts.ini and the variables for
+// kubespray.
 package main
 
 import (
@@ -15,10 +16,10 @@ import (
 
 func main() {
 	provisioning := flag.String("provisioning", "", "name of the Provisioning to render the inventory of")
-	namespace := flag.String("namespace", "", "its namespace")
+	namespace := flag.String("namespace", "", "namespace of the Provisioning")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
 	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
-	checksums := flag.String("checksums", "", "what nodes must find in files of the depot, as seed-registry found it; empty: what kubespray knows")
+	checksums := flag.String("checksums", "", "checksums of files in the depot, the result of seed-registry; they replace kubespray's checksums of these files")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 

@@ -1,5 +1,5 @@
-// Command seed-registry is the task of that name: "seed-registry list" has the playbooks say what an installation needs, "seed-registry seed"
-// sees to it that the depot has it.
+// Command seed-registry is the task seed-registry. "seed-registry list" runs the playbooks to list the
+// artifacts that an installation needs. "seed-registry seed" makes sure that the depot has them.
 package main
 
 import (
@@ -28,7 +28,8 @@ type options struct {
 	depotWrite, tokenFile, platforms string
 }
 
-// pinsSuffix makes the name of the file beside the list that says whose content the depot decides.
+// pinsSuffix is appended to the name of the list. It yields the name of the file with the pins: files
+// for which the depot's checksums count.
 const pinsSuffix = ".pins"
 
 func main() {
@@ -36,22 +37,22 @@ func main() {
 	o.request.flags()
 	flag.StringVar(&o.list, "list", "", "file that the step list writes and the step seed reads")
 	flag.StringVar(&o.playbooksDir, "playbooks-dir", "/kubespray", "list: folder with the playbooks and their ansible.cfg")
-	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: folder to write to")
-	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL at which the depot is written to; empty: the one that nodes read from")
+	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: writable folder")
+	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL for writing to the depot; empty: the URL that nodes read from")
 	flag.StringVar(&o.tokenFile, "token-file", "", "seed: file with the token for the depot")
-	flag.StringVar(&o.platforms, "platforms", "", "seed: what is fetched of images for several platforms, such as linux/amd64,linux/arm64; empty: all")
+	flag.StringVar(&o.platforms, "platforms", "", "seed: platforms to fetch of multi-platform images, such as linux/amd64,linux/arm64; empty: all")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	step, args := "", os.Args[1:]
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		step, args = args[0], args[1:]
 	}
-	_ = flag.CommandLine.Parse(args) // which exits by itself
+	_ = flag.CommandLine.Parse(args) // exits the process on an error
 
 	steps := map[string]func(context.Context, options, contract.Request) (map[string]string, error){"list": list, "seed": seed}
 	task.Main(*resultsDir, func(ctx context.Context) (map[string]string, error) {
 		run, ok := steps[step]
 		if !ok {
-			return nil, fmt.Errorf("%q is no step: list and seed are", step)
+			return nil, fmt.Errorf("%q is not a step: use list or seed", step)
 		}
 		request, err := o.request.read()
 		if err != nil {
@@ -108,16 +109,18 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	return out.Results(), nil
 }
 
-// tokenFor is the file with the token for the depot. It would be good at the site's depot, so a server that the Provisioning names does not get it.
+// tokenFor returns the file with the token for the depot, or an empty string. The token is valid at the
+// site's depot, so it is not sent to a depot that a Provisioning names.
 func tokenFor(request contract.Request, o options) string {
 	if request.DepotOfSite || o.depotWrite != "" {
 		return present(o.tokenFile)
 	}
-	fmt.Println("The depot is not the one of the site's settings (config-bpa): it gets no token.")
+	fmt.Println("The depot is not the one in the site's settings (ConfigMap config-bpa), so no token is sent to it.")
 	return ""
 }
 
-// present is the file if there is one: a site whose depot wants no token mounts none.
+// present returns the file name if the file exists, else an empty string. A site whose depot needs no
+// token mounts none.
 func present(file string) string {
 	if _, err := os.Stat(file); err != nil {
 		return ""

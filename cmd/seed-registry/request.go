@@ -12,7 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// request comes from the run's workspace. Without one it is made up from flags, for a person who asks what a cluster would need.
+// request holds the flags for a contract.Request. The request is read from the run's workspace. Without
+// a workspace it is made from flags, for a user who wants to list what a cluster would need.
 type request struct {
 	dir, provisioning, namespace                 string
 	kubernetes, network, system, depot, varsYAML string
@@ -20,13 +21,13 @@ type request struct {
 
 func (r *request) flags() {
 	flag.StringVar(&r.provisioning, "provisioning", "", "name of the Provisioning")
-	flag.StringVar(&r.namespace, "namespace", "", "its namespace")
-	flag.StringVar(&r.dir, "request-dir", "", "folder with "+contract.KeyRequest+"; without one, the following flags say what is asked for")
+	flag.StringVar(&r.namespace, "namespace", "", "namespace of the Provisioning")
+	flag.StringVar(&r.dir, "request-dir", "", "folder with "+contract.KeyRequest+"; empty: the flags below make the request")
 	flag.StringVar(&r.kubernetes, "kubernetes", "", "Kubernetes version, such as 1.35.4")
 	flag.StringVar(&r.network, "network-plugin", "flannel", "kubespray's kube_network_plugin")
-	flag.StringVar(&r.system, "operating-system", "", "operating system of the hosts, ID-VERSION_ID of os-release such as ubuntu-24.04; empty: packages are not listed")
-	flag.StringVar(&r.depot, "nodes-depot", "http://depot.local", "URL of the depot as nodes read from it")
-	flag.StringVar(&r.varsYAML, "vars", "", "file with more kubespray variables, YAML")
+	flag.StringVar(&r.system, "operating-system", "", "operating system of the hosts: ID-VERSION_ID of os-release, such as ubuntu-24.04; empty: packages are not listed")
+	flag.StringVar(&r.depot, "nodes-depot", "http://depot.local", "URL that nodes use to read from the depot")
+	flag.StringVar(&r.varsYAML, "vars", "", "YAML file with more kubespray variables")
 }
 
 func (r *request) read() (contract.Request, error) {
@@ -34,7 +35,7 @@ func (r *request) read() (contract.Request, error) {
 		return task.ReadRequest(r.dir, r.namespace, r.provisioning)
 	}
 	if r.kubernetes == "" {
-		return contract.Request{}, fmt.Errorf("neither --request-dir nor --kubernetes says what is asked for")
+		return contract.Request{}, fmt.Errorf("set --request-dir, or --kubernetes to make a request from flags")
 	}
 	made := contract.Request{
 		KubernetesVersion: r.kubernetes, NetworkPlugin: r.network, DepotURL: r.depot, OperatingSystem: r.system,

@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// A token that is good at the site's depot goes to no server that the author of a Provisioning names.
+// A token for the site's depot is not sent to a server that the author of a Provisioning names.
 func TestTokenIsForTheSitesDepotAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {

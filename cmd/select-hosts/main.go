@@ -1,4 +1,5 @@
-// Command select-hosts is the task of that name: it claims a host for every node that a Provisioning asks for.
+// Command select-hosts is the task select-hosts. It claims a host for every node that a Provisioning
+// asks for.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 
 func main() {
 	provisioning := flag.String("provisioning", "", "name of the Provisioning to claim hosts for")
-	namespace := flag.String("namespace", "", "its namespace, which is also that of the hosts")
+	namespace := flag.String("namespace", "", "namespace of the Provisioning and of the hosts")
 	requestDir := flag.String("request-dir", "", "folder with "+contract.KeyRequest)
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
@@ -50,18 +51,19 @@ func main() {
 	})
 }
 
-// callLimit bounds one call to the API server, and has a watch begin anew.
+// callLimit bounds one call to the API server. A watch that ends after it is started again.
 const callLimit = 30 * time.Second
 
-// hostClient reads and writes hosts at the API server of this pod, or at that of $KUBECONFIG, without a cache.
+// hostClient returns a client for hosts, without a cache. The client calls the API server of
+// $KUBECONFIG if that is set, else the one of the cluster in which this pod runs.
 func hostClient() (client.WithWatch, error) {
 	config, err := apiServer()
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout = callLimit
-	config.QPS, config.Burst = 200, 400 // the default, 5 a second, takes long for a large cluster; the API server defends itself
-	config.DisableCompression = true    // the API server is on this machine: to pack a list takes longer than to send it
+	config.QPS, config.Burst = 200, 400 // the default of 5 a second is too slow for a large cluster; the API server limits its own load
+	config.DisableCompression = true    // the API server is on this machine: compressing a list takes longer than sending it
 	config.UserAgent = "bpa-" + contract.TaskSelectHosts
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {

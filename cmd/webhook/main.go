@@ -1,5 +1,6 @@
-// Command webhook fills in defaults and refuses bad input when a person applies a Provisioning. It makes its own certificate,
-// keeps it in a Secret, and tells the API server about it through the webhook configurations in config/. It also refuses bad settings of the site.
+// Command webhook sets defaults and rejects invalid input when a user applies a Provisioning. It also
+// rejects invalid settings of the site. It makes its own certificate, keeps it in a Secret, and
+// publishes the CA to the API server in the webhook configurations of config/.
 package main
 
 import (
@@ -34,10 +35,11 @@ const (
 	settingsName   = "settings.webhook.bpa.akraino.org"
 )
 
-// gracePeriod lets requests that are on their way end before the process does.
+// gracePeriod is the time for open requests to finish before the process exits.
 const gracePeriod = 5 * time.Second
 
-// kinds are all kinds of the API. Each of them has defaults and validation, or the program does not start.
+// kinds returns all kinds of the API. It panics if a kind has no defaults or no validation, so the
+// program does not start.
 func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
 	for _, kind := range v1alpha1.Kinds {
@@ -46,7 +48,8 @@ func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	return all
 }
 
-// admitted narrows what the API server asks about: deletion and status never wait for this program.
+// admitted limits the requests that the API server sends to this program. Deletions and status
+// updates never wait for it.
 type admitted struct{ resourcesemantics.GenericCRD }
 
 var (
@@ -54,12 +57,14 @@ var (
 	_ resourcesemantics.SubResourceLimited = admitted{}
 )
 
-// SupportedVerbs implements resourcesemantics.VerbLimited.
+// SupportedVerbs returns the operations that this program checks. It implements
+// resourcesemantics.VerbLimited.
 func (admitted) SupportedVerbs() []admissionregistrationv1.OperationType {
 	return []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 }
 
-// SupportedSubResources implements resourcesemantics.SubResourceLimited; the empty one is the object itself.
+// SupportedSubResources returns only the empty name, which means the object itself. It implements
+// resourcesemantics.SubResourceLimited.
 func (admitted) SupportedSubResources() []string { return []string{""} }
 
 func main() {
@@ -70,9 +75,10 @@ func main() {
 		Port:        webhook.PortFromEnv(8443),
 		GracePeriod: gracePeriod,
 	})
-	// Every replica does the same little work, and conflicts are retried: electing a leader would only delay the start.
+	// Every replica does the same small work and retries conflicts. A leader election would only delay
+	// the start.
 	ctx = sharedmain.WithHADisabled(ctx)
-	// The webhook's own port answers the kubelet's probes, and only once the certificate is there.
+	// The webhook's own port answers the kubelet's probes, but not before the certificate exists.
 	ctx = sharedmain.WithHealthProbesDisabled(ctx)
 	sharedmain.MainWithContext(ctx, component, certificates.NewController, newDefaulting, newValidation, newSettings)
 }

@@ -62,7 +62,7 @@ func TestReadGoesOnAfterOddLines(t *testing.T) {
 	}
 }
 
-func TestReadTellsBrokenStream(t *testing.T) {
+func TestReadReportsBrokenStream(t *testing.T) {
 	broken := errors.New("broken pipe")
 	err := Read(iotest.ErrReader(broken), func(Event) {})
 	if !errors.Is(err, broken) {

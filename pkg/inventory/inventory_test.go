@@ -97,7 +97,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestDigestTellsFilesApart(t *testing.T) {
+func TestDigestDiffersBetweenFiles(t *testing.T) {
 	a := Inventory{HostsINI: []byte("ab"), GroupVars: []byte("c")}
 	b := Inventory{HostsINI: []byte("a"), GroupVars: []byte("bc")}
 	if a.Digest() == b.Digest() {

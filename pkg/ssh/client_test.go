@@ -173,7 +173,7 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-func TestParseKeyTellsNothingOfTheKey(t *testing.T) {
+func TestParseKeyDoesNotQuoteTheKey(t *testing.T) {
 	if _, err := ssh.ParseKey([]byte("very-secret-text")); err == nil || strings.Contains(err.Error(), "secret-text") {
 		t.Errorf("ParseKey() = %v", err)
 	}

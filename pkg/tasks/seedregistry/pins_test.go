@@ -18,7 +18,7 @@ import (
 )
 
 // A file is pinned if the playbooks have no checksum for it, but a variable for the checksum.
-func TestListTellsWhoseContentTheDepotDecides(t *testing.T) {
+func TestListReturnsFilesToPin(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{"files": [
 		{"url": "` + depotURL + `/files/known", "checksum": "sha256:` + strings.Repeat("a", 64) + `", "variable": "runc_binary_checksum", "architecture": "amd64"},
 		{"url": "` + depotURL + `/files/unknown", "checksum": "", "variable": "kubelet_binary_checksum", "architecture": "amd64"},
