@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -115,7 +116,7 @@ func (h *hostKeyCheck) explain(ctx context.Context, to Target, err error) error 
 		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: "of another type"}
 	case h.seen != nil && strings.Contains(err.Error(), "unable to authenticate"): // the library has no type for it
 		return fmt.Errorf("%w: user %s may not log in with this key", ErrDenied, to.User)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded): // both limits end at the same time
 		return fmt.Errorf("%w: the SSH server did not answer in time", ErrUnreachable)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
