@@ -1,5 +1,6 @@
-// Command seed-registry is the task seed-registry. "seed-registry list" runs the playbooks to list the
-// artifacts that an installation needs. "seed-registry seed" makes sure that the depot has them.
+// Command seed-registry is the task seed-registry. "seed-registry list" runs the playbooks to list
+// the artifacts that an installation needs. "seed-registry seed" makes sure that the depot has
+// them.
 package main
 
 import (
@@ -28,8 +29,8 @@ type options struct {
 	depotWrite, tokenFile, platforms string
 }
 
-// pinsSuffix is appended to the name of the list. It yields the name of the file with the pins: files
-// for which the depot's checksums count.
+// pinsSuffix is appended to the name of the list. It yields the name of the file with the pins:
+// files for which the depot's checksums count.
 const pinsSuffix = ".pins"
 
 func main() {
@@ -109,8 +110,8 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	return out.Results(), nil
 }
 
-// tokenFor returns the file with the token for the depot, or an empty string. The token is valid at the
-// site's depot, so it is not sent to a depot that a Provisioning names.
+// tokenFor returns the file with the token for the depot, or an empty string. The token is valid at
+// the site's depot, so it is not sent to a depot that a Provisioning names.
 func tokenFor(request contract.Request, o options) string {
 	if request.DepotOfSite || o.depotWrite != "" {
 		return present(o.tokenFile)
@@ -119,8 +120,8 @@ func tokenFor(request contract.Request, o options) string {
 	return ""
 }
 
-// present returns the file name if the file exists, else an empty string. A site whose depot needs no
-// token mounts none.
+// present returns the file name if the file exists, else an empty string. A site whose depot needs
+// no token mounts none.
 func present(file string) string {
 	if _, err := os.Stat(file); err != nil {
 		return ""

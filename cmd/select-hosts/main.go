@@ -1,5 +1,5 @@
-// Command select-hosts is the task select-hosts. It claims a host for every node that a Provisioning
-// asks for.
+// Command select-hosts is the task select-hosts. It claims a host for every node that a
+// Provisioning asks for.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command webhook sets defaults and rejects invalid input when a user applies a Provisioning. It also
-// rejects invalid settings of the site. It makes its own certificate, keeps it in a Secret, and
-// publishes the CA to the API server in the webhook configurations of config/.
+// Command webhook sets defaults and rejects invalid input when a user applies a Provisioning. It
+// also rejects invalid settings of the site. It makes its own certificate, keeps it in a Secret,
+// and publishes the CA to the API server in the webhook configurations of config/.
 package main
 
 import (
@@ -75,8 +75,8 @@ func main() {
 		Port:        webhook.PortFromEnv(8443),
 		GracePeriod: gracePeriod,
 	})
-	// Every replica does the same small work and retries conflicts. A leader election would only delay
-	// the start.
+	// Every replica does the same small work and retries conflicts. A leader election would only
+	// delay the start.
 	ctx = sharedmain.WithHADisabled(ctx)
 	// The webhook's own port answers the kubelet's probes, but not before the certificate exists.
 	ctx = sharedmain.WithHealthProbesDisabled(ctx)

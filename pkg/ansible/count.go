@@ -9,9 +9,9 @@ import (
 )
 
 // CountTasks estimates how many tasks a playbook starts. It reads the playbook and its roles, and
-// returns 0 if it cannot read the playbook. It does not evaluate templates in names, nor conditions,
-// so the number is a first estimate until a run has counted the real number. For cluster.yml of
-// kubespray v2.31.0 it finds 1132 tasks, while 1212 start.
+// returns 0 if it cannot read the playbook. It does not evaluate templates in names, nor
+// conditions, so the number is a first estimate until a run has counted the real number. For
+// cluster.yml of kubespray v2.31.0 it finds 1132 tasks, while 1212 start.
 func CountTasks(playbooks fs.FS, name string) int {
 	c := counter{files: playbooks}
 	return c.playbook(name, 0)
@@ -105,8 +105,8 @@ func (c counter) included(dir, name string, depth int) int {
 	return c.tasks(c.list(file), path.Dir(file), depth+1)
 }
 
-// named returns the file or role that a task imports or includes with a module such as import_tasks,
-// or an empty string if the task does not use the module.
+// named returns the file or role that a task imports or includes with a module such as
+// import_tasks, or an empty string if the task does not use the module.
 func named(task item, module string) string {
 	value, ok := task[module]
 	if !ok {
@@ -145,8 +145,8 @@ func roleName(role item) string {
 	return ""
 }
 
-// items converts a YAML list to a list of maps. A string in the list, as in a list of roles, becomes
-// the map {role: string}.
+// items converts a YAML list to a list of maps. A string in the list, as in a list of roles,
+// becomes the map {role: string}.
 func items(list any) []item {
 	var out []item
 	entries, _ := list.([]any)

@@ -8,8 +8,8 @@ import (
 
 // Findings collects from the events how a playbook ended and why. The zero value is ready to use.
 //
-// In the events, an ignored or rescued failure looks like a real one. Findings therefore keeps the last
-// failure of each host, and the statistics at the end decide which failures were real.
+// In the events, an ignored or rescued failure looks like a real one. Findings therefore keeps the
+// last failure of each host, and the statistics at the end decide which failures were real.
 type Findings struct {
 	last        map[string]Failure
 	count       int
@@ -51,8 +51,8 @@ func (f *Findings) See(e Event) {
 // Ended reports whether the playbook reached its recap.
 func (f *Findings) Ended() bool { return f.stats != nil }
 
-// Cause returns the failure to report: the first failure of the hosts that failed permanently, since
-// later failures are often its consequence. It returns false if no host failed permanently.
+// Cause returns the failure to report: the first failure of the hosts that failed permanently,
+// since later failures are often its consequence. It returns false if no host failed permanently.
 func (f *Findings) Cause() (Failure, bool) {
 	var bad []Failure
 	for host, stats := range f.stats {

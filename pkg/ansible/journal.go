@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Journal writes a readable log: one line per task with the number of hosts per result, failures with
-// their message, notices about long tasks, and a recap. It omits tasks that every host skips.
+// Journal writes a readable log: one line per task with the number of hosts per result, failures
+// with their message, notices about long tasks, and a recap. It omits tasks that every host skips.
 type Journal struct {
 	out   io.Writer
 	meter *Meter
@@ -32,8 +32,8 @@ type freeTask struct {
 	hosts int
 }
 
-// NewJournal returns a Journal that writes to out. The Journal only reads the meter, so the meter must
-// see each event before the Journal.
+// NewJournal returns a Journal that writes to out. The Journal only reads the meter, so the meter
+// must see each event before the Journal.
 func NewJournal(out io.Writer, meter *Meter) *Journal {
 	return &Journal{out: out, meter: meter, pending: map[string]freeTask{}}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestJournalReadsWell(t *testing.T) {
 	for _, name := range []string{"green", "failed", "censored", "gone"} {

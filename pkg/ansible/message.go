@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxMessage is the maximum length of a failure's message in bytes. maxTail is the maximum length
-	// of the part of a command's output in it.
+	// maxMessage is the maximum length of a failure's message in bytes. maxTail is the maximum
+	// length of the part of a command's output in it.
 	maxMessage = 1500
 	maxTail    = 450
 )
 
-// rawResult holds the fields of a host's result that may be shown. The other fields (invocation, cmd,
-// stdout of successful tasks) can hold secrets.
+// rawResult holds the fields of a host's result that may be shown. The other fields (invocation,
+// cmd, stdout of successful tasks) can hold secrets.
 type rawResult struct {
 	Action   string      `json:"action"` // the module's name
 	Status   int         `json:"status_code"`
@@ -32,8 +32,8 @@ type rawResult struct {
 	Results  []rawResult `json:"results"` // items of a loop
 }
 
-// text is a JSON string, a list of strings joined by "; ", or any other JSON as written. Modules use
-// different types for the same field.
+// text is a JSON string, a list of strings joined by "; ", or any other JSON as written. Modules
+// use different types for the same field.
 type text string
 
 func (t *text) UnmarshalJSON(raw []byte) error {
@@ -51,8 +51,8 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UnmarshalJSON accepts results whose fields have unexpected types. It leaves such a field empty, so
-// that the event still counts.
+// UnmarshalJSON accepts results whose fields have unexpected types. It leaves such a field empty,
+// so that the event still counts.
 func (r *rawResult) UnmarshalJSON(raw []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -129,8 +129,8 @@ func head(s string, max int) string {
 	return strings.ToValidUTF8(s[:max], "") + "..."
 }
 
-// tail returns the last max bytes of a text, from the start of a line if there is one. It does not cut
-// inside a character.
+// tail returns the last max bytes of a text, from the start of a line if there is one. It does not
+// cut inside a character.
 func tail(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {

@@ -10,8 +10,8 @@ type Meter struct {
 	step     string
 }
 
-// NewMeter returns a Meter for the expected number of started tasks. A number of 0 or less means that
-// the number is not known.
+// NewMeter returns a Meter for the expected number of started tasks. A number of 0 or less means
+// that the number is not known.
 func NewMeter(expected int) *Meter {
 	return &Meter{expected: expected, seen: map[string]bool{}}
 }
@@ -34,8 +34,8 @@ func (m *Meter) See(e Event) bool {
 	return true
 }
 
-// unknownTasks is the assumed number of tasks if the number is not known. The estimate reaches half of
-// the range after so many tasks and approaches the end without reaching it.
+// unknownTasks is the assumed number of tasks if the number is not known. The estimate reaches half
+// of the range after so many tasks and approaches the end without reaching it.
 const unknownTasks = 100
 
 func (m *Meter) estimate() int {
@@ -55,6 +55,6 @@ func (m *Meter) Percent() int { return m.percent }
 // Step returns the name of the task that started last.
 func (m *Meter) Step() string { return m.step }
 
-// Started returns the number of tasks that have started. The next run of the same playbook can use it
-// as the expected number.
+// Started returns the number of tasks that have started. The next run of the same playbook can use
+// it as the expected number.
 func (m *Meter) Started() int { return m.started }

@@ -60,7 +60,8 @@ func TestCountTasks(t *testing.T) {
 		t.Errorf("CountTasks() = %d", n)
 	}
 	delete(files, "roles/prepare/tasks/more.yml")
-	// facts 1, prepare 1+1+1(include)+1(always), common 1, cni 1, then pre_tasks 1, late 1+1(include), again common 1 and cni 1
+	// facts 1, prepare 1+1+1(include)+1(always), common 1, cni 1, then pre_tasks 1, late
+	// 1+1(include), again common 1 and cni 1
 	if n := CountTasks(files, "cluster.yml"); n != 12 {
 		t.Errorf("CountTasks() = %d, want 12", n)
 	}

@@ -13,8 +13,8 @@ import (
 const maxLine = 16 << 20
 
 // Read calls see for each line of the callback's output until its end. For a line that is not an
-// event it passes a Text with the redacted line. For a line longer than maxLine it passes a Text with
-// the length only.
+// event it passes a Text with the redacted line. For a line longer than maxLine it passes a Text
+// with the length only.
 func Read(r io.Reader, see func(Event)) error {
 	return read(r, maxLine, see)
 }

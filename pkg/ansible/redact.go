@@ -59,8 +59,8 @@ func redactEncoded(encoded string) string {
 	return hidden
 }
 
-// Lines redacts a text line by line. It hides a private key that spans several lines as a whole. The
-// zero value is ready to use.
+// Lines redacts a text line by line. It hides a private key that spans several lines as a whole.
+// The zero value is ready to use.
 type Lines struct {
 	inKey bool
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Trouble is a cause of a failed task that usually goes away by itself. Empty: the cause is another one,
-// and a user should look at it.
+// Trouble is a cause of a failed task that usually goes away by itself. Empty: the cause is another
+// one, and a user should look at it.
 type Trouble string
 
 const (
-	// Download means that a file, an image or a package could not be fetched because of the network or
-	// an overloaded server.
+	// Download means that a file, an image or a package could not be fetched because of the network
+	// or an overloaded server.
 	Download Trouble = "Download"
 	// Locked means that another process, such as unattended-upgrades, holds the lock of the package
 	// manager.
@@ -95,8 +95,8 @@ func (r rawResult) trouble(action string) Trouble {
 	return ""
 }
 
-// fetch classifies a failure of get_url. The module reports a status if the server answered, and only
-// a message if it did not.
+// fetch classifies a failure of get_url. The module reports a status if the server answered, and
+// only a message if it did not.
 func (r rawResult) fetch() Trouble {
 	msg := string(r.Msg)
 	answered := msg == "Request failed" && busy(r.Status)
@@ -107,8 +107,8 @@ func (r rawResult) fetch() Trouble {
 	return ""
 }
 
-// commandTrouble classifies a failed image pull by nerdctl, crictl, ctr or kubeadm, and a kubectl wait
-// that timed out.
+// commandTrouble classifies a failed image pull by nerdctl, crictl, ctr or kubeadm, and a kubectl
+// wait that timed out.
 func commandTrouble(text string) Trouble {
 	status := pullStatus.FindStringSubmatch(text)
 	switch {

@@ -28,8 +28,8 @@ var (
 	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// depot excludes characters that have a special meaning in Ansible's templates or in containerd's
-	// configuration.
+	// depot excludes characters that have a special meaning in Ansible's templates or in
+	// containerd's configuration.
 	depot = regexp.MustCompile(`^https?://[0-9A-Za-z.:/_~%!*()+,=&\[\]-]+$`)
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// FuzzRender puts any bytes into any field. Either Render fails, or a strict reader finds exactly the
-// request's nodes, groups and variables in the result.
+// FuzzRender puts any bytes into any field. Either Render fails, or a strict reader finds exactly
+// the request's nodes, groups and variables in the result.
 func FuzzRender(f *testing.F) {
 	f.Add("worker-1", "10.60.0.9", "worker", "root", 22, "1.35.4", "flannel", "10.244.64.0/18", "10.233.0.0/18", "http://10.60.0.1:5000", "own", `{"a":1}`)
 	f.Add("w\n[etcd]\nevil", "fd00::1", "control-plane", "root\nansible_connection=local", 2222, "1.35.4", "calico", "10.0.0.0/8", "192.168.0.0/16", "", "x", "1")
@@ -35,8 +35,8 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// FuzzOneField puts any bytes into one field of an otherwise valid request, so that the other fields
-// pass their checks.
+// FuzzOneField puts any bytes into one field of an otherwise valid request, so that the other
+// fields pass their checks.
 func FuzzOneField(f *testing.F) {
 	for field := range uint8(11) {
 		for _, value := range []string{"x", "10.60.0.9", "w-1\n[etcd]\nevil", "a b=c", "a#b", "'a'", "{{ a }}", "fd00::9%e", "10.8.0.0/13", "https://h:1/p", "1.35.4-rc.1"} {
@@ -94,8 +94,8 @@ func expected(r contract.Request, nodes []contract.Node) ini {
 	return want
 }
 
-// readINI parses a hosts.ini strictly. It accepts known sections once each, printable ASCII, no quotes
-// and no blanks at the start or end of a line.
+// readINI parses a hosts.ini strictly. It accepts known sections once each, printable ASCII, no
+// quotes and no blanks at the start or end of a line.
 func readINI(text []byte) (ini, error) {
 	if i := bytes.IndexFunc(text, func(c rune) bool { return c != '\n' && (c < ' ' || c > '~') || strings.ContainsRune("\"'\\{}$;", c) }); i >= 0 {
 		return nil, fmt.Errorf("byte %d is %q", i, text[i])

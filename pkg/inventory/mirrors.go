@@ -7,15 +7,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// mirrorsVar is kubespray's variable for containerd's registry mirrors. Kubespray writes a folder with
-// a hosts.toml file for each prefix in it.
+// mirrorsVar is kubespray's variable for containerd's registry mirrors. Kubespray writes a folder
+// with a hosts.toml file for each prefix in it.
 const mirrorsVar = "containerd_registries_mirrors"
 
 // everyRegistry is containerd's folder for registries that have no folder with their name.
 const everyRegistry = "_default"
 
-// registries are the registries with a folder. On a host where kubespray ran without BPA, a folder for
-// docker.io exists; it takes precedence over everyRegistry and leads to the Internet, so BPA
+// registries are the registries with a folder. On a host where kubespray ran without BPA, a folder
+// for docker.io exists; it takes precedence over everyRegistry and leads to the Internet, so BPA
 // overwrites it. The others are the registries of kubespray's images.
 var registries = []string{everyRegistry, "docker.io", "ghcr.io", "quay.io", "registry.k8s.io"}
 
@@ -33,8 +33,8 @@ type mirrorHost struct {
 	CA           string   `json:"ca,omitempty"` // path on the node
 }
 
-// depotMirrors returns mirrors with which nodes pull the images of every registry only from the depot.
-// Images keep their names.
+// depotMirrors returns mirrors with which nodes pull the images of every registry only from the
+// depot. Images keep their names.
 func depotMirrors(depot string, ownCA bool) (all []mirror) {
 	host := mirrorHost{Host: depot, Capabilities: []string{"pull", "resolve"}, SkipVerify: strings.HasPrefix(depot, "http://")}
 	if ownCA {
@@ -46,8 +46,8 @@ func depotMirrors(depot string, ownCA bool) (all []mirror) {
 	return all
 }
 
-// withTheirs merges our mirrors with the user's entries. For the same prefix the user's entry wins. If
-// the user's value is not a list of such entries, such as a template, withTheirs returns it
+// withTheirs merges our mirrors with the user's entries. For the same prefix the user's entry wins.
+// If the user's value is not a list of such entries, such as a template, withTheirs returns it
 // unchanged.
 func withTheirs(ours []mirror, theirs json.RawMessage) any {
 	var entries []json.RawMessage

@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// The user's entries win by their prefix. Images of registries that they do not name still come from
-// the depot.
+// The user's entries win by their prefix. Images of registries that they do not name still come
+// from the depot.
 func TestTheirMirrorsWin(t *testing.T) {
 	const own = `{"prefix": "registry.example:5000", "server": "https://registry.example:5000", "mirrors": []}`
 	for _, tc := range []struct {
@@ -67,8 +67,8 @@ func TestTheirMirrorsWithoutADepot(t *testing.T) {
 	sameJSON(t, theirs, string(vars[mirrorsVar]))
 }
 
-// servers returns the server of each entry, which containerd tries last, by prefix. Each prefix must
-// occur once. The depot's URL is returned as "depot".
+// servers returns the server of each entry, which containerd tries last, by prefix. Each prefix
+// must occur once. The depot's URL is returned as "depot".
 func servers(t *testing.T, text json.RawMessage, depot string) map[string]string {
 	t.Helper()
 	var all []mirror

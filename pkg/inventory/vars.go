@@ -16,8 +16,8 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 		"kube_network_plugin":    c.request.NetworkPlugin,
 		"kube_pods_subnet":       c.pods.String(),
 		"kube_service_addresses": c.services.String(),
-		// The task collect-kubeconfig makes the kubeconfig. A copy of the admin's kubeconfig must not
-		// stay in the task's pod.
+		// The task collect-kubeconfig makes the kubeconfig. A copy of the admin's kubeconfig must
+		// not stay in the task's pod.
 		"kubeconfig_localhost": false,
 	}
 	if c.request.DepotURL != "" {
@@ -41,10 +41,10 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// depotVars returns variables with which nodes download everything from the depot, which stores files
-// below the upstream's host and path. If the depot has its own CA, containerd reads the certificate
-// from a file on the node. Other programs use the system's trust store, to which the kubespray task
-// adds the certificate.
+// depotVars returns variables with which nodes download everything from the depot, which stores
+// files below the upstream's host and path. If the depot has its own CA, containerd reads the
+// certificate from a file on the node. Other programs use the system's trust store, to which the
+// kubespray task adds the certificate.
 func depotVars(depot string, ownCA bool) map[string]any {
 	files := depot + "/files/"
 	return map[string]any{

@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	// ErrUnreachable reports that nothing answers, or no SSH server with which this client can talk.
-	// It may be transient.
+	// ErrUnreachable reports that nothing answers, or no SSH server with which this client can
+	// talk. It may be transient.
 	ErrUnreachable = errors.New("unreachable")
 	// ErrDenied reports that the server rejects the user or the key.
 	ErrDenied = errors.New("denied")
@@ -58,8 +58,8 @@ func (c *Client) HostKey() HostKey { return c.key }
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Dial connects before the context ends. The server must show the pinned key. If pinned is nil, this
-// is the first contact and any key is accepted.
+// Dial connects before the context ends. The server must show the pinned key. If pinned is nil,
+// this is the first contact and any key is accepted.
 func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, error) {
 	var dialer net.Dialer
 	raw, err := dialer.DialContext(ctx, "tcp", to.HostPort())

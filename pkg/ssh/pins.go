@@ -23,7 +23,8 @@ type Pin struct {
 // Pins are pinned keys. Their text form is a known_hosts file whose comments hold UID and host.
 type Pins []Pin
 
-// ParsePins parses the output of String. It ignores lines without a UID, which other programs wrote.
+// ParsePins parses the output of String. It ignores lines without a UID, which other programs
+// wrote.
 func ParsePins(text string) (Pins, error) {
 	var pins Pins
 	for rest := []byte(text); ; {
@@ -62,8 +63,8 @@ func (p Pins) Of(uid string) HostKey {
 	return nil
 }
 
-// With returns the pins with a new pin. The new pin replaces an older pin of the same machine and the
-// pin of another machine at the same address.
+// With returns the pins with a new pin. The new pin replaces an older pin of the same machine and
+// the pin of another machine at the same address.
 func (p Pins) With(pin Pin) Pins {
 	kept := slices.DeleteFunc(slices.Clone(p), func(old Pin) bool { return old.UID == pin.UID || old.At == pin.At })
 	kept = append(kept, pin)
@@ -76,8 +77,8 @@ func (p Pins) Only(uids ...string) Pins {
 	return slices.DeleteFunc(slices.Clone(p), func(pin Pin) bool { return !slices.Contains(uids, pin.UID) })
 }
 
-// address converts an address of known_hosts to address and port. In known_hosts, port 22 is omitted
-// and other ports are written as [address]:port.
+// address converts an address of known_hosts to address and port. In known_hosts, port 22 is
+// omitted and other ports are written as [address]:port.
 func address(pattern string) string {
 	if host, port, err := net.SplitHostPort(pattern); err == nil {
 		return net.JoinHostPort(host, port)

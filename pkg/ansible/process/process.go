@@ -22,8 +22,8 @@ type Command struct {
 	Env  []string
 }
 
-// Signalled plus the number of a signal is the exit status of a process that the signal ended, as in
-// shells.
+// Signalled plus the number of a signal is the exit status of a process that the signal ended, as
+// in shells.
 const Signalled = 128
 
 // Exec runs a command in a new process group and returns its exit status. If a signal ended the

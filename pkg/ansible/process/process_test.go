@@ -25,7 +25,7 @@ func TestExec(t *testing.T) {
 		t.Errorf("a killed process: %d, %v; want 137", status, err)
 	}
 	if _, err := Exec(context.Background(), KillAfter, Command{Args: []string{"/nonexistent"}}, io.Discard, io.Discard); err == nil {
-		t.Error("a missing program is no error")
+		t.Error("a missing program is not an error")
 	}
 }
 

@@ -56,7 +56,8 @@ func Signer(t testing.TB, private crypto.Signer) (ssh.Signer, []byte) {
 	return signer, pem.EncodeToMemory(block)
 }
 
-// Start starts a server with the given host keys. The server accepts user "root" with the given key.
+// Start starts a server with the given host keys. The server accepts user "root" with the given
+// key.
 func Start(t testing.TB, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
 	return StartAt(t, "127.0.0.1:0", user, handler, hostKeys...)

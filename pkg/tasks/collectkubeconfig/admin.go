@@ -55,8 +55,9 @@ func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 		}
 		server.Host = net.JoinHostPort(address, port)
 	}
-	// A kubeconfig can name programs to run and files to read. This process holds the SSH key of all
-	// hosts, so it uses only the certificates, the key and the server address of a node's kubeconfig.
+	// A kubeconfig can name programs to run and files to read. This process holds the SSH key of
+	// all hosts, so it uses only the certificates, the key and the server address of a node's
+	// kubeconfig.
 	return &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
 		Host:      server.String(),
 		UserAgent: "bpa-collect-kubeconfig",
@@ -104,8 +105,8 @@ type cluster struct {
 // callLimit bounds one call to the API server. A watch that ends after it is started again.
 const callLimit = 30 * time.Second
 
-// open makes clients for the API server. They connect to the server directly, or through the node if
-// the pod network does not reach the server.
+// open makes clients for the API server. They connect to the server directly, or through the node
+// if the pod network does not reach the server.
 func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) {
 	config := rest.CopyConfig(a.config)
 	config.Timeout = callLimit

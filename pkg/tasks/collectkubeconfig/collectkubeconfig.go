@@ -97,8 +97,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{CA: string(admin.ca), Certificate: string(certificate), Endpoint: admin.endpoint, Version: version}, nil
 }
 
-// parseRequest reads a certificate request and checks its signature, which proves that its author has
-// the private key.
+// parseRequest reads a certificate request and checks its signature, which proves that its author
+// has the private key.
 func parseRequest(text string) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || strings.TrimSpace(string(rest)) != "" {
@@ -132,7 +132,8 @@ func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contr
 	return access.FirstControlPlane(ctx, in.Nodes)
 }
 
-// adminPath is the file of the administrator's kubeconfig, written by kubeadm, which kubespray runs.
+// adminPath is the file of the administrator's kubeconfig, written by kubeadm, which kubespray
+// runs.
 const adminPath = "/etc/kubernetes/admin.conf"
 
 func readAdmin(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*admin, error) {

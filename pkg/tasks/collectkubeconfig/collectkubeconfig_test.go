@@ -181,8 +181,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// The root user of a node writes this file. Its content must not make this pod run a program, read a
-// file or use a proxy.
+// The root user of a node writes this file. Its content must not make this pod run a program, read
+// a file or use a proxy.
 func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 	w := newFixture(t)
 	secret := filepath.Join(t.TempDir(), "token")

@@ -2,8 +2,8 @@ package collectkubeconfig
 
 import "encoding/json"
 
-// maxMessage is Kubernetes' limit in bytes for a container's termination message. Tekton returns all
-// results of a task in this message.
+// maxMessage is Kubernetes' limit in bytes for a container's termination message. Tekton returns
+// all results of a task in this message.
 const maxMessage = 4096
 
 // messageSize returns how many bytes Tekton needs for results. Tekton writes them as a JSON list,

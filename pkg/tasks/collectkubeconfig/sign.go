@@ -163,8 +163,8 @@ func answered(csr *certificates.CertificateSigningRequest) (bool, error) {
 	return len(csr.Status.Certificate) > 0, nil
 }
 
-// clientCA returns the CA with which the API server verifies client certificates. It can differ from
-// the CA of the API server's own certificate.
+// clientCA returns the CA with which the API server verifies client certificates. It can differ
+// from the CA of the API server's own certificate.
 func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 	const name, key = "extension-apiserver-authentication", "client-ca-file"
 	m, err := c.maps.Get(ctx, name, metav1.GetOptions{})

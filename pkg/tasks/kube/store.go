@@ -62,8 +62,8 @@ func (s *Store) Get(ctx context.Context, key string) (string, error) {
 	return m.Data[key], nil
 }
 
-// Set writes one key and keeps the others. If the key already has the value, Set does not write. Set
-// retries on conflicts.
+// Set writes one key and keeps the others. If the key already has the value, Set does not write.
+// Set retries on conflicts.
 func (s *Store) Set(ctx context.Context, key, value string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		m, err := s.maps.Get(ctx, s.name, metav1.GetOptions{})

@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// Files that the task writes on nodes. They are separate files, so the task edits no file of a user.
+// Files that the task writes on nodes. They are separate files, so the task edits no file of a
+// user.
 const (
 	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
 	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
@@ -34,11 +35,11 @@ const notReached = 66
 // forgetSource removes the files that sourceScript writes.
 const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource
 
-// sourceScript configures the depot as a package source of apt on a node, if the depot has packages for
-// the node's system. It queries the depot with apt's own download helper, which uses the same
-// configuration as apt later. It sets the time of package lists that apt fetched before to 1970, since
-// kubespray would otherwise treat them as fresh for a day and not fetch the depot's lists. $URL,
-// $SOURCE and $CONFIG are base64. The script must not contain a single quote.
+// sourceScript configures the depot as a package source of apt on a node, if the depot has packages
+// for the node's system. It queries the depot with apt's own download helper, which uses the same
+// configuration as apt later. It sets the time of package lists that apt fetched before to 1970,
+// since kubespray would otherwise treat them as fresh for a day and not fetch the depot's lists.
+// $URL, $SOURCE and $CONFIG are base64. The script must not contain a single quote.
 const sourceScript = `set -eu; umask 022; export LC_ALL=C
 source=` + aptSource + ` config=` + aptConfig + ` helper=/usr/lib/apt/apt-helper
 [ -x $helper ] || { echo other; exit 0; }
@@ -57,10 +58,10 @@ echo held`
 // sourceLimit bounds the script on one node.
 const sourceLimit = 3 * time.Minute
 
-// packageSource configures the depot as the source of a node's OS packages and returns a note for the
-// log. On a closed site the depot is the only source. If the depot has no packages for the system, or
-// the node has no apt, packageSource removes the files of an earlier run. A second call with the same
-// request changes nothing.
+// packageSource configures the depot as the source of a node's OS packages and returns a note for
+// the log. On a closed site the depot is the only source. If the depot has no packages for the
+// system, or the node has no apt, packageSource removes the files of an earlier run. A second call
+// with the same request changes nothing.
 func packageSource(ctx context.Context, request contract.Request, conn node.Connection, system string) (note string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceLimit)
 	defer cancel()
@@ -103,10 +104,10 @@ func sourceOf(folder string) string {
 	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 }
 
-// configOf returns apt's configuration. apt connects to the depot without a proxy. On a closed site it
-// ignores all other sources, since each would cost minutes until apt gives up. The name of an apt
-// option cannot contain an IPv6 address. For such a depot apt uses a configured proxy, and verifies
-// the certificate with the system's trust store.
+// configOf returns apt's configuration. apt connects to the depot without a proxy. On a closed site
+// it ignores all other sources, since each would cost minutes until apt gives up. The name of an
+// apt option cannot contain an IPv6 address. For such a depot apt uses a configured proxy, and
+// verifies the certificate with the system's trust store.
 func configOf(request contract.Request, depot *url.URL) string {
 	var lines []string
 	if host := depot.Hostname(); !strings.Contains(host, ":") {

@@ -64,8 +64,8 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 	}
 }
 
-// Every node is configured, the log shows the result for each node, and the run fails if a node cannot
-// reach the depot.
+// Every node is configured, the log shows the result for each node, and the run fails if a node
+// cannot reach the depot.
 func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.Request.DepotURL, w.system = "http://10.60.0.1:5000", bookworm

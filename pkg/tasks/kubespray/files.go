@@ -56,14 +56,14 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	return f, nil
 }
 
-// keyForOpenSSH returns a private key with the line ends that OpenSSH requires: Unix line ends, and one
-// after the last line.
+// keyForOpenSSH returns a private key with the line ends that OpenSSH requires: Unix line ends, and
+// one after the last line.
 func keyForOpenSSH(key []byte) []byte {
 	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
 }
 
-// extra returns the extra variables. Of the inventory's variables they include only inventory.Tables,
-// which have no effect in an inventory.
+// extra returns the extra variables. Of the inventory's variables they include only
+// inventory.Tables, which have no effect in an inventory.
 func (f files) extra(groupVars []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(groupVars, &given); err != nil {
@@ -89,9 +89,9 @@ func write(path string, content []byte, mode os.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// sshArgs returns ssh options that verify host keys against the pinned ones. ssh uses the first value
-// of an option. These options come first, so neither kubespray's ansible.cfg nor a variable in the
-// inventory can turn the verification off.
+// sshArgs returns ssh options that verify host keys against the pinned ones. ssh uses the first
+// value of an option. These options come first, so neither kubespray's ansible.cfg nor a variable
+// in the inventory can turn the verification off.
 func (f files) sshArgs() string {
 	return strings.Join([]string{
 		"-o ControlMaster=auto", "-o ControlPersist=120s",

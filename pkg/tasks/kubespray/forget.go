@@ -10,8 +10,8 @@ import (
 )
 
 // forget deletes lost nodes from the cluster, so that their pods are recreated elsewhere and a new
-// machine can use the name. A Ready node is alive, or already the new machine, so it stays. A node that
-// cannot be deleted does not fail the run: the log says how to delete it by hand.
+// machine can use the name. A Ready node is alive, or already the new machine, so it stays. A node
+// that cannot be deleted does not fail the run: the log says how to delete it by hand.
 func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
 	if len(in.Request.Lost) == 0 {
 		return

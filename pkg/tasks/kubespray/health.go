@@ -20,11 +20,13 @@ import (
 // /usr/local/bin on some systems.
 const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
 
-// maxObjects bounds the output of kubectl in bytes. It is enough for some 2,000 nodes and their pods.
+// maxObjects bounds the output of kubectl in bytes. It is enough for some 2,000 nodes and their
+// pods.
 const maxObjects = 64 << 20
 
-// awaitHealthy waits until all nodes are registered and Ready, and the system pods are Ready. The task
-// checks this itself, since a playbook can succeed while, for example, the DNS server keeps crashing.
+// awaitHealthy waits until all nodes are registered and Ready, and the system pods are Ready. The
+// task checks this itself, since a playbook can succeed while, for example, the DNS server keeps
+// crashing.
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
 	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
 	defer cancel()

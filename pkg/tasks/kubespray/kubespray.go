@@ -28,8 +28,8 @@ type Input struct {
 	// GroupVars are the variables of all hosts, as JSON.
 	GroupVars  []byte
 	PrivateKey []byte // PEM, of the SSH user
-	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable folder;
-	// it should be in memory, since the private key is copied there.
+	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable
+	// folder; it should be in memory, since the private key is copied there.
 	PlaybooksDir, ScratchDir string
 	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy
 	// cluster, and ProbeLimit one query to the new cluster.

@@ -106,7 +106,8 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	}
 }
 
-// OpenSSH rejects a key whose last line has no line end, such as a key that was pasted into a Secret.
+// OpenSSH rejects a key whose last line has no line end, such as a key that was pasted into a
+// Secret.
 func TestKeyEndsItsLine(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
@@ -119,7 +120,8 @@ func TestKeyEndsItsLine(t *testing.T) {
 	}
 }
 
-// OpenSSH rejects a key with Windows line ends ("error in libcrypto"), while Go's parser accepts it.
+// OpenSSH rejects a key with Windows line ends ("error in libcrypto"), while Go's parser accepts
+// it.
 func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	in := newFixture(t, 0).in
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
@@ -138,8 +140,8 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	}
 }
 
-// Kubespray's tables of checksums become extra variables, since an inventory cannot override them. No
-// other variable of the inventory becomes an extra variable.
+// Kubespray's tables of checksums become extra variables, since an inventory cannot override them.
+// No other variable of the inventory becomes an extra variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)

@@ -45,10 +45,10 @@ type machine struct {
 	macs []string // MAC addresses of its network cards, as net.HardwareAddr writes them
 }
 
-// checkMachine checks that the machine is the node's host: one of its network cards must have one of
-// the host's MAC addresses. An IP address that Metal3 saw long ago can belong to another machine now,
-// and this machine may accept the same SSH key. If the host has no known MAC address, checkMachine
-// returns a note instead of an error.
+// checkMachine checks that the machine is the node's host: one of its network cards must have one
+// of the host's MAC addresses. An IP address that Metal3 saw long ago can belong to another machine
+// now, and this machine may accept the same SSH key. If the host has no known MAC address,
+// checkMachine returns a note instead of an error.
 func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Connection) (note string, err error) {
 	wanted := parseMACs(n.MACs)
 	if len(wanted) == 0 {
@@ -72,10 +72,10 @@ func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Conn
 // machineName matches host names that are safe to print.
 var machineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62})$`)
 
-// parseMachine parses the output of machineScript and ignores other lines. It returns the addresses of
-// the most trustworthy kind of interface only. A virtual interface can have any address. A management
-// controller's card on USB can have the same address on all servers of a model. A machine in a
-// container has only virtual interfaces.
+// parseMachine parses the output of machineScript and ignores other lines. It returns the addresses
+// of the most trustworthy kind of interface only. A virtual interface can have any address. A
+// management controller's card on USB can have the same address on all servers of a model. A
+// machine in a container has only virtual interfaces.
 func parseMachine(text []byte) machine {
 	var found machine
 	kind, address := map[string]string{}, map[string]string{}

@@ -28,7 +28,8 @@ func says(lines ...string) func(io.Writer) int {
 	}
 }
 
-// answers replaces the machines of the given servers. All other servers answer as the right machine.
+// answers replaces the machines of the given servers. All other servers answer as the right
+// machine.
 func (w *fixture) answers(with map[int]func(io.Writer) int) {
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {
@@ -108,8 +109,8 @@ func (w *fixture) expectUntouched() {
 	}
 }
 
-// Machines of the same image can have the same host key, so a pinned key does not prove the identity of
-// a machine.
+// Machines of the same image can have the same host key, so a pinned key does not prove the
+// identity of a machine.
 func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {
@@ -148,8 +149,8 @@ func TestNodesOfAnOlderBuild(t *testing.T) {
 // iface is a network interface in sysfs. The bus is empty for a virtual interface.
 type iface struct{ name, address, bus, permanent string }
 
-// sysfs makes a folder tree with network interfaces, and a program ip that prints the given text. It
-// returns a function that runs the script with this tree and program.
+// sysfs makes a folder tree with network interfaces, and a program ip that prints the given text.
+// It returns a function that runs the script with this tree and program.
 func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout io.Writer) int {
 	t.Helper()
 	root := t.TempDir()

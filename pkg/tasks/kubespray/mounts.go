@@ -11,7 +11,8 @@ type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
 }
 
-// Fill reads the workspaces into the input. It fails if the request is not for the given Provisioning.
+// Fill reads the workspaces into the input. It fails if the request is not for the given
+// Provisioning.
 func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	var err error
 	if in.Request, err = task.ReadRequest(m.RequestDir, namespace, provisioning); err != nil {

@@ -141,8 +141,8 @@ func failure(cause ansible.Failure) error {
 	return e
 }
 
-// forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow for many
-// nodes, and too many forks need too much memory.
+// forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow for
+// many nodes, and too many forks need too much memory.
 func forks(nodes int) int { return min(max(5, nodes), 40) }
 
 func command(in Input, f files) process.Command {

@@ -29,10 +29,10 @@ type visit struct {
 	err    error
 }
 
-// preflight connects to every node. It reports a host that is down, rejects the login or is the wrong
-// machine within seconds, before any node is changed. It returns the pinned host keys of all nodes and
-// stores new ones even if another node fails. If no node fails, it installs the depot's certificate on
-// the nodes and configures the depot as their package source.
+// preflight connects to every node. It reports a host that is down, rejects the login or is the
+// wrong machine within seconds, before any node is changed. It returns the pinned host keys of all
+// nodes and stores new ones even if another node fails. If no node fails, it installs the depot's
+// certificate on the nodes and configures the depot as their package source.
 func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
@@ -93,8 +93,8 @@ func logVisits(in Input, visits []visit, log io.Writer) {
 	}
 }
 
-// probeNode checks that a node answers, accepts the login, is the right machine, lets the user become
-// root, and runs the requested operating system. It changes nothing on the node.
+// probeNode checks that a node answers, accepts the login, is the right machine, lets the user
+// become root, and runs the requested operating system. It changes nothing on the node.
 func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (v visit) {
 	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
@@ -121,8 +121,8 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 	return v
 }
 
-// equip installs the depot's certificate on a node and configures the depot as its package source. It
-// accepts only the host key that probeNode has seen, so it changes the same machine.
+// equip installs the depot's certificate on a node and configures the depot as its package source.
+// It accepts only the host key that probeNode has seen, so it changes the same machine.
 func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit, ports Ports) {
 	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
@@ -164,8 +164,8 @@ func rank(err error) int {
 	}, reason(err))
 }
 
-// worst returns the error with the highest rank and adds the names of the other failed nodes. It returns
-// nil if no node failed.
+// worst returns the error with the highest rank and adds the names of the other failed nodes. It
+// returns nil if no node failed.
 func worst(in Input, visits []visit) error {
 	var bad []int
 	for i := range visits {

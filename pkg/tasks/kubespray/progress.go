@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// progressWriter stores the progress in a Store that the reconciler watches. It writes only changes, at
-// most once a second, and never blocks the task.
+// progressWriter stores the progress in a Store that the reconciler watches. It writes only
+// changes, at most once a second, and never blocks the task.
 type progressWriter struct {
 	ctx   context.Context
 	store Store
@@ -119,7 +119,8 @@ func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	return e
 }
 
-// remember stores the number of started tasks. It ignores errors: the next run then uses the estimate.
+// remember stores the number of started tasks. It ignores errors: the next run then uses the
+// estimate.
 func (e expectation) remember(ctx context.Context, ports Ports, started int) {
 	e.known[e.key] = started
 	if text, err := json.Marshal(e.known); err == nil {

@@ -17,9 +17,9 @@ import (
 // errOtherSystem reports that a node does not run the requested operating system.
 var errOtherSystem = errors.New("it has another operating system")
 
-// checkSystem returns the operating system of a node: ID-VERSION_ID of its os-release in lower case,
-// such as debian-12. It returns an empty string if os-release has no valid name. It fails if the
-// request names another system.
+// checkSystem returns the operating system of a node: ID-VERSION_ID of its os-release in lower
+// case, such as debian-12. It returns an empty string if os-release has no valid name. It fails if
+// the request names another system.
 func checkSystem(ctx context.Context, request contract.Request, conn node.Connection) (string, error) {
 	text, err := conn.Output(ctx, "cat /etc/os-release", 64<<10)
 	var exit *ssh.ExitError

@@ -59,8 +59,8 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 	}
 }
 
-// nodeRoot is a root folder in which the script runs. Its update program counts its calls, and fails
-// while the file broken exists.
+// nodeRoot is a root folder in which the script runs. Its update program counts its calls, and
+// fails while the file broken exists.
 type nodeRoot string
 
 func newNodeRoot(t *testing.T) nodeRoot {
@@ -88,8 +88,8 @@ func (n nodeRoot) trust(ca string) error {
 	return nil
 }
 
-// holds checks that the file for containerd has all certificates, and that the system's store has each
-// certificate in its own file.
+// holds checks that the file for containerd has all certificates, and that the system's store has
+// each certificate in its own file.
 func (n nodeRoot) holds(t *testing.T, certificates ...string) {
 	t.Helper()
 	if got, err := os.ReadFile(string(n) + contract.DepotCAPath); err != nil || string(got) != strings.Join(certificates, "") {

@@ -46,8 +46,8 @@ const entry = "artifacts.yml"
 //go:embed kubespray.yml
 var kubesprayEntry []byte
 
-// List runs a playbook that lists the artifacts which this request needs from the depot, and returns
-// the list and the files without a checksum. It connects to no host.
+// List runs a playbook that lists the artifacts which this request needs from the depot, and
+// returns the list and the files without a checksum. It connects to no host.
 func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: nodes fetch images, files and packages from the Internet.")
@@ -142,8 +142,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// run runs the playbook. It reads the events only to find the cause of a failure: the playbook takes
-// seconds, so there is no progress to report.
+// run runs the playbook. It reads the events only to find the cause of a failure: the playbook
+// takes seconds, so there is no progress to report.
 func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) error {
 	var stderr bytes.Buffer
 	out, events := io.Pipe()

@@ -33,7 +33,8 @@ func request() contract.Request {
 	}
 }
 
-// fakePlaybooks replaces ansible-playbook. It writes the same listing for each host of the inventory.
+// fakePlaybooks replaces ansible-playbook. It writes the same listing for each host of the
+// inventory.
 type fakePlaybooks struct {
 	listing string
 	events  string
@@ -126,8 +127,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The variables are those of the run itself. Variables of a Provisioning cannot make Ansible connect
-// to a host.
+// The variables are those of the run itself. Variables of a Provisioning cannot make Ansible
+// connect to a host.
 func TestListPreparesTheRunsVariables(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}

@@ -35,8 +35,8 @@ func (d download) known() bool {
 	return sum != ""
 }
 
-// list converts a listing to the artifacts that the depot must have. It returns in elsewhere the URLs
-// of files that nodes do not fetch from the depot.
+// list converts a listing to the artifacts that the depot must have. It returns in elsewhere the
+// URLs of files that nodes do not fetch from the depot.
 func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere []string, err error) {
 	list = artifacts.List{Images: l.Images, Packages: slices.Clone(l.Packages)}
 	for _, d := range l.Files {
@@ -75,8 +75,8 @@ func parse(text []byte) (l listing, err error) {
 }
 
 // ReadList reads the list that the first step wrote. Templates from a Provisioning can write this
-// list, so ReadList rejects a file with a URL: the second step must not fetch from addresses that the
-// list chooses.
+// list, so ReadList rejects a file with a URL: the second step must not fetch from addresses that
+// the list chooses.
 func ReadList(path string) (artifacts.List, error) {
 	file, err := os.Open(path)
 	if err != nil {

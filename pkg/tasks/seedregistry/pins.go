@@ -24,8 +24,8 @@ type Pin struct {
 	Architecture string `json:"architecture"` // kubespray's name: amd64, arm64
 }
 
-// pin returns the Pin of a file. It returns nil if the playbooks have a checksum for the file, or no
-// variable to verify it with.
+// pin returns the Pin of a file. It returns nil if the playbooks have a checksum for the file, or
+// no variable to verify it with.
 func (d download) pin(path string) *Pin {
 	if d.Variable == "" || d.Architecture == "" || d.known() {
 		return nil

@@ -109,8 +109,8 @@ func TestAllOfTwoArchitecturesFit(t *testing.T) {
 	}
 }
 
-// The task returns the depot's digest of an OS image, which Metal3 verifies, but only of an uploaded
-// image.
+// The task returns the depot's digest of an OS image, which Metal3 verifies, but only of an
+// uploaded image.
 func TestRunReturnsTheDigestOfTheOSImage(t *testing.T) {
 	w := newFixture(t, 1)
 	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))

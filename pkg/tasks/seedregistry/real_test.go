@@ -22,8 +22,8 @@ func execute(ctx context.Context, c process.Command, stdout, stderr io.Writer) (
 	return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 }
 
-// This test runs the real ansible-playbook (from the PATH or from the lab) with real playbooks: those
-// of the lab and, if KUBESPRAY names a checkout of v2.31.0, those of kubespray.
+// This test runs the real ansible-playbook (from the PATH or from the lab) with real playbooks:
+// those of the lab and, if KUBESPRAY names a checkout of v2.31.0, those of kubespray.
 func TestRealPlaybooks(t *testing.T) {
 	lab := filepath.Join(os.Getenv("BPA_STATE"), "cache", "lab", "ansible", "venv", "bin")
 	t.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+lab)
@@ -71,8 +71,8 @@ func TestRealPlaybooks(t *testing.T) {
 	}
 }
 
-// checkPackages checks that the list has the packages that the role system_packages would install on
-// each system. On Flatcar it installs none.
+// checkPackages checks that the list has the packages that the role system_packages would install
+// on each system. On Flatcar it installs none.
 func checkPackages(t *testing.T, in ListInput) {
 	in.Request.Sets = nil
 	for system, want := range map[string]string{

@@ -68,8 +68,8 @@ type Ports struct {
 }
 
 // Run makes sure that the depot has all artifacts of the list. A second run with the same input
-// transfers nothing. An error has the reason ReasonDepotUnavailable if the depot does not answer, and
-// ReasonArtifactsMissing if artifacts are missing.
+// transfers nothing. An error has the reason ReasonDepotUnavailable if the depot does not answer,
+// and ReasonArtifactsMissing if artifacts are missing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if in.Depot == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: there is nothing to copy.")
@@ -111,8 +111,8 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	return fetch(ctx, in, ports, depot, missing)
 }
 
-// compare returns the artifacts that the depot lacks. On a connected site, missing OS packages count
-// as available, since nodes can get them from their own sources.
+// compare returns the artifacts that the depot lacks. On a connected site, missing OS packages
+// count as available, since nodes can get them from their own sources.
 func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Missing, error) {
 	have, err := depot.Stat(ctx, in.List)
 	if err != nil {
@@ -148,8 +148,8 @@ func summary(missing artifacts.Missing, text string) string {
 	return strings.Join(append([]string{text}, missing.Notes()...), "; ")
 }
 
-// fetch copies missing artifacts from upstream to the depot and compares again. The second comparison
-// decides about success, not the result of the copy.
+// fetch copies missing artifacts from upstream to the depot and compares again. The second
+// comparison decides about success, not the result of the copy.
 func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, missing artifacts.Missing) (Output, error) {
 	upstream, err := ports.Upstream()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // usualArchitecture is the architecture of hosts if the request does not name one.
 const usualArchitecture = "x86_64"
 
-// standIn is an inventory host that represents all nodes with the same roles and architecture. These
-// nodes need the same artifacts, and no host is claimed for them yet.
+// standIn is an inventory host that represents all nodes with the same roles and architecture.
+// These nodes need the same artifacts, and no host is claimed for them yet.
 type standIn struct {
 	contract.Node
 	architecture string // Ansible's name: x86_64, aarch64

@@ -75,8 +75,8 @@ var debianNames = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "ppc64le": "ppc64el",
 }
 
-// architecture returns the system's name of an architecture, such as amd64. The argument is Ansible's
-// name, such as x86_64.
+// architecture returns the system's name of an architecture, such as amd64. The argument is
+// Ansible's name, such as x86_64.
 func (s System) architecture(machine string) string {
 	if s.Family != "Debian" {
 		return machine

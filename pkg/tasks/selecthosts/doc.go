@@ -2,9 +2,9 @@
 // for, waits until Metal3 has installed an operating system on hosts without one, and stores the
 // assignment of hosts to nodes.
 //
-// Invariants: after a failure the task holds only the hosts that it held before. The exception are
-// hosts to which the controller has assigned an image: these are marked, and the controller releases
-// them. The task changes nothing of a host but its claim. Package hosts/assign decides which hosts
-// fit, hosts/claim which are claimed, and hosts/imaging whether an operating system is installed.
-// This package imports nothing of Tekton or knative.
+// Invariants: after a failure only the hosts that were claimed before the run stay claimed. The
+// exception are hosts to which the controller has assigned an image: the task marks them, and the
+// controller releases them. The task changes nothing of a host but its claim. Package hosts/assign
+// decides which hosts fit, hosts/claim which are claimed, and hosts/imaging whether an operating
+// system is installed. This package imports nothing of Tekton or knative.
 package selecthosts

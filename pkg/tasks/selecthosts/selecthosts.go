@@ -76,9 +76,9 @@ func wanted(request contract.Request) int {
 	return n
 }
 
-// complete prepares the claimed hosts for the installation. If the request has an OS image, complete
-// waits until the hosts run it: the controller sees the claims and asks Metal3 for the image. Then
-// complete stores the nodes. After a failure the caller releases the hosts.
+// complete prepares the claimed hosts for the installation. If the request has an OS image,
+// complete waits until the hosts run it: the controller sees the claims and asks Metal3 for the
+// image. Then complete stores the nodes. After a failure the caller releases the hosts.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
 		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {
@@ -138,9 +138,9 @@ func because(err error) error {
 	return task.Because(kube.Reason(err), err)
 }
 
-// aboutSecret reports whether the permission to read a Secret is missing. The Role of a run names the
-// Secrets of the hosts that existed when the run started. The Role of the next run also names the
-// Secrets of newer hosts.
+// aboutSecret reports whether the permission to read a Secret is missing. The Role of a run names
+// the Secrets of the hosts that existed when the run started. The Role of the next run also names
+// the Secrets of newer hosts.
 func aboutSecret(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {

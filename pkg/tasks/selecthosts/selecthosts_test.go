@@ -171,7 +171,7 @@ func TestRunFails(t *testing.T) {
 			}
 			got := task.FailureOf(err)
 			if !strings.Contains(got.Message, tc.want.Message) {
-				t.Errorf("message %q does not tell of %q", got.Message, tc.want.Message)
+				t.Errorf("message %q does not contain %q", got.Message, tc.want.Message)
 			}
 			got.Message, tc.want.Message = "", ""
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -278,8 +278,8 @@ func TestLogOfKeptHosts(t *testing.T) {
 
 func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
 
-// imagesAndFails simulates the controller, which assigns an image to every claimed host, and Metal3,
-// which cannot install the failing hosts.
+// imagesAndFails simulates the controller, which assigns an image to every claimed host, and
+// Metal3, which cannot install the failing hosts.
 func imagesAndFails(failing ...string) interceptor.Funcs {
 	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {

@@ -42,8 +42,8 @@ func ReadNodes(dir string) ([]contract.Node, error) {
 	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
-// checkVersion rejects a request that this build of the task would misread. Its reason is transient,
-// since the next attempt may use Tasks of the controller's build.
+// checkVersion rejects a request that this build of the task would misread. Its reason is
+// transient, since the next attempt may use Tasks of the controller's build.
 func checkVersion(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, contract.KeyVersion))
 	if errors.Is(err, os.ErrNotExist) {

@@ -37,7 +37,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestRequestOfAnotherBuild: while BPA is upgraded, a task reads what a controller of a newer build wrote, and of an older one that wrote no version.
+// During an upgrade of BPA, a task reads requests of a controller with a newer build, and of one
+// with an older build that wrote no version.
 func TestRequestOfAnotherBuild(t *testing.T) {
 	const text = `{"provisioning":"edge-1","namespace":"site","added":{"later":1}}`
 	dir := writeFile(t, contract.KeyRequest, text)
