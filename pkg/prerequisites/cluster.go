@@ -25,12 +25,13 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 )
 
-// Reason is that of every condition that waits for a prerequisite.
+// Reason is the reason of every condition that waits for a prerequisite.
 const Reason = "PrerequisitesMissing"
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Ensure returns at once if all is there. If not it answers the kubelet's probes, tells what is missing, and returns once it is there.
+// Ensure returns immediately if the API server serves all Needs. Otherwise it answers the kubelet's
+// probes, reports the missing kinds, and returns when the API server serves all of them.
 func Ensure(ctx context.Context, config *rest.Config) error {
 	logger := logging.FromContext(ctx).Named("prerequisites")
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
@@ -45,7 +46,7 @@ func Ensure(ctx context.Context, config *rest.Config) error {
 	go func() { probes <- injection.ServeHealthProbes(ctx, injection.HealthCheckDefaultPort) }()
 	defer func() {
 		stop()
-		<-probes // the controller serves them next, on the same port
+		<-probes // the controller serves the probes next, on the same port
 	}()
 	changes, lister, client, err := watchCluster(ctx, config)
 	if err != nil {
@@ -56,7 +57,8 @@ func Ensure(ctx context.Context, config *rest.Config) error {
 	}})
 }
 
-// watchCluster tells of changes of CRDs and Provisionings.
+// watchCluster watches CRDs and Provisionings. The channel gets a value after a change; several
+// changes may be one value.
 func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, listers.ProvisioningLister, versioned.Interface, error) {
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
@@ -70,7 +72,7 @@ func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, li
 	poke := func() {
 		select {
 		case changes <- struct{}{}:
-		default: // one is on its way already
+		default: // a value is in the channel already
 		}
 	}
 	provisionings := externalversions.NewSharedInformerFactory(client, 0).Bpa().V1alpha1().Provisionings()
@@ -87,7 +89,7 @@ func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, li
 	return changes, provisionings.Lister(), client, nil
 }
 
-// report writes the message into the status of every Provisioning that does not show it yet.
+// report writes the message into the status of every Provisioning that does not have it yet.
 func report(ctx context.Context, lister listers.ProvisioningLister, client versioned.Interface, message string) error {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
@@ -108,7 +110,8 @@ func report(ctx context.Context, lister listers.ProvisioningLister, client versi
 	return errors.Join(failed...)
 }
 
-// mark says that nothing can be known: neither of a cluster that runs nor of one that is wanted.
+// mark sets the conditions to Unknown: without the kinds, the controller can read the state of
+// neither an installed cluster nor a requested one.
 func mark(status *v1alpha1.ProvisioningStatus, message string) {
 	status.InitializeConditions()
 	status.MarkHostsClaimed(corev1.ConditionUnknown, Reason, message)

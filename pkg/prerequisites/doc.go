@@ -1,5 +1,7 @@
-// Package prerequisites waits until the kinds exist that the controller works with: Tekton's and Metal3's.
+// Package prerequisites waits until the API server serves the kinds that the controller uses:
+// Tekton's and Metal3's.
 //
-// Its invariant: while one is missing the process stays alive and healthy, and every Provisioning says what to install; once all are there it
-// goes on by itself. Without it, informers of missing kinds would block for ever in silence.
+// Invariant: while a kind is missing, the process stays alive and healthy, and the status of every
+// Provisioning says what to install. When all kinds exist, the controller starts without a restart.
+// Without this package, informers of missing kinds block forever and log nothing.
 package prerequisites

@@ -8,33 +8,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Need is an API that must be served.
+// Need is an API group version that the API server must serve.
 type Need struct {
 	GroupVersion string
 	Resources    []string
-	Install      string // what a person installs to get it
+	Install      string // what the user installs to get it; completes "install ..."
 }
 
-// Needs are those of the controller. HardwareData is not among them: older Metal3 has the same facts in the status of its hosts.
+// Needs are the APIs that the controller needs. HardwareData is not one of them: older versions of
+// Metal3 have the same facts in the status of their hosts.
 var Needs = []Need{
 	{"bpa.akraino.org/v1alpha1", []string{"provisionings"}, "BPA's own kinds (config/300-provisionings.yaml)"},
 	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation), " +
-		"then apply BPA's config/ again: its Tasks and Pipeline are of Tekton's kinds"},
+		"then apply BPA's config/ again, which has objects of Tekton's kinds"},
 	{"metal3.io/v1alpha1", []string{"baremetalhosts"}, "Metal3's Bare Metal Operator (https://book.metal3.io)"},
 }
 
-// Discovery is the part of client-go's discovery client that is used.
+// Discovery is the part of client-go's discovery client that this package uses.
 type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// Missing are the needs that the API server does not serve.
+// Missing returns the needs that the API server does not serve, each with its missing Resources
+// only. It returns an error if the API server does not answer.
 func Missing(d Discovery, needs []Need) ([]Need, error) {
 	var missing []Need
 	for _, need := range needs {
 		list, err := d.ServerResourcesForGroupVersion(need.GroupVersion)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("ask for the kinds of %s: %w", need.GroupVersion, err)
+			return nil, fmt.Errorf("list the kinds of %s: %w", need.GroupVersion, err)
 		}
 		served := map[string]bool{}
 		if err == nil {
@@ -56,7 +58,7 @@ func Missing(d Discovery, needs []Need) ([]Need, error) {
 	return missing, nil
 }
 
-// Message says in one sentence what is missing and what to install.
+// Message describes in one line what is missing and what to install.
 func Message(missing []Need) string {
 	var parts []string
 	for _, need := range missing {

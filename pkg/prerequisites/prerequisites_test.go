@@ -75,7 +75,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestWait: it tells what is missing, survives an API server that does not answer, and goes on by itself.
+// TestWait checks that Wait reports the missing kinds, survives an API server that does not answer,
+// and returns when all kinds exist.
 func TestWait(t *testing.T) {
 	api := &server{err: errors.New("connection refused")}
 	changes, reported := make(chan struct{}), make(chan string, 1)
@@ -86,17 +87,17 @@ func TestWait(t *testing.T) {
 			return errors.New("a status that cannot be written is no reason to stop")
 		}})
 	}()
-	changes <- struct{}{} // received after the first look: the API server did not answer
+	changes <- struct{}{} // received after the first check, which got no answer from the API server
 	api.set(map[string][]string{}, nil)
 	changes <- struct{}{}
 	if m := <-reported; !strings.Contains(m, "Tekton") {
-		t.Errorf("told %q", m)
+		t.Errorf("reported %q", m)
 	}
 	api.set(complete(), nil)
 	changes <- struct{}{}
 	for {
 		select {
-		case m := <-reported: // of the look between the changes
+		case m := <-reported: // of the check between the changes
 			_ = m
 			continue
 		case err := <-done:
@@ -117,7 +118,8 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// TestReport: every Provisioning says what is missing, and one that does already is not written again.
+// TestReport checks that report writes the message into every Provisioning, and does not write to
+// a Provisioning that has the message already.
 func TestReport(t *testing.T) {
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}
 	client := fake.NewSimpleClientset(p)
@@ -145,6 +147,6 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(client.Actions()); n != 0 {
-		t.Errorf("%d calls to say the same again", n)
+		t.Errorf("%d calls to write the same message again", n)
 	}
 }

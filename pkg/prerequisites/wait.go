@@ -8,19 +8,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// recheck is how often discovery is asked again when nobody told of a change: it may show a new kind a moment after its CRD appeared.
+// recheck is the interval between discovery requests when there is no change. A new kind can appear
+// in discovery some time after its CRD.
 const recheck = 10 * time.Second
 
-// Cluster is what Wait needs of the cluster.
+// Cluster is the part of the cluster that Wait uses.
 type Cluster struct {
 	Discovery Discovery
-	// Changes says that it is worth looking again: a CRD or a Provisioning changed.
+	// Changes gets a value after a change of a CRD or a Provisioning: Wait checks again.
 	Changes <-chan struct{}
-	// Report writes the message into every Provisioning that does not show it.
+	// Report writes the message into the status of every Provisioning that does not have it yet.
 	Report func(ctx context.Context, message string) error
 }
 
-// Wait returns once nothing is missing, or with the error of ctx. Errors of the API server are logged and do not end the waiting.
+// Wait returns nil when no kind is missing, or the error of ctx. It logs errors of the API server
+// and continues to wait.
 func Wait(ctx context.Context, logger *zap.SugaredLogger, cluster Cluster) error {
 	reported := ""
 	timer := time.NewTicker(recheck)
@@ -29,7 +31,7 @@ func Wait(ctx context.Context, logger *zap.SugaredLogger, cluster Cluster) error
 		missing, err := Missing(cluster.Discovery, Needs)
 		switch {
 		case err != nil:
-			logger.Warnw("Cannot see which kinds exist", zap.Error(err))
+			logger.Warnw("Cannot list the kinds of the API server; trying again", zap.Error(err))
 		case len(missing) == 0:
 			return nil
 		default:
@@ -39,7 +41,7 @@ func Wait(ctx context.Context, logger *zap.SugaredLogger, cluster Cluster) error
 				reported = message
 			}
 			if err := cluster.Report(ctx, message); err != nil {
-				logger.Warnw("Cannot tell the Provisionings what is missing", zap.Error(err))
+				logger.Warnw("Cannot write the missing kinds into the status of the Provisionings; trying again", zap.Error(err))
 			}
 		}
 		select {
