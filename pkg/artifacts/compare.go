@@ -5,43 +5,49 @@ import (
 	"slices"
 )
 
-// Have is what a depot has, as far as somebody asked it.
+// Have is the known content of a depot: the artifacts that a client asked for and the depot has.
 type Have struct {
-	// Images are the digests of the manifests, by place.
+	// Images holds the digests of the manifests, by place.
 	Images map[Place]string
-	// Files are by path.
+	// Files holds the files, by path.
 	Files map[string]FileState
-	// Packages are what the depot's package sources list, by system. Of a system that is not in it the depot has none: then the nodes have
-	// sources of their own, and what is in those is not for the depot to say.
+	// Packages holds the indexes of the depot's package sources, by system. A system without an
+	// entry has no packages in the depot. Its nodes use their own sources, which the depot cannot
+	// list.
 	Packages map[string]*PackageIndex
 }
 
 // FileState is a file in the depot.
 type FileState struct {
-	SHA256 string // empty if it was not asked for
+	SHA256 string // empty if the client did not ask for it
 	Size   int64
 }
 
-// Missing is what a list wants and a depot has not.
+// Missing is the difference between a list and a depot: the artifacts on the list that the depot
+// lacks.
 type Missing struct {
-	// List names exactly what is missing, so that it can be brought.
+	// List holds exactly the missing artifacts, so a bundle can be made from it.
 	List
-	// Why says of each that is there with another content what differs, by Ref or Path.
+	// Why describes the difference for each artifact that the depot has with other content. The key
+	// is Ref or Path.
 	Why map[string]string
-	// Of is how many artifacts were wanted and looked for.
+	// Of is the number of artifacts on the list that were compared.
 	Of int
-	// Own are packages that are missing too, but that nodes get from sources of their own. Compare leaves it empty.
+	// Own holds packages that the depot lacks but that nodes fetch from their own sources. Compare
+	// leaves it empty.
 	Own []Package
-	// Elsewhere are the systems whose packages the depot does not keep.
+	// Elsewhere holds the systems for which the depot has no packages.
 	Elsewhere []string
-	// Unresolved is what packages in the depot depend on and the depot lacks, in words: nodes must have it already.
+	// Unresolved describes the dependencies of packages in the depot that the depot lacks. The
+	// nodes must have them already.
 	Unresolved []string
 }
 
 // Nothing reports whether the depot has everything.
 func (m Missing) Nothing() bool { return m.Size() == 0 }
 
-// Compare says what is missing. A tag's digest counts only if the list names one: what a site has put under a name is what it wants there.
+// Compare returns the artifacts of the list that are missing. It compares an image's digest only if
+// the list has one: otherwise the image that the site stored under the tag is the wanted image.
 func Compare(l List, have Have) Missing {
 	m := Missing{Of: len(l.Images) + len(l.Files), Why: map[string]string{}}
 	for _, i := range l.Images {
@@ -52,7 +58,7 @@ func Compare(l List, have Have) Missing {
 		}
 		m.Images = append(m.Images, i)
 		if there {
-			m.Why[i.Ref] = fmt.Sprintf("the depot has %s, wanted is %s", got, i.Wanted())
+			m.Why[i.Ref] = fmt.Sprintf("the depot has %s, expected %s", got, i.Wanted())
 		}
 	}
 	for _, f := range l.Files {
@@ -84,13 +90,15 @@ func (m *Missing) comparePackages(l List, have Have) {
 	}
 }
 
-// differsFrom leaves SHA512 to whoever fetches the file: a depot tells SHA-256 only.
+// differsFrom describes how the depot's file differs from f; empty: it does not. It does not
+// compare SHA512, because a depot returns SHA-256 only. The client that fetches the file compares
+// it.
 func (f File) differsFrom(got FileState) string {
 	switch {
 	case f.SHA256 != "" && f.SHA256 != got.SHA256:
-		return fmt.Sprintf("the depot has sha256 %s, wanted is %s", got.SHA256, f.SHA256)
+		return fmt.Sprintf("the depot has sha256 %s, expected %s", got.SHA256, f.SHA256)
 	case f.Size > 0 && f.Size != got.Size:
-		return fmt.Sprintf("the depot has %d bytes, wanted are %d", got.Size, f.Size)
+		return fmt.Sprintf("the depot has %d bytes, expected %d", got.Size, f.Size)
 	}
 	return ""
 }

@@ -46,9 +46,9 @@ func TestCompare(t *testing.T) {
 			},
 			want: List{Images: []Image{{Ref: proxy, Digest: "sha256:" + sumA}}, Files: []File{{Path: kubelet, SHA256: sumA}, {Path: "x/y", Size: 5}}},
 			why: map[string]string{
-				proxy:   "the depot has sha256:" + sumB + ", wanted is sha256:" + sumA,
-				kubelet: "the depot has sha256 " + sumB + ", wanted is " + sumA,
-				"x/y":   "the depot has 4 bytes, wanted are 5",
+				proxy:   "the depot has sha256:" + sumB + ", expected sha256:" + sumA,
+				kubelet: "the depot has sha256 " + sumB + ", expected " + sumA,
+				"x/y":   "the depot has 4 bytes, expected 5",
 			},
 		},
 	} {
@@ -69,7 +69,7 @@ const depotURL = "http://10.60.0.1:5000"
 func TestShort(t *testing.T) {
 	some := Compare(List{Images: []Image{{Ref: proxy}}, Files: []File{{Path: kubelet}}}, Have{})
 	want := "the depot http://10.60.0.1:5000 lacks 2 of 2 artifacts: kube-proxy:v1.35.4, kubelet. The task's log lists all; " +
-		"bring them with: kubectl bpa bundle import FILE --depot http://10.60.0.1:5000"
+		"import them with: kubectl bpa bundle import FILE --depot http://10.60.0.1:5000"
 	if got := some.Short(depotURL); got != want {
 		t.Errorf("Short = %q\nwant   %q", got, want)
 	}

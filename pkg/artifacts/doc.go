@@ -1,5 +1,8 @@
-// Package artifacts says what an installation needs from the depot, whether it is there, and, if not, what would bring it.
+// Package artifacts lists the artifacts that an installation needs from the depot, compares the
+// list with the depot's content, and describes the missing artifacts and the commands that bring
+// them.
 //
-// Its invariant: a List that was read by Parse names only images and files that have one place in the depot each, inside its doors. It is
-// pure: no client, no clock, no disk. Package doors asks a depot what it has, package carry brings what it lacks.
+// Invariant: each image and file of a List that Parse returns has exactly one place in the depot,
+// below the depot's endpoints. The package is pure: no client, no clock, no disk. Package
+// depot/client asks a depot for its content. Package transfer copies missing artifacts.
 package artifacts

@@ -9,23 +9,24 @@ import (
 	"strings"
 )
 
-// File is a download of the nodes.
+// File is a file that nodes download.
 type File struct {
-	// Path is where the depot keeps it below /files: the upstream's host and path.
+	// Path is the file's path below /files in the depot: the host and path of the upstream URL.
 	Path string `json:"path"`
-	// URL is where it comes from, if not https:// and Path.
+	// URL is the upstream URL; empty: https:// followed by Path.
 	URL string `json:"url,omitempty"`
-	// SHA256 is in hexadecimal. Upstreams that publish another checksum have that in SHA512. Without both, any content will do.
+	// SHA256 is the expected checksum in hexadecimal. SHA512 is for upstreams that publish no
+	// SHA-256. Without both, any content is accepted.
 	SHA256 string `json:"sha256,omitempty"`
 	SHA512 string `json:"sha512,omitempty"`
-	// Size is in bytes; 0: not known.
+	// Size is in bytes; 0: unknown.
 	Size int64 `json:"size,omitempty"`
 }
 
-// Upstream is where the file comes from.
+// Upstream returns the URL from which the file is fetched.
 func (f File) Upstream() string { return cmp.Or(f.URL, "https://"+f.Path) }
 
-// identity says which content is wanted.
+// identity describes the expected content.
 func (f File) identity() string {
 	switch {
 	case f.SHA256 != "":
@@ -40,13 +41,14 @@ func (f File) identity() string {
 
 const (
 	maxPath = 1024
-	maxPart = 255 - 20 // a file system's limit, less what a depot adds for its own purposes
+	maxPart = 255 - 20 // the limit of file systems, less the characters that a depot adds
 )
 
 var (
 	sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	sha512Pattern = regexp.MustCompile(`^[0-9a-f]{128}$`)
-	// partPattern keeps to what URLs, file systems and shells take as it is, and to names that hide nothing.
+	// partPattern allows only characters that URLs, file systems and shells take unescaped, and no
+	// hidden files.
 	partPattern = regexp.MustCompile(`^[A-Za-z0-9_+~=@,][A-Za-z0-9._+~=@,:-]*$`)
 )
 
@@ -70,17 +72,17 @@ func (f File) check() error {
 	return nil
 }
 
-// CheckPath refuses a path that is not plainly one below /files.
+// CheckPath returns an error if p is not a clean relative path below /files.
 func CheckPath(p string) error {
 	if len(p) > maxPath {
 		return fmt.Errorf("file %.40q...: the path has %d bytes, more than %d", p, len(p), maxPath)
 	}
 	if p == "" || path.Clean(p) != p {
-		return fmt.Errorf("file %q: no path like dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet", p)
+		return fmt.Errorf("file %q: the path is not like dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet", p)
 	}
 	for _, part := range strings.Split(p, "/") {
 		if !partPattern.MatchString(part) || len(part) > maxPart {
-			return fmt.Errorf("file %q: %q is no name that a depot takes", p, part)
+			return fmt.Errorf("file %q: a depot does not accept the name %q", p, part)
 		}
 	}
 	return nil

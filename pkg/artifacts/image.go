@@ -9,17 +9,19 @@ import (
 
 // Image is a container image under its upstream name.
 type Image struct {
-	// Ref is registry/repository:tag, as in a pod; as there, docker.io and library/ may be left out.
+	// Ref is registry/repository:tag, as in a pod. As in a pod, docker.io and library/ may be left
+	// out.
 	Ref string `json:"ref"`
-	// Digest is sha256:hex of the manifest or index; empty: whatever has the tag.
+	// Digest is sha256:hex of the manifest or index; empty: any image with the tag is accepted.
 	Digest string `json:"digest,omitempty"`
 }
 
-// Place is where the depot keeps an image. Nodes ask the depot in place of the registry, so the registry's name is not in it.
+// Place is the place of an image in the depot. It does not contain the registry's name, because the
+// depot is a mirror of all registries for the nodes.
 type Place struct {
 	Repository string
-	Tag        string // empty for an image that is named by its digest alone
-	Digest     string // only where Tag is empty
+	Tag        string // empty if the reference has only a digest
+	Digest     string // only if Tag is empty
 }
 
 func (p Place) String() string {
@@ -31,12 +33,14 @@ func (p Place) String() string {
 
 var (
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	// Those of the OCI distribution specification. The parser below takes a repository such as a/../b too.
+	// repositoryPattern and tagPattern are those of the OCI distribution specification. The parser
+	// below also accepts a repository such as a/../b.
 	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagPattern        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
 
-// Place is where the depot keeps the image. It is an error if Ref or Digest are not what they should be.
+// Place returns the place of the image in the depot. It returns an error if Ref or Digest is
+// malformed.
 func (i Image) Place() (Place, error) {
 	if i.Digest != "" && !digestPattern.MatchString(i.Digest) {
 		return Place{}, fmt.Errorf("image %s: digest %q is not like sha256:<64 hexadecimal digits>", i.Ref, i.Digest)
@@ -46,21 +50,21 @@ func (i Image) Place() (Place, error) {
 		return Place{}, fmt.Errorf("image %q: %w", i.Ref, err)
 	}
 	if !repositoryPattern.MatchString(ref.Context().RepositoryStr()) {
-		return Place{}, fmt.Errorf("image %q: %q is no name of a repository", i.Ref, ref.Context().RepositoryStr())
+		return Place{}, fmt.Errorf("image %q: %q is not a valid repository name", i.Ref, ref.Context().RepositoryStr())
 	}
 	if tag, ok := ref.(name.Tag); ok {
 		if !tagPattern.MatchString(tag.TagStr()) {
-			return Place{}, fmt.Errorf("image %q: %q is no tag", i.Ref, tag.TagStr())
+			return Place{}, fmt.Errorf("image %q: %q is not a valid tag", i.Ref, tag.TagStr())
 		}
 		return Place{Repository: tag.RepositoryStr(), Tag: tag.TagStr()}, nil
 	}
 	if i.Digest != "" && i.Digest != ref.Identifier() {
-		return Place{}, fmt.Errorf("image %s is wanted as %s too", i.Ref, i.Digest)
+		return Place{}, fmt.Errorf("image %s: the list also has the digest %s; keep one of them", i.Ref, i.Digest)
 	}
 	return Place{Repository: ref.Context().RepositoryStr(), Digest: ref.Identifier()}, nil
 }
 
-// Wanted is the digest that the image must have, or empty.
+// Wanted returns the digest that the image must have; empty: any.
 func (i Image) Wanted() string {
 	if place, err := i.Place(); err == nil && place.Digest != "" {
 		return place.Digest
@@ -68,7 +72,7 @@ func (i Image) Wanted() string {
 	return i.Digest
 }
 
-// canonical is the reference with everything that may be left out.
+// canonical returns the complete reference, with the parts that may be left out.
 func (i Image) canonical() string {
 	ref, err := name.ParseReference(i.Ref)
 	if err != nil {

@@ -9,24 +9,27 @@ import (
 	"slices"
 )
 
-// List is what an installation needs. Its JSON form is what playbooks write and what bundles are made from.
+// List holds the artifacts that an installation needs. Playbooks write its JSON form, and bundles
+// are made from it.
 type List struct {
 	Images   []Image   `json:"images,omitempty"`
 	Files    []File    `json:"files,omitempty"`
 	Packages []Package `json:"packages,omitempty"`
 }
 
-// Package is a package of the nodes' operating system. Without a version any will do.
+// Package is a package of the nodes' operating system. Without a version, any version is accepted.
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// System is the operating system, ID-VERSION_ID of its os-release: debian-12. Empty: nobody said, so nobody looks for the package.
+	// System is the operating system, ID-VERSION_ID of its os-release, such as debian-12. Empty:
+	// unknown; the depot is then not checked for the package.
 	System string `json:"system,omitempty"`
-	// Architecture is the system's own word for it: amd64 in Debian, x86_64 in Fedora. Empty: any.
+	// Architecture is the system's name of the architecture: amd64 in Debian, x86_64 in Fedora.
+	// Empty: any.
 	Architecture string `json:"architecture,omitempty"`
 }
 
-// String is how apt is asked for the package.
+// String returns the package in apt's notation, NAME:ARCHITECTURE=VERSION.
 func (p Package) String() string {
 	text := p.Name
 	if p.Architecture != "" {
@@ -38,10 +41,12 @@ func (p Package) String() string {
 	return text
 }
 
-// MaxList bounds the JSON form in bytes: some thousand times what an installation needs.
+// MaxList is the maximum size of the JSON form in bytes: some thousand times that of an
+// installation.
 const MaxList = 8 << 20
 
-// Parse reads a list and checks it. What it does not know is an error: a misspelt checksum would be a file without one.
+// Parse reads a list and checks it. Unknown fields are errors: a misspelt checksum field would
+// leave a file without a checksum.
 func Parse(text []byte) (List, error) {
 	var l List
 	if len(text) > MaxList {
@@ -53,13 +58,14 @@ func Parse(text []byte) (List, error) {
 		return List{}, fmt.Errorf("list of artifacts: %w", err)
 	}
 	if decoder.More() {
-		return List{}, fmt.Errorf("list of artifacts: something follows after its end")
+		return List{}, fmt.Errorf("list of artifacts: there is more text after its end")
 	}
 	return Merge(l)
 }
 
-// Merge makes one list of several: sorted, each artifact once. Of two that differ only in what one does not know, it knows both. It is an
-// error if they contradict each other, or if two images would be in one place of the depot.
+// Merge makes one list of several, sorted and with each artifact once. If one entry of an artifact
+// has a digest, checksum, size or URL that another lacks, the result has it. Merge returns an error
+// if two entries contradict each other, or if two images have the same place in the depot.
 func Merge(lists ...List) (List, error) {
 	images, files, packages := map[Place]Image{}, map[string]File{}, map[Package]bool{}
 	for _, l := range lists {
@@ -109,10 +115,10 @@ func addImage(images map[Place]Image, i Image) error {
 	case i.Digest == "":
 		i.Digest = other.Digest
 	case i.Digest != other.Digest:
-		return fmt.Errorf("image %s is wanted as %s and as %s", i.Ref, other.Digest, i.Digest)
+		return fmt.Errorf("image %s is listed with two digests, %s and %s: keep one of them", i.Ref, other.Digest, i.Digest)
 	}
 	if twice && i.canonical() != other.canonical() {
-		return fmt.Errorf("images %s and %s would both be %s in the depot, which does not keep the registry's name: take one of them from another repository",
+		return fmt.Errorf("images %s and %s both have the place %s in the depot, which does not store the registry's name: use another repository for one of them",
 			other.Ref, i.Ref, place)
 	}
 	images[place] = i
@@ -125,7 +131,7 @@ func addFile(files map[string]File, f File) error {
 	}
 	if other, twice := files[f.Path]; twice {
 		if differ(f.SHA256, other.SHA256) || differ(f.SHA512, other.SHA512) || f.Size > 0 && other.Size > 0 && f.Size != other.Size {
-			return fmt.Errorf("file %s is wanted with two contents: %s and %s", f.Path, other.identity(), f.identity())
+			return fmt.Errorf("file %s is listed with two contents, %s and %s: keep one of them", f.Path, other.identity(), f.identity())
 		}
 		f.SHA256, f.SHA512 = cmp.Or(f.SHA256, other.SHA256), cmp.Or(f.SHA512, other.SHA512)
 		f.Size, f.URL = max(f.Size, other.Size), cmp.Or(f.URL, other.URL)
@@ -136,7 +142,7 @@ func addFile(files map[string]File, f File) error {
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Systems are those that packages on the list are for, sorted.
+// Systems returns the systems of the packages on the list, sorted.
 func (l List) Systems() []string {
 	systems := map[string]bool{}
 	for _, p := range l.Packages {
@@ -147,5 +153,5 @@ func (l List) Systems() []string {
 	return slices.Sorted(maps.Keys(systems))
 }
 
-// Size is how many artifacts the list names.
+// Size returns the number of artifacts on the list.
 func (l List) Size() int { return len(l.Images) + len(l.Files) + len(l.Packages) }

@@ -63,7 +63,7 @@ func TestParseRefuses(t *testing.T) {
 		"option as a package":    `{"packages": [{"name": "--allow-downgrades"}]}`,
 	} {
 		if l, err := Parse([]byte(text)); err == nil {
-			t.Errorf("%s: Parse takes it as %+v", name, l)
+			t.Errorf("%s: Parse accepts it as %+v", name, l)
 		}
 	}
 }
@@ -84,7 +84,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What Parse takes is written and read again as the same, and stays inside the depot's doors.
+// A list that Parse accepts can be written and parsed again without a change, and its paths stay
+// below the depot's endpoints.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"images": [{"ref": "` + proxy + `"}], "files": [{"path": "` + kubelet + `", "sha256": "` + sumA + `"}], "packages": [{"name": "socat"}]}`))
 	f.Add([]byte(`{"files": [{"path": "a/../b"}]}`))
@@ -105,7 +106,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(written)
 		if err != nil {
-			t.Fatalf("Parse does not take what it gave: %v\n%s", err, written)
+			t.Fatalf("Parse rejects the list that it returned: %v\n%s", err, written)
 		}
 		if diff := cmp.Diff(l, again); diff != "" {
 			t.Errorf("read again (-first +second):\n%s", diff)

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// MaxShort bounds, in bytes, what Short says: it has to fit into a condition.
+// MaxShort is the maximum length of the text of Short in bytes: it is the message of a condition.
 const MaxShort = 600
 
-// Short says in one line what is missing and what would bring it; depot is the depot's URL. It is at most MaxShort bytes long: as many
-// names as fit, and how many more there are.
+// Short describes in one line the missing artifacts and the command that brings them; depot is the
+// depot's URL. The text has at most MaxShort bytes: as many names as fit, and the number of the
+// rest.
 func (m Missing) Short(depot string) string {
 	if m.Nothing() {
 		return fmt.Sprintf("the depot %s has everything that is needed: %s", depot, count(m.Of, "artifact"))
 	}
 	begin := fmt.Sprintf("the depot %s lacks %d of %s: ", depot, m.Size(), count(m.Of, "artifact"))
-	end := fmt.Sprintf(". The task's log lists all; bring them with: kubectl bpa bundle import FILE --depot %s", depot)
+	end := fmt.Sprintf(". The task's log lists all; import them with: kubectl bpa bundle import FILE --depot %s", depot)
 	names := m.names()
 	room := MaxShort - len(begin) - len(end)
 	var text strings.Builder
@@ -34,7 +35,8 @@ func (m Missing) Short(depot string) string {
 	return cut(begin+strings.TrimSpace(text.String())+end, MaxShort)
 }
 
-// Full says all of it, with the commands, for a log.
+// Full describes all missing artifacts, with the commands that bring them, for a log. It has
+// several lines; depot is the depot's URL.
 func (m Missing) Full(depot string) string {
 	if m.Nothing() {
 		return m.Short(depot) + "\n"
@@ -56,7 +58,7 @@ func (m Missing) Full(depot string) string {
 		systems += " --system " + system
 	}
 	fmt.Fprintf(&b, `
-Where there is Internet, pack them; carry missing.tar here; then import it and try again:
+Pack them on a machine with an Internet connection, copy missing.tar to this site, import it, and try again:
   cat >missing.json <<'END'
 %s
 END
@@ -66,7 +68,8 @@ END
 	return b.String()
 }
 
-// Notes are what a person should know although nothing is missing by it.
+// Notes returns facts that the user should see although they are not missing artifacts. Each note
+// is the end of a sentence about the depot.
 func (m Missing) Notes() []string {
 	var notes []string
 	if len(m.Elsewhere) > 0 {
@@ -92,7 +95,8 @@ func (m Missing) line(b *strings.Builder, kind, name, identity string) {
 	fmt.Fprintf(b, "  %-7s %s%s\n", kind, name, note)
 }
 
-// names are as short as one can still tell them apart by.
+// names returns short names of the missing artifacts: images without their registry, files without
+// their folder.
 func (m Missing) names() []string {
 	var names []string
 	for _, i := range m.Images {
@@ -122,7 +126,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// cut keeps ASCII texts, which ours are, to a length.
+// cut shortens an ASCII text to max bytes.
 func cut(s string, max int) string {
 	if len(s) <= max {
 		return s

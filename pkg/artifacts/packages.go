@@ -13,21 +13,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// IndexPath is the list of what is in that folder.
+// IndexPath returns the path, below /files, of the package index of a system.
 func IndexPath(system string) string { return protocol.PackageFolder(system) + "/Packages" }
 
 var (
 	packagePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_-]*$`)
-	// systemPattern keeps a system to one folder; architectures are such words too.
+	// systemPattern allows only names of a single folder. It is also the pattern of architectures.
 	systemPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
 func (p Package) check() error {
 	switch {
 	case !packagePattern.MatchString(p.Name):
-		return fmt.Errorf("package %q is no name of a package", p.Name)
+		return fmt.Errorf("package %q: this is not a valid package name", p.Name)
 	case strings.ContainsFunc(p.Version, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fmt.Errorf("package %s: version %q", p.Name, p.Version)
+		return fmt.Errorf("package %s: version %q has a space or a character that is not ASCII", p.Name, p.Version)
 	case p.System != "" && !systemPattern.MatchString(p.System):
 		return fmt.Errorf("package %s: system %q is not like debian-12", p.Name, p.System)
 	case p.Architecture != "" && !systemPattern.MatchString(p.Architecture):
@@ -36,34 +36,38 @@ func (p Package) check() error {
 	return nil
 }
 
-// DebianPackage is a package in a repository, as far as it matters what one gets by asking for it.
+// DebianPackage is a package in a repository, with the fields that dependency resolution needs.
 type DebianPackage struct {
 	Name, Version, Architecture string
-	// Filename is relative to the repository. SHA256 is in hexadecimal, of the depot's own bytes: apt installs no other.
+	// Filename is relative to the repository. SHA256 is the checksum of the depot's own bytes in
+	// hexadecimal: apt installs no other bytes.
 	Filename, SHA256 string
-	// Depends and PreDepends are as the package has them, unread: few of many are ever asked for.
+	// Depends and PreDepends hold the unparsed fields. They are parsed on demand, because only a
+	// few packages of an index are ever resolved.
 	Depends, PreDepends string
 
 	provides string
 	number   version.Version
 }
 
-// PackageIndex is what a flat Debian repository lists.
+// PackageIndex is the index of a flat Debian repository.
 type PackageIndex struct {
 	packages map[string][]*DebianPackage
 	provided map[string][]provision
 }
 
-// provision is another name under which a package can be asked for.
+// provision is another name that a package provides (field Provides).
 type provision struct {
 	by      *DebianPackage
-	version *version.Version // nil: of no version in particular
+	version *version.Version // nil: without a version
 }
 
-// maxIndexLine bounds a line of an index in bytes; some packages provide a thousand names.
+// maxIndexLine is the maximum length of a line of an index in bytes; some packages provide a
+// thousand names.
 const maxIndexLine = 1 << 20
 
-// ParsePackages reads an index. What apt would not install is passed over: a package without a version, a place or a SHA-256.
+// ParsePackages reads an index. It skips packages that apt would not install: those without a
+// version, a file name or a SHA-256.
 func ParsePackages(index io.Reader) (*PackageIndex, error) {
 	x := &PackageIndex{packages: map[string][]*DebianPackage{}, provided: map[string][]provision{}}
 	stanza, key := map[string]string{}, ""
@@ -76,7 +80,7 @@ func ParsePackages(index io.Reader) (*PackageIndex, error) {
 			x.add(stanza)
 			clear(stanza)
 			key = ""
-		case line[0] == ' ' || line[0] == '\t': // the field goes on
+		case line[0] == ' ' || line[0] == '\t': // a continuation of the field
 			if wantedFields[key] {
 				stanza[key] += line
 			}
@@ -121,16 +125,18 @@ func (x *PackageIndex) add(stanza map[string]string) {
 	}
 }
 
-// relation is one thing that a package needs, in its own words and as alternatives.
+// relation is one dependency of a package: its text, and the parsed alternatives.
 type relation struct {
 	text         string
 	alternatives []dependency.Possibility
 }
 
-// maxRelation bounds the text of one relation in bytes: the library takes the square of a name's length.
+// maxRelation is the maximum length of one relation in bytes: the library's parser needs time
+// proportional to the square of a name's length.
 const maxRelation = 4 << 10
 
-// relations splits a field such as Depends. What cannot be read has no alternatives, so nothing meets it.
+// relations splits a field such as Depends. A relation that cannot be parsed has no alternatives,
+// so no package satisfies it.
 func relations(field string) []relation {
 	var all []relation
 	for text := range strings.SplitSeq(field, ",") {

@@ -8,12 +8,18 @@ import (
 	"pault.ag/go/debian/version"
 )
 
-// everywhere is the architecture of packages that run on any.
+// everywhere is the architecture of packages that run on every architecture.
 const everywhere = "all"
 
-// Resolve looks for packages and for all that they depend on. Held is what was found, sorted; missing is what was asked for and is not there;
-// unresolved is what something held depends on and the index lacks, once in the newest version that is wanted: "libc6 (>= 2.34), which jq and 2
-// more need". That is no fault by itself: a repository like this need not have what every system has, and it does not say what that is.
+// Resolve finds packages and all their dependencies in the index.
+//
+//   - held holds the packages that were found, sorted.
+//   - missing holds the wanted packages that the index lacks.
+//   - unresolved describes the dependencies of held packages that the index lacks. Each name
+//     appears once, with the highest needed version: "libc6 (>= 2.34), which jq and 2 more need".
+//
+// Unresolved dependencies are not errors: a bundle leaves out the packages that every installation
+// has, and the index does not list those.
 func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing []Package, unresolved []string) {
 	r := resolution{index: x, seen: map[visit]bool{}, held: map[*DebianPackage]bool{}, lacks: map[string]*lack{}}
 	for _, p := range wanted {
@@ -37,7 +43,7 @@ func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing 
 
 func (p DebianPackage) key() []string { return []string{p.Name, p.Version, p.Architecture, p.Filename} }
 
-// asked is a package of a list as a dependency.
+// asked returns a package of a list as a dependency.
 func asked(p Package) dependency.Possibility {
 	is := dependency.Possibility{Name: p.Name}
 	if p.Version != "" {
@@ -46,7 +52,7 @@ func asked(p Package) dependency.Possibility {
 	return is
 }
 
-// resolution is one walk over what depends on what.
+// resolution is one walk over the dependency graph.
 type resolution struct {
 	index *PackageIndex
 	seen  map[visit]bool
@@ -54,13 +60,15 @@ type resolution struct {
 	lacks map[string]*lack // by name, or by the whole text of alternatives
 }
 
-// visit is a package on a node of an architecture: one for all architectures may need others for each.
+// visit is a package on a node of an architecture. A package for all architectures is visited once
+// for each architecture, because its dependencies differ.
 type visit struct {
 	*DebianPackage
 	architecture string
 }
 
-// follow goes on with a list of its own, since chains of dependencies have any length.
+// follow adds a package and all its dependencies. It uses its own stack and not recursion, because
+// chains of dependencies can have any length.
 func (r *resolution) follow(first *DebianPackage, architecture string) {
 	for open := []visit{{first, architecture}}; len(open) > 0; {
 		at := open[len(open)-1]
@@ -82,7 +90,7 @@ func (r *resolution) follow(first *DebianPackage, architecture string) {
 	}
 }
 
-// lack is a dependency that nothing in the index meets.
+// lack is a dependency that no package in the index satisfies.
 type lack struct {
 	text   string
 	number version.Version
@@ -94,7 +102,7 @@ func (r *resolution) lack(need relation, by string) {
 	if len(need.alternatives) == 1 {
 		name = need.alternatives[0].Name
 		if v := need.alternatives[0].Version; v != nil {
-			number, _ = version.Parse(v.Number) // or none, which is older than any
+			number, _ = version.Parse(v.Number) // on error the zero version, which is the lowest
 		}
 	}
 	l := r.lacks[name]
@@ -117,7 +125,8 @@ func (l *lack) String() string {
 	return fmt.Sprintf("%s, which %s needs", l.text, l.by[0])
 }
 
-// first is what meets the first alternative that anything meets, as apt prefers it.
+// first returns the package for the first alternative that some package satisfies, as apt does;
+// nil: none.
 func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture string) *DebianPackage {
 	for _, a := range alternatives {
 		if found := x.find(a, architecture); found != nil {
@@ -127,8 +136,9 @@ func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture
 	return nil
 }
 
-// find is the newest package that meets a dependency on a node of an architecture (empty: of any), by its own name before others that
-// provide it; nil: there is none. A qualifier such as python3:any does not matter where nodes have one architecture.
+// find returns the newest package that satisfies a dependency on a node of the architecture (empty:
+// any); nil: none. A package of that name has priority over packages that provide the name. A
+// qualifier such as python3:any is ignored, because a node has one architecture.
 func (x *PackageIndex) find(need dependency.Possibility, architecture string) *DebianPackage {
 	var best *DebianPackage
 	consider := func(p *DebianPackage, v *version.Version) {

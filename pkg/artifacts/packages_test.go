@@ -13,7 +13,8 @@ func onDebian(name string) Package {
 	return Package{Name: name, System: "debian-12", Architecture: "amd64"}
 }
 
-// stanza is a package of an index, from "NAME VERSION ARCHITECTURE" and more fields after semicolons.
+// stanza returns the stanza of a package in an index, from "NAME VERSION ARCHITECTURE" and more
+// fields after semicolons.
 func stanza(text string) string {
 	head, more, _ := strings.Cut(text, ";")
 	f := strings.Fields(head)
@@ -60,12 +61,12 @@ func TestResolve(t *testing.T) {
 			wanted: []Package{onDebian("jq")}, held: []string{"a_1_all", "jq_1_amd64"},
 		},
 		{
-			name: "what the nodes must have", index: []string{"jq 1.6 amd64; Depends: libjq1 (= 1.6), libc6 (>= 2.34)", "libjq1 1.5 amd64"},
+			name: "dependencies that the nodes must have", index: []string{"jq 1.6 amd64; Depends: libjq1 (= 1.6), libc6 (>= 2.34)", "libjq1 1.5 amd64"},
 			wanted: []Package{onDebian("jq")}, held: []string{"jq_1.6_amd64"},
 			unresolved: []string{"libc6 (>= 2.34), which jq needs", "libjq1 (= 1.6), which jq needs"},
 		},
 		{
-			name: "what many need is told once", index: []string{"jq 1 amd64; Depends: a, libc6 (>= 2.9), x | y", "a 1 amd64; Depends: libc6 (>= 2.34), x | y", "b 1 amd64; Pre-Depends: libc6"},
+			name: "a dependency of several packages is listed once", index: []string{"jq 1 amd64; Depends: a, libc6 (>= 2.9), x | y", "a 1 amd64; Depends: libc6 (>= 2.34), x | y", "b 1 amd64; Pre-Depends: libc6"},
 			wanted: []Package{onDebian("jq"), onDebian("b")}, held: []string{"a_1_amd64", "b_1_amd64", "jq_1_amd64"},
 			unresolved: []string{"libc6 (>= 2.34), which a and 2 more need", "x | y, which a and 1 more need"},
 		},
@@ -82,18 +83,18 @@ func TestResolve(t *testing.T) {
 		{name: "another architecture", index: []string{"jq 1.6 arm64"}, wanted: []Package{onDebian("jq")}, missing: []Package{onDebian("jq")}},
 		{name: "for all architectures", index: []string{"jq 1.6 all"}, wanted: []Package{onDebian("jq")}, held: []string{"jq_1.6_all"}},
 		{
-			name: "nobody said which architecture", index: []string{"jq 1.6 arm64; Depends: a", "a 1 amd64"}, wanted: []Package{anywhere},
+			name: "no architecture given", index: []string{"jq 1.6 arm64; Depends: a", "a 1 amd64"}, wanted: []Package{anywhere},
 			held: []string{"jq_1.6_arm64"}, unresolved: []string{"a, which jq needs"},
 		},
 		{
-			name: "for all architectures, whose needs are not", index: []string{"jq 1 all; Depends: a", "a 1 arm64"},
+			name: "for all architectures, with a dependency for one", index: []string{"jq 1 all; Depends: a", "a 1 arm64"},
 			wanted: []Package{onDebian("jq")}, held: []string{"jq_1_all"}, unresolved: []string{"a, which jq needs"},
 		},
 		{
 			name: "by another name", index: []string{"gojq 0.12 amd64; Provides: something, jq"}, wanted: []Package{onDebian("jq")}, held: []string{"gojq_0.12_amd64"},
 		},
 		{name: "another name has no version", index: []string{"gojq 1.5 amd64; Provides: jq"}, wanted: []Package{old}, missing: []Package{old}},
-		{name: "unless it says so", index: []string{"gojq 0.12 amd64; Provides: jq (= 1.5)"}, wanted: []Package{old}, held: []string{"gojq_0.12_amd64"}},
+		{name: "another name with a version", index: []string{"gojq 0.12 amd64; Provides: jq (= 1.5)"}, wanted: []Package{old}, held: []string{"gojq_0.12_amd64"}},
 		{
 			name: "its own name first", index: []string{"gojq 9 amd64; Provides: jq", "jq 1 amd64"}, wanted: []Package{onDebian("jq")}, held: []string{"jq_1_amd64"},
 		},
@@ -102,7 +103,7 @@ func TestResolve(t *testing.T) {
 			wanted: []Package{onDebian("jq")}, held: []string{"b_1_amd64", "jq_1_amd64", "python3_3.11_amd64"},
 		},
 		{
-			name: "what nobody can read is met by nobody", index: []string{"jq 1 amd64; Depends: a (~ 2), b", "a 1 amd64", "b 1 amd64"},
+			name: "a malformed dependency is unresolved", index: []string{"jq 1 amd64; Depends: a (~ 2), b", "a 1 amd64", "b 1 amd64"},
 			wanted: []Package{onDebian("jq")}, held: []string{"b_1_amd64", "jq_1_amd64"}, unresolved: []string{"a (~ 2), which jq needs"},
 		},
 	} {
@@ -164,7 +165,7 @@ func TestPackagesOfAListAreChecked(t *testing.T) {
 		{Name: "jq", System: "a/b"}, {Name: "jq", Architecture: "amd64 -o"},
 	} {
 		if _, err := Merge(List{Packages: []Package{bad}}); err == nil {
-			t.Errorf("%+v is taken", bad)
+			t.Errorf("%+v is accepted", bad)
 		}
 	}
 	if got := (Package{Name: "jq", Version: "1:2", Architecture: "amd64"}).String(); got != "jq:amd64=1:2" {
@@ -172,7 +173,7 @@ func TestPackagesOfAListAreChecked(t *testing.T) {
 	}
 }
 
-// Whatever a repository says, reading it ends, and what is held was listed.
+// Parsing ends for any index, and every package that Resolve returns is in the index.
 func FuzzPackages(f *testing.F) {
 	f.Add(stanza("jq 1.6 amd64;Depends: libjq1 (= 1.6) | a, python3:any;Provides: b (= 2), c") + "\n" + stanza("libjq1 1.6 all;Depends: jq"))
 	f.Add("Package: jq\nVersion: 1\n Filename:\nDepends: ${misc:Depends}, a [amd64] <!nocheck>, (, |, b (>= , c:(\n\n")
@@ -188,7 +189,7 @@ func FuzzPackages(f *testing.F) {
 			}
 		}
 		if len(missing) == 2 && len(held) > 0 {
-			t.Errorf("nothing was found, and %+v", held)
+			t.Errorf("no wanted package was found, but Resolve returned %+v", held)
 		}
 	})
 }

@@ -96,7 +96,7 @@ func TestBundlePackagesMistakes(t *testing.T) {
 		{[]string{"create", "--list", "-"}, codeUsage, "--system is missing: nobody said for which system jq"},
 		{[]string{"create", "--list", "-", "--without-packages"}, codeUsage, "nothing to pack"},
 		{[]string{"create", "--package", "jq", "--system", "debian"}, codeUsage, `--system "debian": write ID and VERSION_ID`},
-		{[]string{"create", "--package", "-y", "--system", "debian-12"}, codeFailed, `package "-y" is no name`},
+		{[]string{"create", "--package", "-y", "--system", "debian-12"}, codeFailed, `package "-y": this is not a valid package name`},
 		{[]string{"create", "--package", "jq", "--system", "neverland-1"}, codeUsage, "--apt-source is missing"},
 		{[]string{"create", "--package", "jq", "--system", "neverland-1", "--apt-source", "http://a b c"}, codeFailed, "is not like"},
 		{[]string{"create", "--package", "jq", "--system", "neverland-1", "--apt-source", "deb http://a b c"}, codeFailed, "--keyring is missing"},
