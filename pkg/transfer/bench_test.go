@@ -14,15 +14,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// BenchmarkSeeding brings 50 images into an empty depot, and does so again with nothing to do; beside it, in the same run, crane copies them one
-// after the other into another empty depot. Metrics: ratio of the two (goal at most 0.5), seconds of the second time (goal at most 2), and cpu-ratio,
-// that of the time that CPUs worked, upstream and depot included. On a busy machine, which has no CPU left for what could go on side by side, the ratio
-// comes near to that one.
+// BenchmarkSeeding copies 50 images into an empty depot, and then again with nothing to do. In the
+// same run, crane copies the images one after the other into another empty depot.
+//
+// Metrics: the ratio of the two times (goal: at most 0.5), the seconds of the second copy (goal: at
+// most 2), and cpu-ratio, the ratio of the CPU times, upstream and depot included. On a busy
+// machine no CPU is left for parallel work, and the ratio approaches cpu-ratio.
 //
 //	go test ./pkg/transfer -run '^$' -bench Seeding -benchtime 3x
 func BenchmarkSeeding(b *testing.B) {
 	const images = 50
-	for _, world := range []struct {
+	for _, setup := range []struct {
 		name     string
 		families int // of images that share a base layer
 		base     int64
@@ -32,15 +34,15 @@ func BenchmarkSeeding(b *testing.B) {
 		{"nothing-in-common", images, 1 << 20, 0},
 		{"nothing-in-common-20ms-away", images, 1 << 20, 20 * time.Millisecond},
 	} {
-		b.Run(world.name, func(b *testing.B) {
+		b.Run(setup.name, func(b *testing.B) {
 			net := newInternet(b)
 			var list artifacts.List
-			for f := range world.families {
-				for n, image := range family(b, images/world.families, world.base, 1<<20) {
+			for f := range setup.families {
+				for n, image := range family(b, images/setup.families, setup.base, 1<<20) {
 					list.Images = append(list.Images, net.publish(fmt.Sprintf("project-%d/part-%d:v1", f, n), v1.Image(image)))
 				}
 			}
-			net.delay = world.delay
+			net.delay = setup.delay
 			var one, other, again spent
 			for b.Loop() {
 				copying(b, list, &one)
@@ -58,10 +60,10 @@ func BenchmarkSeeding(b *testing.B) {
 	}
 }
 
-// spent is what some work took.
+// spent is the time and CPU time of some work.
 type spent struct{ time, cpu time.Duration }
 
-// measure adds what a function takes.
+// measure adds the time of a function.
 func (s *spent) measure(b *testing.B, work func()) {
 	start, used := time.Now(), cpu(b)
 	work()
@@ -69,7 +71,7 @@ func (s *spent) measure(b *testing.B, work func()) {
 	s.cpu += cpu(b) - used
 }
 
-// cpu is what this process, in which all parts run, has had so far.
+// cpu returns the CPU time of this process until now. All parts run in this process.
 func cpu(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

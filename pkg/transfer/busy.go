@@ -8,10 +8,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// busyLimit is how long a file is tried again while another client is in the way: longer than the depot takes to notice that one has gone.
+// busyLimit is the maximum time in which a file is retried while another client sends it. It is
+// longer than the depot needs to detect that a client has gone.
 const busyLimit = 10 * time.Minute
 
-// whileBusy tries again as often as the depot asks for it, and waits no longer than limit in all.
+// whileBusy calls try again while the depot answers that it is busy. It waits limit at most in
+// total.
 func whileBusy(ctx context.Context, limit time.Duration, try func() error) error {
 	for {
 		err := try()

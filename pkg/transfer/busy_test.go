@@ -18,7 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// taken answers the first uploads of a file as a depot does to which another client sends the same, without reading them.
+// taken answers the first uploads of a file like a depot that receives the same file from another
+// client: it does not read them.
 type taken struct {
 	first    int32
 	retry    string // Retry-After; empty: none
@@ -44,7 +45,7 @@ func (d *taken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 	net := newInternet(t)
-	content := bytes.Repeat([]byte("x"), 8<<20) // more than the sockets take
+	content := bytes.Repeat([]byte("x"), 8<<20) // more than the buffers of the sockets
 	list := artifacts.List{Files: []artifacts.File{net.offer("dl.example/image", content)}}
 	for _, c := range []struct {
 		name, retry string
@@ -73,7 +74,7 @@ func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A depot cuts off a body that does not begin soon, and a source may take longer than that before it sends.
+// A depot ends a request whose body does not begin soon. A source may need longer before it sends.
 func TestASourceThatBeginsLateIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	limits := deadline.Limits{First: 500 * time.Millisecond, Pause: 2 * time.Second, Rate: 1 << 20}

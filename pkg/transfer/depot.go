@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// FromDepot is another depot as a source.
+// FromDepot returns a source that reads from a depot.
 func FromDepot(d *client.Depot) Source { return depotSource{d} }
 
 type depotSource struct{ *client.Depot }

@@ -1,6 +1,8 @@
-// Package transfer brings images and files from where they are (upstream, a bundle, another depot) into a depot.
+// Package transfer copies images and files from a source (upstream, a bundle, another depot) into a
+// depot.
 //
-// Its invariants: nothing becomes visible before all of it is there and has the digest that was promised; what the depot has, by digest, is
-// not sent again, so a carrying that was cut off goes on where it was; memory does not depend on the size of what is carried. It writes
-// through the depot's public doors alone.
+// Invariants: an artifact becomes visible only when it is complete and has the expected digest.
+// Content that the depot has, by digest, is not sent again, so an interrupted transfer resumes
+// where it stopped. The use of memory does not depend on the size of the content. The package
+// writes only through the depot's public endpoints.
 package transfer

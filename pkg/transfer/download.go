@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// attempts is how often a download is taken up again where it broke off, without a byte in between.
+// attempts is how often a download is resumed without receiving a byte in between.
 const attempts = 5
 
-// get opens a download that goes on after broken connections.
+// get opens a download that resumes after broken connections. It returns the size in bytes; -1: the
+// server does not send it.
 func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, int64, error) {
 	d := &download{ctx: ctx, client: client, url: url, pause: time.Second, stall: stallLimit}
 	size, err := d.open()
@@ -31,11 +32,11 @@ type download struct {
 
 	body   io.ReadCloser
 	at     int64
-	etag   string // strong; empty: a part of another content could not be told from one of this
-	broken int    // times since the last byte
+	etag   string // strong; empty: a download of changed content could not be detected, so it is not resumed
+	broken int    // broken connections since the last byte
 }
 
-// open asks for the rest, and for all of it where nothing was read yet.
+// open requests the bytes from d.at on.
 func (d *download) open() (int64, error) {
 	req, err := http.NewRequestWithContext(d.ctx, http.MethodGet, d.url, nil)
 	if err != nil {
@@ -73,7 +74,7 @@ func (d *download) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if n > 0 {
-			return n, nil // the next read finds the connection broken still
+			return n, nil // the next read returns the error of the connection again
 		}
 		if err := d.resume(err); err != nil {
 			return 0, err
@@ -81,7 +82,7 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
-// resume opens the rest after a pause, which grows.
+// resume requests the rest after a pause, which grows with each attempt.
 func (d *download) resume(cause error) error {
 	d.body.Close()
 	for d.etag != "" && d.broken < attempts {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// flaky serves a content and breaks the connection after a part of it, the given number of times.
+// flaky serves the content, and breaks the connection after a part of it for the given number of
+// times.
 func flaky(t *testing.T, content []byte, etag string, breaks int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if etag != "" {
@@ -53,7 +54,7 @@ func TestDownloadGoesOn(t *testing.T) {
 	}{
 		{"a good connection", `"a"`, 0, false},
 		{"two broken connections", `"a"`, 2, false},
-		{"broken, and no way to tell whether the rest belongs to it", "", 1, true},
+		{"broken, without an ETag that shows whether the rest belongs to it", "", 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := flaky(t, want, tc.etag, tc.breaks)
@@ -76,7 +77,7 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// A server that falls silent is asked again; here it goes on then.
+// A download from a server that stops sending is resumed. Here the second answer is complete.
 func TestDownloadThatStallsGoesOn(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789"), 1000)
 	asked := 0
@@ -89,7 +90,7 @@ func TestDownloadThatStallsGoesOn(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(want)))
 		_, _ = w.Write(want[:4000])
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done() // until the client has had enough
+		<-r.Context().Done() // until the client closes the connection
 	}))
 	defer server.Close()
 	d := &download{ctx: t.Context(), client: server.Client(), url: server.URL, pause: time.Millisecond, stall: 50 * time.Millisecond}
@@ -103,7 +104,7 @@ func TestDownloadThatStallsGoesOn(t *testing.T) {
 	}
 }
 
-// What is wrong is never given away as a whole.
+// Wrong content is never returned completely.
 func TestVerifiedHoldsBack(t *testing.T) {
 	text := strings.Repeat("content ", 10_000)
 	for _, want := range []Check{

@@ -31,8 +31,8 @@ import (
 type internet struct {
 	t     testing.TB
 	host  string        // of the registry
-	delay time.Duration // of each of its answers
-	// refuse tells which requests the registry answers with 403; nil: none.
+	delay time.Duration // of each answer of the registry
+	// refuse reports whether the registry answers a request with 403; nil: never.
 	refuse func(*http.Request) bool
 	files  *httptest.Server
 
@@ -80,7 +80,7 @@ func (n *internet) note(call string) {
 	n.calls = append(n.calls, call)
 }
 
-// count is how many requests began so.
+// count returns the number of requests that begin with a prefix.
 func (n *internet) count(prefix string) (c int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,7 +98,7 @@ func (n *internet) forget() {
 	n.calls = nil
 }
 
-// publish puts an image or an index under a name.
+// publish stores an image or an index under a name in the registry.
 func (n *internet) publish(repository string, what remote.Taggable) artifacts.Image {
 	n.t.Helper()
 	ref, err := name.ParseReference(n.host + "/" + repository)
@@ -117,7 +117,7 @@ func (n *internet) publish(repository string, what remote.Taggable) artifacts.Im
 	return artifacts.Image{Ref: n.host + "/" + repository}
 }
 
-// offer puts a file on the server.
+// offer adds a file to the file server.
 func (n *internet) offer(path string, content []byte) artifacts.File {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +125,7 @@ func (n *internet) offer(path string, content []byte) artifacts.File {
 	return artifacts.File{Path: path, URL: n.files.URL + "/" + path, SHA256: depottest.Sum(content)}
 }
 
-// family are images that share a base layer, as those of one project do.
+// family returns images that share a base layer, like the images of one project.
 func family(t testing.TB, count int, base, own int64) []v1.Image {
 	t.Helper()
 	shared, err := random.Layer(base, "application/vnd.oci.image.layer.v1.tar+gzip")
@@ -147,7 +147,7 @@ func family(t testing.TB, count int, base, own int64) []v1.Image {
 	return all
 }
 
-// forPlatforms is an index of random images.
+// forPlatforms returns an index of random images.
 func forPlatforms(t testing.TB, architectures ...string) v1.ImageIndex {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
@@ -189,7 +189,7 @@ func upstream(t testing.TB) *Upstream {
 	return u
 }
 
-// missing is what the depot lacks of a list.
+// missing returns the artifacts of a list that the depot lacks.
 func missing(t testing.TB, to *client.Depot, list artifacts.List) artifacts.Missing {
 	t.Helper()
 	have, err := to.Stat(t.Context(), list)

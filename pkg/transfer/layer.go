@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// layer is a blob on its way. It is opened only if the depot has it not; the depot checks its digest.
+// layer is a blob that is being copied. It is opened only if the depot does not have it. The depot
+// checks its digest.
 type layer struct {
 	v1.Descriptor
 	meter *meter
@@ -23,9 +24,9 @@ func (l *layer) MediaType() (types.MediaType, error)  { return l.Descriptor.Medi
 func (l *layer) DiffID() (v1.Hash, error)             { return v1.Hash{}, errNotUnpacked }
 func (l *layer) Uncompressed() (io.ReadCloser, error) { return nil, errNotUnpacked }
 
-var errNotUnpacked = errors.New("blobs are carried as they are")
+var errNotUnpacked = errors.New("blobs are copied as they are")
 
-// Compressed opens the blob, anew at each attempt to send it.
+// Compressed opens the blob again for each attempt to send it.
 func (l *layer) Compressed() (io.ReadCloser, error) {
 	in, err := l.open()
 	if err != nil {
@@ -38,7 +39,7 @@ func (l *layer) Compressed() (io.ReadCloser, error) {
 	}{l.read, in}, nil
 }
 
-// finish counts the blob as done and tells how many bytes of it were sent.
+// finish counts the blob as done and returns how many bytes of it were sent.
 func (l *layer) finish() int64 {
 	l.meter.set(l.Descriptor.Digest.String(), l.Descriptor.Size)
 	if l.read == nil {
@@ -47,12 +48,12 @@ func (l *layer) finish() int64 {
 	return l.read.n.Load()
 }
 
-// countingReader tells the meter how much was read of something.
+// countingReader reports to the meter how many bytes were read.
 type countingReader struct {
 	in    io.Reader
 	meter *meter
 	key   string
-	n     atomic.Int64 // a client may still read when its request has been answered
+	n     atomic.Int64 // an HTTP client may still read after the answer to its request
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// often is how often a line comes at the latest while something is under way.
+// often is the maximum time between two lines of the log.
 const often = 10 * time.Second
 
-// meter knows how far a carrying is and writes its log, a line at a time.
+// meter counts the bytes of a transfer and writes its log, a line at a time.
 type meter struct {
 	log   io.Writer
 	now   func() time.Time
@@ -32,14 +32,15 @@ func newMeter(log io.Writer, now func() time.Time) *meter {
 	return &meter{log: log, now: now, start: now(), reported: now(), stop: make(chan struct{}), parts: map[string]int64{}}
 }
 
-// expect adds to what is to be done.
+// expect adds bytes to the total.
 func (m *meter) expect(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.total += bytes
 }
 
-// set says how much of one part is done; it can be less than before, if it has to be sent again.
+// set sets the number of bytes of one part that are done. It can be less than before, if the part
+// has to be sent again.
 func (m *meter) set(part string, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,7 +48,7 @@ func (m *meter) set(part string, bytes int64) {
 	m.parts[part] = bytes
 }
 
-// report writes a line with how far everything is.
+// report writes a line with the progress of the whole transfer.
 func (m *meter) report(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +68,8 @@ func (m *meter) percent() int64 {
 	return min(100, max(0, m.sent*100/m.total))
 }
 
-// begin writes a line now and then until end, in which large blobs are not silent.
+// begin starts to write lines regularly until end, so that the log shows progress during large
+// blobs.
 func (m *meter) begin() {
 	m.quiet.Go(func() {
 		tick := time.NewTicker(time.Second)
@@ -96,7 +98,7 @@ func (m *meter) end() {
 	m.quiet.Wait()
 }
 
-// Bytes writes a number of bytes for people.
+// Bytes formats a number of bytes for users, such as 1.5 MiB.
 func Bytes(n int64) string {
 	const unit = 1024
 	switch {

@@ -19,7 +19,7 @@ import (
 
 const cure = "kubectl create clusterrolebinding x --clusterrole=bpa-depot-seeder --serviceaccount=a:b"
 
-// closed lets everybody read nothing, and nobody write.
+// closed is an empty depot that nobody may write to.
 func closed(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/v2/":
@@ -33,7 +33,8 @@ func closed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What an account may not do is told first and once, however much there is to send, with the command that would allow it.
+// A refusal is at the beginning of the error and appears once, with the command that grants the
+// right, even if there are many artifacts to send.
 func TestRefusalIsReportedOnce(t *testing.T) {
 	net := newInternet(t)
 	server := httptest.NewServer(http.HandlerFunc(closed))
@@ -57,11 +58,11 @@ func TestRefusalIsReportedOnce(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if err != nil && (!strings.Contains(err.Error(), "/none:v1") || strings.Contains(err.Error(), "image-")) {
-		t.Errorf("what fails for another reason, and that alone, is told beside it: %v", err)
+		t.Errorf("want only the failure with another reason beside the refusal: %v", err)
 	}
 }
 
-// A refusal of upstream's is none of the depot's, which nobody's right would change.
+// A refusal by upstream is not a refusal by the depot: no right in the depot would change it.
 func TestUpstreamRefuses(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	image, err := random.Image(100, 1)
@@ -77,7 +78,8 @@ func TestUpstreamRefuses(t *testing.T) {
 	}
 }
 
-// A repository that may not be written to keeps none of the others from getting the blobs that they share with it.
+// If one repository may not be written to, the others get the blobs that they share with it
+// nevertheless.
 func TestRefusedImageLeavesOthersTheirBlobs(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	depot, err := url.Parse(site.URL)
@@ -85,19 +87,19 @@ func TestRefusedImageLeavesOthersTheirBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	through := httputil.NewSingleHostReverseProxy(depot)
-	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/v2/part-0/") && r.Method == http.MethodPost {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		through.ServeHTTP(w, r)
 	}))
-	t.Cleanup(door.Close)
+	t.Cleanup(server.Close)
 	var list artifacts.List
 	for n, image := range family(t, 3, 3000, 10) {
 		list.Images = append(list.Images, net.publish(fmt.Sprintf("part-%d:v1", n), image))
 	}
-	done, err := ToDepot(t.Context(), list, upstream(t), connect(t, &depottest.Depot{URL: door.URL}), Options{})
+	done, err := ToDepot(t.Context(), list, upstream(t), connect(t, &depottest.Depot{URL: server.URL}), Options{})
 	if err == nil || done.Images != 2 {
 		t.Errorf("done %+v, %v; want the two others, and an error", done, err)
 	}

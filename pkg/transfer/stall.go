@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// stallLimit is how long a source may send nothing at all: it bounds one that hangs, however large what it sends.
+// stallLimit is the maximum time in which a source may send no byte. It ends a transfer that hangs,
+// and does not limit the size of the content.
 const stallLimit = 2 * time.Minute
 
-var errStalled = errors.New("nothing came")
+var errStalled = errors.New("the server sent nothing")
 
-// watched closes a body that stalls, which ends the read that waits for it.
+// watched closes a body that stalls, which ends the waiting read.
 func watched(body io.ReadCloser, limit time.Duration) io.ReadCloser {
 	w := &watcher{ReadCloser: body, limit: limit}
 	w.timer = time.AfterFunc(limit, func() {
 		w.stalled.Store(true)
 		_ = body.Close()
 	})
-	w.timer.Stop() // only while somebody reads
+	w.timer.Stop() // it runs only during a read
 	return w
 }
 

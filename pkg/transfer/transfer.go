@@ -20,33 +20,38 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// Options of a carrying.
+// Options are the options of a transfer.
 type Options struct {
-	// Jobs is how many blobs and files are under way at a time; 0: 8.
+	// Jobs is the number of blobs and files that are copied at the same time; 0: 8.
 	Jobs int
-	// Platforms are those that are taken of images for several; none: all.
+	// Platforms selects the platforms of images for several platforms; none: all.
 	Platforms []v1.Platform
-	// Log takes a line for each image and file, and one every few seconds.
+	// Log receives a line for each image and file, and a line every few seconds; nil: no log.
 	Log io.Writer
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
 
-// Done is what a carrying did.
+// Done is the result of a transfer.
 type Done struct {
+	// Images and Files are the numbers of artifacts that were copied.
 	Images, Files int
-	// Sent and There are bytes that were sent, and that the depot had by digest.
+	// Sent is the number of bytes that were sent. There is the number of bytes that the depot had
+	// already, by digest.
 	Sent, There int64
 }
 
 const (
 	defaultJobs = 8
-	// maxErrors bounds the error: a source that is gone fails with everything.
+	// maxErrors is the maximum number of errors that are joined: if the source is gone, each
+	// artifact fails.
 	maxErrors = 5
 )
 
-// ToDepot brings everything on the list into the depot. What fails does not keep the rest from coming; the error tells of it. It need not
-// be asked which of it the depot has, but what is known to be there should not be on the list: its manifests would be read for nothing.
+// ToDepot copies all images and files on the list into the depot. If an artifact fails, the others
+// are copied nevertheless, and the error joins the failures. ToDepot sends no blob that the depot
+// has. The list should not contain artifacts that the depot is known to have: ToDepot reads their
+// manifests.
 func ToDepot(ctx context.Context, list artifacts.List, from Source, to *client.Depot, o Options) (Done, error) {
 	o.Jobs = cmp.Or(o.Jobs, defaultJobs)
 	if o.Now == nil {
@@ -66,11 +71,11 @@ func ToDepot(ctx context.Context, list artifacts.List, from Source, to *client.D
 			return nil
 		})
 	}
-	_ = g.Wait() // jobs tell c
+	_ = g.Wait() // jobs report their errors to c
 	return c.done, c.verdict(ctx)
 }
 
-// copier is one carrying.
+// copier is one transfer.
 type copier struct {
 	Options
 	from  Source
@@ -83,21 +88,22 @@ type copier struct {
 	failed []error
 }
 
-// job is one thing to send; the largest go first, so that none is left over alone at the end.
+// job copies one blob or file. The largest jobs start first, so that no large job runs alone at the
+// end.
 type job struct {
 	size int64
 	do   func(context.Context)
 }
 
-// imageJob is an image that becomes visible when all its blobs are there.
+// imageJob is an image that becomes visible when the depot has all its blobs.
 type imageJob struct {
 	Tree
 	place  artifacts.Place
-	left   atomic.Int32
-	failed atomic.Bool // once told: the rest of it would be sent for nothing
+	left   atomic.Int32 // blobs that are not in the depot yet
+	failed atomic.Bool  // its error is reported; the rest of the image is not sent
 }
 
-// plan reads all manifests and makes one job of each blob, however many images have it.
+// plan reads all manifests and makes one job for each blob, even if several images contain it.
 func (c *copier) plan(ctx context.Context, list artifacts.List) {
 	var g errgroup.Group
 	g.SetLimit(c.Jobs)
@@ -117,7 +123,7 @@ func (c *copier) plan(ctx context.Context, list artifacts.List) {
 			return nil
 		})
 	}
-	_ = g.Wait() // they tell c
+	_ = g.Wait() // the functions report their errors to c
 	blobs := map[v1.Hash]*shared{}
 	for _, p := range images {
 		if p != nil {
@@ -135,7 +141,7 @@ func (c *copier) plan(ctx context.Context, list artifacts.List) {
 	slices.SortFunc(c.jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
 }
 
-// shared is a blob and the images that have it.
+// shared is a blob and the images that contain it.
 type shared struct {
 	v1.Descriptor
 	images []*imageJob
@@ -149,13 +155,13 @@ func (c *copier) share(blobs map[v1.Hash]*shared, p *imageJob) {
 		}
 		blobs[d.Digest].images = append(blobs[d.Digest].images, p)
 	}
-	if len(p.Blobs) == 0 { // an index of nothing, or of what is elsewhere
+	if len(p.Blobs) == 0 { // an empty index, or only blobs that may not be distributed
 		c.jobs = append(c.jobs, job{0, func(ctx context.Context) { c.finish(ctx, p) }})
 	}
 }
 
-// blob sends a blob once, and has the depot take it over into the repositories of the other images. An image that cannot get it is given up; the
-// others still can, from where they have it themselves.
+// blob sends a blob once, and mounts it from there into the repositories of the other images. If
+// this fails for an image, the image is given up, and the blob is sent for the next image.
 func (c *copier) blob(ctx context.Context, b *shared) {
 	var arrived []*imageJob
 	var source artifacts.Image
@@ -189,7 +195,8 @@ func (c *copier) blob(ctx context.Context, b *shared) {
 	}
 }
 
-// finish makes an image visible: what its index names first, its tag last.
+// finish makes an image visible: it stores the manifests of an index before the index, and the tag
+// last.
 func (c *copier) finish(ctx context.Context, p *imageJob) {
 	for n, m := range p.Manifests {
 		place := artifacts.Place{Repository: p.place.Repository, Digest: m.Digest.String()}
@@ -233,7 +240,7 @@ func (c *copier) send(ctx context.Context, f artifacts.File) (int64, error) {
 	want := Check{What: "the content", Size: size, SHA256: f.SHA256, SHA512: f.SHA512}
 	if f.Size > 0 {
 		if size >= 0 && size != f.Size {
-			return 0, fmt.Errorf("the content %w: it has %d bytes, wanted are %d", ErrDamaged, size, f.Size)
+			return 0, fmt.Errorf("the content %w: it has %d bytes, expected %d", ErrDamaged, size, f.Size)
 		}
 		want.Size = f.Size
 	} else if size > 0 {
@@ -255,10 +262,12 @@ func (c *copier) send(ctx context.Context, f artifacts.File) (int64, error) {
 	return counted.n.Load(), nil
 }
 
-// ahead is read of a file before the depot is asked to take it. A depot cuts off a body that does not begin within 10 s; these bytes earn a pause as
-// long as a source may take (stallLimit).
+// ahead is the number of bytes that are read of a file before the request to the depot starts. A
+// depot ends a request whose body does not begin within 10 s. After these bytes it accepts a pause
+// of stallLimit, the maximum pause of a source.
 const ahead = 1 << 20
 
+// begun reads the first bytes of the content and returns a reader of all of it.
 func begun(content io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(content, ahead)
 	if _, err := buffered.Peek(ahead); err != nil && !errors.Is(err, io.EOF) {
@@ -267,18 +276,19 @@ func begun(content io.Reader) (io.Reader, error) {
 	return buffered, nil
 }
 
-// maxHeld bounds a file that comes without its size: the depot wants to know it before it takes bytes.
+// maxHeld is the maximum size, in bytes, of a file whose server does not send its size. Such a file
+// is read into memory, because the depot needs the size at the start of the request.
 const maxHeld = 16 << 20
 
 func held(content io.Reader) (io.Reader, int64, error) {
 	all, err := io.ReadAll(io.LimitReader(content, maxHeld+1))
 	if err == nil && len(all) > maxHeld {
-		err = fmt.Errorf("its server does not tell its size, and it has more than %s: add the size to the list", Bytes(maxHeld))
+		err = fmt.Errorf("its server does not send its size, and it has more than %s: add the size to the list", Bytes(maxHeld))
 	}
 	return bytes.NewReader(all), int64(len(all)), err
 }
 
-// drop gives an image up, and tells why once.
+// drop gives an image up and reports the reason once.
 func (c *copier) drop(p *imageJob, err error) {
 	if !p.failed.Swap(true) {
 		c.fail(fmt.Errorf("image %s: %w", p.Image.Ref, err))
@@ -293,7 +303,7 @@ func (c *copier) fail(err error) {
 
 func (c *copier) verdict(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("interrupted, what is in the depot stays there: %w", context.Cause(ctx))
+		return fmt.Errorf("interrupted; the artifacts that were copied stay in the depot: %w", context.Cause(ctx))
 	}
 	all := refusalFirst(c.failed)
 	if over := len(all) - maxErrors; over > 0 {
@@ -302,7 +312,9 @@ func (c *copier) verdict(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// refusalFirst has what would allow it at the beginning, where no limit cuts it off, and once: the depot refuses each in the same words.
+// refusalFirst moves the depot's refusal, which names the command that grants the right, to the
+// beginning, where no limit cuts it off. It keeps one refusal, because the depot refuses each
+// artifact with the same text.
 func refusalFirst(failed []error) []error {
 	var refused *client.Refused
 	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool {

@@ -64,7 +64,7 @@ func TestEverythingArrives(t *testing.T) {
 	}
 }
 
-// A base layer that three images have is fetched once and sent once.
+// A base layer of three images is fetched once and sent once.
 func TestSharedLayersTravelOnce(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	images := family(t, 3, 3000, 10)
@@ -99,8 +99,8 @@ func TestSharedLayersTravelOnce(t *testing.T) {
 	}
 }
 
-// A carrying that was cut off goes on where it was: blobs that arrived are not fetched again.
-func TestGoesOn(t *testing.T) {
+// An interrupted transfer resumes where it stopped: blobs that arrived are not fetched again.
+func TestResumes(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	to := connect(t, site)
 	image, err := random.Image(2000, 4)
@@ -134,7 +134,7 @@ func TestGoesOn(t *testing.T) {
 		there += size
 	}
 	if done.There != there {
-		t.Errorf("%d bytes were said to be there, want %d", done.There, there)
+		t.Errorf("There is %d bytes, want %d", done.There, there)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// What fails does not keep the rest from coming, and leaves nothing behind.
+// If some artifacts fail, the others are copied, and the failed ones leave nothing in the depot.
 func TestFailures(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	to := connect(t, site)
@@ -194,7 +194,7 @@ func TestFailures(t *testing.T) {
 	}
 	done, err := ToDepot(t.Context(), list, upstream(t), to, Options{})
 	if err == nil || done.Images != 1 || done.Files != 1 || !missing(t, to, good).Nothing() {
-		t.Fatalf("done %+v, %v; want what is good, and an error", done, err)
+		t.Fatalf("done %+v, %v; want the good artifacts, and an error", done, err)
 	}
 	for _, part := range []string{"and 1 more"} {
 		if !strings.Contains(err.Error(), part) {
@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The depot wants to know how much comes; a server need not tell.
+// The depot needs the size of a file at the start; a server need not send it.
 func TestFileOfUnknownSize(t *testing.T) {
 	site := depottest.Start(t)
 	to := connect(t, site)
@@ -239,7 +239,8 @@ func TestFileOfUnknownSize(t *testing.T) {
 	}
 }
 
-// What people put into a depot themselves is on no server; the folders of a depot are not taken for names of one.
+// Files that users upload to a depot are on no server: a folder of a depot is not used as a server
+// name.
 func TestUploadsAreNotUpstream(t *testing.T) {
 	site := connect(t, depottest.Start(t))
 	for _, path := range []string{"os_images/alpha/beta/jammy.img", "apt/debian-12/jq_1.6_amd64.deb"} {

@@ -12,19 +12,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// Bounds of what is held in memory of one image.
+// Limits of the data of one image in memory.
 const (
-	MaxManifest  = 4 << 20 // bytes of one manifest: what registries take
+	MaxManifest  = 4 << 20 // bytes of one manifest: the limit of registries
 	maxManifests = 200     // in one image, over all its platforms
 	maxDepth     = 4       // of indexes in indexes
 )
 
-// Tree is all that belongs to an image.
+// Tree holds the manifests of an image and the descriptors of its blobs.
 type Tree struct {
 	Image artifacts.Image
-	// Manifests are in the order in which they can be stored; the last is the root.
+	// Manifests is in the order in which they can be stored; the last is the root.
 	Manifests []Manifest
-	// Blobs are layers and configurations, each once.
+	// Blobs holds layers and configurations, each once.
 	Blobs []v1.Descriptor
 }
 
@@ -34,10 +34,10 @@ type Manifest struct {
 	Raw []byte
 }
 
-// Root is what gets the image's tag.
+// Root returns the manifest or index that gets the image's tag.
 func (t Tree) Root() Manifest { return t.Manifests[len(t.Manifests)-1] }
 
-// Bytes is the size of all blobs.
+// Bytes returns the size of all blobs.
 func (t Tree) Bytes() (n int64) {
 	for _, b := range t.Blobs {
 		n += b.Size
@@ -45,8 +45,9 @@ func (t Tree) Bytes() (n int64) {
 	return n
 }
 
-// Walk reads the manifests of an image. Of an index it takes only the given platforms, if there are any and the image's digest is not
-// prescribed: leaving some out makes another index.
+// Walk reads the manifests of an image and checks their digests. It keeps only the given platforms
+// of an index; none: all. It also keeps all if the image has an expected digest, because an index
+// with fewer platforms has another digest.
 func Walk(ctx context.Context, from Source, image artifacts.Image, platforms []v1.Platform) (Tree, error) {
 	root, err := from.Root(ctx, image)
 	if err != nil {
@@ -54,7 +55,7 @@ func Walk(ctx context.Context, from Source, image artifacts.Image, platforms []v
 	}
 	if want := image.Wanted(); want != "" {
 		if root.Digest.String() != want {
-			return Tree{}, fmt.Errorf("image %s: wanted is %s, but its tag is %s", image.Ref, want, root.Digest)
+			return Tree{}, fmt.Errorf("image %s: the source has %s under this name, expected %s", image.Ref, root.Digest, want)
 		}
 		platforms = nil
 	}
@@ -72,7 +73,7 @@ type walk struct {
 	blobs, manifests map[v1.Hash]bool
 }
 
-// visit appends what d names, then d itself.
+// visit appends the manifests that d names, then d itself.
 func (w *walk) visit(ctx context.Context, d v1.Descriptor, depth int) error {
 	if w.manifests[d.Digest] {
 		return nil
@@ -98,7 +99,7 @@ func (w *walk) visit(ctx context.Context, d v1.Descriptor, depth int) error {
 	case d.MediaType.IsImage():
 		err = w.image(m)
 	default:
-		err = fmt.Errorf("%s is a %s, neither an image nor an index", d.Digest, d.MediaType)
+		err = fmt.Errorf("%s has the media type %s, which is neither an image nor an index", d.Digest, d.MediaType)
 	}
 	if err == nil {
 		w.tree.Manifests = append(w.tree.Manifests, m)

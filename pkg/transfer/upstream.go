@@ -20,15 +20,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Upstream is the Internet: each image's own registry, each file's own server.
+// Upstream is the source for the Internet: each image's own registry, each file's own server.
 type Upstream struct {
 	puller *remote.Puller
 	client *http.Client
 	named  []name.Option
 }
 
-// NewUpstream uses the given way to the network; nil: the usual one, with the proxies that the environment names. Registries that want a
-// login are given what docker's configuration (DOCKER_CONFIG) has for them.
+// NewUpstream returns a source that uses the transport; nil: a transport with the proxies of the
+// environment. It logs in to registries with the credentials of docker's configuration
+// (DOCKER_CONFIG).
 func NewUpstream(transport http.RoundTripper, named ...name.Option) (*Upstream, error) {
 	if transport == nil {
 		transport = usual()
@@ -60,11 +61,11 @@ func (u *Upstream) Root(ctx context.Context, image artifacts.Image) (v1.Descript
 		return v1.Descriptor{}, err
 	}
 	if want := image.Wanted(); want != "" {
-		ref = ref.Context().Digest(want) // the tag may have moved on since
+		ref = ref.Context().Digest(want) // the tag may have moved since then
 	}
 	d, err := u.puller.Head(ctx, ref)
 	if err != nil {
-		return v1.Descriptor{}, fmt.Errorf("ask %s: %w", ref.Context().RegistryStr(), err)
+		return v1.Descriptor{}, fmt.Errorf("request to %s: %w", ref.Context().RegistryStr(), err)
 	}
 	return *d, nil
 }
@@ -107,8 +108,8 @@ func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, 
 	return ref.Context().Digest(d.Digest.String()), nil
 }
 
-// isUploaded reports whether the first folder of a path is one that people upload into. Its name is not the name of a
-// server.
+// isUploaded reports whether the first folder of a path holds uploads of users. Its name is not the
+// name of a server.
 func isUploaded(folder string) bool {
 	return folder == protocol.AptFolder || slices.Contains(protocol.Kinds, protocol.Kind(folder))
 }

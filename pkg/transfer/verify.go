@@ -11,19 +11,20 @@ import (
 	"io"
 )
 
-// Check is what a content must turn out to be.
+// Check describes the expected content.
 type Check struct {
-	What   string // for the error
+	What   string // name of the content in errors
 	Size   int64  // -1: any
 	SHA256 string // hexadecimal; empty: any
 	SHA512 string // likewise
 }
 
-// ErrDamaged is in the error of a content that is not what was promised.
-var ErrDamaged = errors.New("is not what was promised")
+// ErrDamaged is wrapped by the error of content that does not match its Check.
+var ErrDamaged = errors.New("does not match its checksum or size")
 
-// Verified reads what in reads, and gives the last bytes away only when all of it is as it must be: whoever stores a stream when it is
-// complete does not store a wrong one.
+// Verified returns a reader of in that returns the last bytes only if the whole content matches
+// want. Otherwise it ends with ErrDamaged. So a client that stores a stream only when it is
+// complete never stores wrong content.
 func Verified(in io.Reader, want Check) io.Reader {
 	v := &verifier{in: bufio.NewReaderSize(in, 64<<10), want: want}
 	if want.SHA256 != "" {
@@ -40,7 +41,7 @@ type verifier struct {
 	want           Check
 	sum256, sum512 hash.Hash
 	size           int64
-	err            error // of the last read, once there is one
+	err            error // the first error; later reads return it again
 }
 
 func (v *verifier) Read(p []byte) (int, error) {
@@ -55,7 +56,7 @@ func (v *verifier) Read(p []byte) (int, error) {
 		}
 	}
 	if v.want.Size >= 0 && v.size > v.want.Size {
-		err = v.damaged("it goes on after %d bytes", v.want.Size)
+		err = v.damaged("it has more than %d bytes", v.want.Size)
 	}
 	if errors.Is(err, io.EOF) {
 		err = v.check()
@@ -76,7 +77,7 @@ func (v *verifier) add(p []byte) {
 	}
 }
 
-// check is io.EOF if all is well.
+// check returns io.EOF if the content matches.
 func (v *verifier) check() error {
 	if v.want.Size >= 0 && v.size != v.want.Size {
 		return v.damaged("it ends after %d of %d bytes", v.size, v.want.Size)
@@ -89,7 +90,7 @@ func (v *verifier) check() error {
 			continue
 		}
 		if got := hex.EncodeToString(s.h.Sum(nil)); got != s.want {
-			return v.damaged("its %s is %s, wanted is %s", s.name, got, s.want)
+			return v.damaged("its %s is %s, expected %s", s.name, got, s.want)
 		}
 	}
 	return io.EOF

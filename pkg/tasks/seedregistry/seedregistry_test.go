@@ -179,7 +179,7 @@ func TestRunFails(t *testing.T) {
 		{"upstream lacks it", func(in *Input, _ *Ports) {
 			in.List.Images = append(in.List.Images, artifacts.Image{Ref: strings.Split(in.List.Images[0].Ref, "/")[0] + "/none:v9"})
 		}, contract.ReasonArtifactsMissing, "1 of 3 artifacts could not be fetched from upstream: image 127"},
-		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, contract.ReasonArtifactsMissing, "is not what was promised"},
+		{"upstream has another file", func(in *Input, _ *Ports) { in.List.Files[0].SHA256 = strings.Repeat("0", 64) }, contract.ReasonArtifactsMissing, "does not match its checksum or size"},
 		{"no depot answers", func(in *Input, _ *Ports) { in.Depot = "http://127.0.0.1:1" }, contract.ReasonDepotUnavailable, "does not answer"},
 		{"no way upstream", func(_ *Input, p *Ports) {
 			p.Upstream = func() (transfer.Source, error) { return nil, errors.New("bad proxy") }
