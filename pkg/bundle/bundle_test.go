@@ -25,7 +25,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// fixture is a depot with things in it, and the list of them.
+// fixture is a depot with images and files, and the list of them.
 type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
@@ -69,7 +69,7 @@ func connect(t *testing.T, d *depottest.Depot) *client.Depot {
 	return client
 }
 
-// pack makes a bundle of the world's list.
+// pack makes a bundle of the fixture's list.
 func (w *fixture) pack(t *testing.T, limit int64) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "bundle.tar")
@@ -131,13 +131,13 @@ func TestThereAndBack(t *testing.T) {
 	if _, err := Import(t.Context(), b, connect(t, other), &log); err != nil || other.Uploads() > 0 {
 		t.Errorf("the second time: %v, it sent %v", err, other.Calls())
 	}
-	if !strings.Contains(log.String(), "has all 5 artifacts of it") {
+	if !strings.Contains(log.String(), "has all 5 artifacts of the bundle") {
 		t.Errorf("the log:\n%s", &log)
 	}
 }
 
-// An import that was cut off goes on where it was: blobs that arrived are not sent again.
-func TestImportGoesOn(t *testing.T) {
+// An interrupted import resumes where it stopped: blobs that arrived are not sent again.
+func TestImportResumes(t *testing.T) {
 	w := newFixture(t)
 	b := open(t, w.pack(t, 0))
 	other := depottest.Start(t)
@@ -186,7 +186,7 @@ func TestImportGoesOn(t *testing.T) {
 		}
 	}
 	if want := len(tree.Blobs) - len(layers); sent != want {
-		t.Errorf("%d blobs of it were sent, want %d", sent, want)
+		t.Errorf("%d blobs of the image were sent, want %d", sent, want)
 	}
 }
 
@@ -225,18 +225,18 @@ func TestParts(t *testing.T) {
 	if err := os.Truncate(path+".001", 9_999); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), ".001 has 9999 bytes, should have 10000: copy it again") {
-		t.Errorf("of a part that is cut: %v", err)
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), ".001 has 9999 bytes, expected 10000: copy it again") {
+		t.Errorf("with a truncated part: %v", err)
 	}
 	if err := os.Remove(path + ".001"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("of a part that is missing: %v", err)
+		t.Errorf("with a missing part: %v", err)
 	}
 }
 
-// Other tools read it: unpacked it is an OCI image layout.
+// Other tools can read a bundle: when unpacked, it is an OCI image layout.
 func TestIsALayout(t *testing.T) {
 	dir := t.TempDir()
 	file, err := os.Open(newFixture(t).pack(t, 0))
@@ -281,7 +281,7 @@ func TestIsALayout(t *testing.T) {
 	}
 }
 
-// We read what other tools make, as long as its images have whole names.
+// Open reads layouts of other tools if their images have complete names.
 func TestForeignLayout(t *testing.T) {
 	image, err := random.Image(100, 2)
 	if err != nil {
@@ -324,7 +324,7 @@ func emptyIndex(t *testing.T) v1.ImageIndex {
 	return index
 }
 
-// tarOf packs a folder as tar(1) does: with folders, and ./ before each name.
+// tarOf packs a folder like tar(1): with entries for folders, and ./ before each name.
 func tarOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -361,7 +361,7 @@ func write(out io.Writer, content []byte) error {
 	return err
 }
 
-// Everything that is in a depot goes into a bundle and comes out of it, what was uploaded at /v1 too.
+// The whole content of a depot goes through a bundle into another depot, with the uploads at /v1.
 func TestExportOfEverything(t *testing.T) {
 	w := newFixture(t)
 	from := connect(t, w.site)
@@ -384,7 +384,7 @@ func TestExportOfEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(everything, got); diff != "" {
-		t.Errorf("what is in the other depot (-want +got):\n%s", diff)
+		t.Errorf("content of the other depot (-want +got):\n%s", diff)
 	}
 	body, _, err := connect(t, other).GetFile(t.Context(), "os_images/owner/cluster/Debian.img")
 	if err != nil {
@@ -433,7 +433,7 @@ func TestCreateFails(t *testing.T) {
 	}
 }
 
-// A file of which nobody tells the checksum is read once, and has one in the bundle.
+// A file without a known checksum is read once, and has a checksum in the bundle.
 func TestUnknownChecksum(t *testing.T) {
 	w := newFixture(t)
 	want := w.list.Files

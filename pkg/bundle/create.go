@@ -16,16 +16,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// CreateOptions of a bundle.
+// CreateOptions are the options of Create.
 type CreateOptions struct {
-	// Platforms are those that are taken of images for several; none: all.
+	// Platforms selects the platforms of images for several platforms; none: all.
 	Platforms []v1.Platform
-	// TempDir is for files of which neither the list nor the source tells the checksum: one at a time is kept there.
+	// TempDir is the folder for temporary files; empty: the system's. Create stores there, one at a
+	// time, files whose size or checksum is unknown.
 	TempDir string
-	Log     io.Writer
+	// Log receives a line for each artifact; nil: no log.
+	Log io.Writer
 }
 
-// Create writes everything on the list as one tar. What it reads is checked; an error leaves an unfinished tar, without an index.
+// Create writes all images and files on the list as one tar. It checks the content that it reads.
+// An error leaves an incomplete tar without an index.
 func Create(ctx context.Context, list artifacts.List, from transfer.Source, to io.Writer, o CreateOptions) error {
 	w := &writer{CreateOptions: o, from: from, tar: tar.NewWriter(to), written: map[v1.Hash]bool{}}
 	if w.Log == nil {
@@ -84,7 +87,8 @@ func (w *writer) image(ctx context.Context, image artifacts.Image) error {
 	return nil
 }
 
-// file streams a file of known size and checksum; others are read to their end first.
+// file streams a file if its size and checksum are known. Otherwise it copies the file to the disk
+// first.
 func (w *writer) file(ctx context.Context, file artifacts.File) error {
 	body, size, err := w.from.File(ctx, file)
 	if err != nil {
@@ -92,7 +96,7 @@ func (w *writer) file(ctx context.Context, file artifacts.File) error {
 	}
 	defer body.Close()
 	if file.Size > 0 && size >= 0 && size != file.Size {
-		return fmt.Errorf("the content %w: it has %d bytes, wanted are %d", transfer.ErrDamaged, size, file.Size)
+		return fmt.Errorf("the content %w: it has %d bytes, expected %d", transfer.ErrDamaged, size, file.Size)
 	}
 	if size < 0 && file.Size > 0 {
 		size = file.Size
@@ -121,7 +125,7 @@ func (w *writer) file(ctx context.Context, file artifacts.File) error {
 	return cmp.Or(w.raw(none.Digest, []byte("{}")), w.raw(entry.Digest, manifest))
 }
 
-// blob writes one blob, unless it is there already.
+// blob writes one blob, unless the tar has it already.
 func (w *writer) blob(d v1.Descriptor, open func() (io.ReadCloser, error)) error {
 	if w.written[d.Digest] {
 		return nil
@@ -159,12 +163,12 @@ func (w *writer) entry(name string, content []byte) error {
 	return err
 }
 
-// header has no time and no owner: the same content gives the same bytes.
+// header writes a header without time and owner, so the same content gives the same bytes.
 func (w *writer) header(name string, size int64) error {
 	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644})
 }
 
-// finish writes the index, which makes a bundle of it.
+// finish writes the index, the last entry, without which the tar is not a bundle.
 func (w *writer) finish() error {
 	slices.SortStableFunc(w.index, func(a, b v1.Descriptor) int {
 		return cmp.Or(cmp.Compare(a.Annotations[annotationRef], b.Annotations[annotationRef]), cmp.Compare(a.Annotations[annotationTitle], b.Annotations[annotationTitle]))

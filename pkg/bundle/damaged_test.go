@@ -63,7 +63,7 @@ func written(t testing.TB, all []entry) string {
 	return path
 }
 
-// Whatever is wrong with a bundle, nothing of it gets into the depot.
+// An import of a damaged bundle sends nothing to the depot.
 func TestDamagedLeavesNoTrace(t *testing.T) {
 	good := entries(t, newFixture(t).pack(t, 0))
 	largest := 0
@@ -137,7 +137,7 @@ func refused(t *testing.T, path string) {
 	}
 }
 
-// The path is what the digest of the manifest holds, whatever the index says.
+// The path of a file comes from the manifest, which has a digest, and not from the index.
 func TestFilePathComesFromTheManifest(t *testing.T) {
 	all := entries(t, newFixture(t).pack(t, 0))
 	last := &all[len(all)-1]
@@ -149,7 +149,7 @@ func TestFilePathComesFromTheManifest(t *testing.T) {
 	}
 }
 
-// Random bytes anywhere: an error, or what was packed.
+// A random byte anywhere in a bundle gives an error or the packed content.
 func TestRandomDamage(t *testing.T) {
 	w := newFixture(t)
 	path := w.pack(t, 0)
@@ -174,7 +174,7 @@ func TestRandomDamage(t *testing.T) {
 		if err := b.Verify(t.Context(), b.List()); err == nil {
 			for n, f := range b.List().Files {
 				if f.SHA256 != want.Files[n].SHA256 {
-					t.Errorf("byte %d: another content passes", at)
+					t.Errorf("byte %d: changed content is accepted", at)
 				}
 			}
 		}

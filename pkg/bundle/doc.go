@@ -1,8 +1,12 @@
-// Package bundle is how images and files get to a site that no network leads to: one file, or several of a given size.
+// Package bundle packs images and files into one file, or several files of a given size, and
+// imports them into the depot of a site without a network connection.
 //
-// A bundle is an OCI image layout in a tar, so other tools read it too: images are images, under their names; a file is an artifact with one
-// layer, whose title is the file's path in the depot. The same content gives the same bytes.
+// A bundle is an OCI image layout in a tar, so other tools can read it. Images have their names. A
+// file is an artifact with one layer, whose title is the file's path in the depot. The same content
+// gives the same bytes.
 //
-// Its invariants: a bundle is checked before anything of it is sent, so a damaged one leaves no trace; an entry that a layout has no place
-// for makes it no bundle; memory does not depend on its size. It writes to depots through their public doors alone.
+// Invariants: Import checks content before it sends any, so a damaged bundle changes nothing in the
+// depot. Open refuses a tar with an entry that does not belong to a layout. The use of memory does
+// not depend on the size of the bundle. The package writes to depots only through their public
+// endpoints.
 package bundle

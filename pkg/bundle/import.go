@@ -10,25 +10,26 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Import brings into the depot what it lacks of the bundle. What it has, by digest, is neither read nor sent, so an import that was cut off
-// goes on where it was. What is to be sent is read and checked first, whole.
+// Import copies the artifacts that the depot lacks from the bundle into the depot. It neither reads
+// nor sends artifacts that the depot has by digest, so an interrupted import resumes where it
+// stopped. Import first reads and checks all artifacts that it will send.
 func Import(ctx context.Context, b *Bundle, to *client.Depot, log io.Writer) (transfer.Done, error) {
 	missing, err := Diff(ctx, b, to)
 	if err != nil {
 		return transfer.Done{}, err
 	}
 	if missing.Nothing() {
-		fmt.Fprintf(log, "The depot %s has all %d artifacts of it.\n", to.URL(), missing.Of)
+		fmt.Fprintf(log, "The depot %s has all %d artifacts of the bundle.\n", to.URL(), missing.Of)
 		return transfer.Done{}, nil
 	}
-	fmt.Fprintf(log, "The depot %s lacks %d of %d artifacts. Check the bundle.\n", to.URL(), missing.Size(), missing.Of)
+	fmt.Fprintf(log, "The depot %s lacks %d of %d artifacts. Checking the bundle.\n", to.URL(), missing.Size(), missing.Of)
 	if err := b.Verify(ctx, missing.List); err != nil {
 		return transfer.Done{}, fmt.Errorf("%w: nothing was sent", err)
 	}
 	return transfer.ToDepot(ctx, missing.List, b, to, transfer.Options{Log: log})
 }
 
-// Diff is what a depot lacks of the bundle.
+// Diff returns the artifacts of the bundle that the depot lacks.
 func Diff(ctx context.Context, b *Bundle, to *client.Depot) (artifacts.Missing, error) {
 	have, err := to.Stat(ctx, b.List())
 	if err != nil {

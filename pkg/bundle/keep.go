@@ -11,13 +11,14 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// kept is a content in a temporary file, of which size and digest are known by then.
+// kept is content in a temporary file, with its size and digest.
 type kept struct {
 	*os.File
 	digest v1.Hash
 	size   int64
 }
 
+// keep copies the content to a temporary file in dir.
 func keep(dir string, content io.Reader) (*kept, error) {
 	file, err := os.CreateTemp(dir, "bundle-*")
 	if err != nil {
@@ -30,7 +31,7 @@ func keep(dir string, content io.Reader) (*kept, error) {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("keep the content for a moment: %w", err), k.Close())
+		return nil, errors.Join(fmt.Errorf("write the content to a temporary file: %w", err), k.Close())
 	}
 	k.digest = v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}
 	return k, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// Entries of the tar.
+// Names of the entries of the tar.
 const (
 	layoutEntry = "oci-layout"
 	indexEntry  = "index.json"
@@ -20,10 +20,10 @@ const (
 
 const layoutText = `{"imageLayoutVersion":"1.0.0"}`
 
-// Names of things in index.json.
+// Annotations and media types in index.json.
 const (
 	annotationRef   = "org.opencontainers.image.ref.name"
-	annotationName  = "io.containerd.image.name" // the whole name also where the one above is only a tag
+	annotationName  = "io.containerd.image.name" // the complete name, also if annotationRef is only a tag
 	annotationTitle = "org.opencontainers.image.title"
 	// FileType is the artifact type of a file.
 	FileType types.MediaType = "application/vnd.akraino.bpa.file.v1"
@@ -31,10 +31,10 @@ const (
 	noneType types.MediaType = "application/vnd.oci.empty.v1+json"
 )
 
-// none is the configuration of what has none, as the image specification wants it.
+// none is the empty configuration that the image specification requires of artifacts without one.
 var none = []byte("{}")
 
-// fileManifest is an artifact of one file.
+// fileManifest is the manifest of an artifact with one file.
 type fileManifest struct {
 	SchemaVersion int             `json:"schemaVersion"`
 	MediaType     types.MediaType `json:"mediaType"`
@@ -43,7 +43,8 @@ type fileManifest struct {
 	Layers        []v1.Descriptor `json:"layers"`
 }
 
-// indexManifest is v1.IndexManifest with artifact types, and without a null where there is nothing.
+// indexManifest is v1.IndexManifest with artifact types, and with [] and not null for an empty
+// list.
 type indexManifest struct {
 	SchemaVersion int             `json:"schemaVersion"`
 	MediaType     types.MediaType `json:"mediaType"`
@@ -55,7 +56,7 @@ func describe(mediaType types.MediaType, content []byte) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest, Size: size}
 }
 
-// makeFile writes the manifest of a file, and its entry in the index.
+// makeFile returns the manifest of a file, and its entry in the index.
 func makeFile(path string, digest v1.Hash, size int64) (raw []byte, entry v1.Descriptor, err error) {
 	raw, err = json.Marshal(fileManifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: FileType, Config: describe(noneType, none),
@@ -66,14 +67,14 @@ func makeFile(path string, digest v1.Hash, size int64) (raw []byte, entry v1.Des
 	return raw, entry, err
 }
 
-// readFile is the reverse.
+// readFile parses the manifest of a file. It is the reverse of makeFile.
 func readFile(raw []byte) (artifacts.File, v1.Descriptor, error) {
 	var m fileManifest
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return artifacts.File{}, v1.Descriptor{}, err
 	}
 	if len(m.Layers) != 1 || m.Layers[0].Digest.Algorithm != "sha256" || m.Layers[0].Size < 0 {
-		return artifacts.File{}, v1.Descriptor{}, fmt.Errorf("it has %d layers; a file is one, with a sha256", len(m.Layers))
+		return artifacts.File{}, v1.Descriptor{}, fmt.Errorf("it has %d layers, expected one layer with a sha256 digest", len(m.Layers))
 	}
 	l := m.Layers[0]
 	file := artifacts.File{Path: l.Annotations[annotationTitle], SHA256: l.Digest.Hex, Size: l.Size}

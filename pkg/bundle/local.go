@@ -9,7 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// WithLocal gives some files from this machine's disk, by their path in the depot; everything else comes from the source.
+// WithLocal returns a source that reads some files from this machine's disk, and everything else
+// from the given source. files maps a path in the depot to a path on the disk.
 func WithLocal(from transfer.Source, files map[string]string) transfer.Source {
 	return local{from, files}
 }
@@ -19,7 +20,7 @@ type local struct {
 	files map[string]string
 }
 
-// File implements carry.Source.
+// File implements transfer.Source.
 func (l local) File(ctx context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
 	disk, ok := l.files[file.Path]
 	if !ok {

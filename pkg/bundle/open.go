@@ -14,16 +14,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Bounds of a bundle.
+// Limits of a bundle: the number of entries, and the bytes of the index.
 const (
 	maxEntries = 200_000
 	maxIndex   = 16 << 20
 )
 
-// ErrNoBundle is in the error of a file that is none, or only a part of one.
-var ErrNoBundle = errors.New("is no whole bundle")
+// ErrNoBundle is wrapped by the error of Open for a file that is not a bundle, or only a part of
+// one.
+var ErrNoBundle = errors.New("is not a complete bundle")
 
-// Bundle is an open one. It may be read by many goroutines.
+// Bundle is an open bundle. Several goroutines may read it at the same time.
 type Bundle struct {
 	path    string
 	volume  *volume
@@ -33,11 +34,12 @@ type Bundle struct {
 	layers  map[string]v1.Descriptor          // of files, by path
 }
 
-// span is where a content lies in the volume.
+// span is the place of content in the volume: its offset and size in bytes.
 type span struct{ at, size int64 }
 
-// Open reads what is in a bundle: a file, or the first of its parts, or the file that tells of them. It sees to it that every blob that the
-// index needs is there with its size; their contents are for Verify.
+// Open opens a bundle and reads its index and manifests. path names the bundle, its first part
+// (.000), or the list of its parts (.parts.json). Open checks that the bundle has each blob of the
+// index in the expected size. It does not check the content of blobs: see Verify.
 func Open(path string) (*Bundle, error) {
 	volume, err := openVolume(path)
 	if err != nil {
@@ -60,18 +62,18 @@ func Open(path string) (*Bundle, error) {
 // Close closes the files.
 func (b *Bundle) Close() error { return b.volume.Close() }
 
-// List is what the bundle has, each with its digest or checksum.
+// List returns the artifacts in the bundle, each with its digest or checksum.
 func (b *Bundle) List() artifacts.List { return b.list }
 
-// Size is the bundle's, in bytes.
+// Size returns the size of the bundle in bytes.
 func (b *Bundle) Size() int64 { return b.volume.size }
 
 var blobName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// foreign are entries that other tools put beside a layout, and that we have no use for.
+// foreign holds entries that other tools add to a layout. They are ignored.
 var foreign = map[string]bool{"manifest.json": true, "repositories": true}
 
-// scan notes where everything is. Bodies are skipped, not read.
+// scan records the place of every entry and returns the index. It skips the bodies.
 func (b *Bundle) scan() (index []byte, err error) {
 	in := io.NewSectionReader(b.volume, 0, b.volume.size)
 	headers := tar.NewReader(in)
@@ -85,10 +87,10 @@ func (b *Bundle) scan() (index []byte, err error) {
 			return nil, fmt.Errorf("after %d entries: %w", len(seen), err)
 		}
 		if seen[h.Name] || len(seen) > maxEntries {
-			return nil, fmt.Errorf("entry %.100q is there twice, or there are more than %d", h.Name, maxEntries)
+			return nil, fmt.Errorf("entry %.100q appears twice, or there are more than %d entries", h.Name, maxEntries)
 		}
 		seen[h.Name] = true
-		// The tar package reads header by header, so the section stands where the body begins.
+		// The tar package reads header by header, so the offset is now the start of the body.
 		at, err := in.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return nil, err
@@ -103,14 +105,14 @@ func (b *Bundle) scan() (index []byte, err error) {
 	return index, nil
 }
 
-// entry takes an entry that a layout has a place for; any other is refused, whatever it would do.
+// entry records an entry that belongs to a layout, and returns an error for any other entry.
 func (b *Bundle) entry(h *tar.Header, at int64, index *[]byte) (err error) {
 	name := strings.TrimPrefix(h.Name, "./")
 	if h.Typeflag == tar.TypeDir && (name == "" || name == "blobs/" || name == blobFolder) {
 		return nil
 	}
 	if h.Typeflag != tar.TypeReg || h.Size < 0 || at+h.Size > b.volume.size {
-		return fmt.Errorf("entry %.100q: type %q with %d bytes has no place in it", h.Name, h.Typeflag, h.Size)
+		return fmt.Errorf("entry %.100q: type %q with %d bytes does not belong to a bundle", h.Name, h.Typeflag, h.Size)
 	}
 	hex, isBlob := strings.CutPrefix(name, blobFolder)
 	switch {
@@ -120,14 +122,14 @@ func (b *Bundle) entry(h *tar.Header, at int64, index *[]byte) (err error) {
 		*index, err = b.bytes(span{at, h.Size}, maxIndex)
 	case name == layoutEntry, foreign[name]:
 	default:
-		err = fmt.Errorf("entry %.100q has no place in it", h.Name)
+		err = fmt.Errorf("entry %.100q does not belong to a bundle", h.Name)
 	}
 	return err
 }
 
 func (b *Bundle) bytes(s span, max int64) ([]byte, error) {
 	if s.size > max {
-		return nil, fmt.Errorf("%d bytes where at most %d are expected", s.size, max)
+		return nil, fmt.Errorf("an index or manifest has %d bytes, more than %d", s.size, max)
 	}
 	text := make([]byte, s.size)
 	if _, err := b.volume.ReadAt(text, s.at); err != nil && !errors.Is(err, io.EOF) {
@@ -136,19 +138,19 @@ func (b *Bundle) bytes(s span, max int64) ([]byte, error) {
 	return text, nil
 }
 
-// blob finds a blob of which a descriptor tells.
+// blob finds the blob of a descriptor and checks its size.
 func (b *Bundle) blob(d v1.Descriptor) (span, error) {
 	s, ok := b.entries[d.Digest.Hex]
 	if !ok || d.Digest.Algorithm != "sha256" {
 		return s, fmt.Errorf("blob %s is missing", d.Digest)
 	}
 	if s.size != d.Size {
-		return s, fmt.Errorf("blob %s has %d bytes, should have %d", d.Digest, s.size, d.Size)
+		return s, fmt.Errorf("blob %s has %d bytes, expected %d", d.Digest, s.size, d.Size)
 	}
 	return s, nil
 }
 
-// manifest reads and checks a small blob.
+// manifest reads a manifest and checks its digest.
 func (b *Bundle) manifest(d v1.Descriptor) ([]byte, error) {
 	s, err := b.blob(d)
 	if err != nil {

@@ -13,34 +13,36 @@ import (
 	"strings"
 )
 
-// partsSuffix ends the name of the file that tells of the parts of a bundle.
+// partsSuffix is the end of the name of the file that lists the parts of a bundle.
 const partsSuffix = ".parts.json"
 
-// parts tells which files make up a bundle.
+// parts lists the files that make up a bundle.
 type parts struct {
 	Size  int64  `json:"size"`
 	Parts []part `json:"parts"`
 }
 
 type part struct {
-	Name   string `json:"name"` // beside this file
+	Name   string `json:"name"` // in the folder of this file
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
 const maxParts = 1000
 
-// Output is a bundle being written: a file, or parts of at most a given size. Nothing has its name before Commit.
+// Output writes a bundle as one file, or as parts of at most a given size. The files get their
+// final names in Commit.
 type Output struct {
 	path  string
-	limit int64 // of a part; 0: one file
+	limit int64 // maximum size of a part in bytes; 0: one file
 	file  *os.File
 	left  int64
 	sum   hash.Hash
 	done  parts
 }
 
-// NewOutput begins to write a bundle; with a limit, in parts of at most so many bytes: path.000, path.001 ..., and path.parts.json.
+// NewOutput returns an Output that writes path; with a limit in bytes, it writes the parts
+// path.000, path.001 ..., and path.parts.json.
 func NewOutput(path string, limit int64) *Output { return &Output{path: path, limit: limit} }
 
 // Write implements io.Writer.
@@ -73,7 +75,7 @@ func (o *Output) next() error {
 	name := o.path
 	if o.limit > 0 {
 		if len(o.done.Parts) == maxParts {
-			return fmt.Errorf("the bundle does not fit in %d parts of %d bytes: make them larger", maxParts, o.limit)
+			return fmt.Errorf("the bundle does not fit into %d parts of %d bytes: make the parts larger", maxParts, o.limit)
 		}
 		name = fmt.Sprintf("%s.%03d", o.path, len(o.done.Parts))
 	}
@@ -86,7 +88,7 @@ func (o *Output) next() error {
 	return nil
 }
 
-// unfinished ends the names of files that are being written.
+// unfinished is the end of the names of files that are being written.
 const unfinished = ".unfinished"
 
 func (o *Output) end() error {
@@ -102,7 +104,7 @@ func (o *Output) end() error {
 	return nil
 }
 
-// Commit gives the files their names; the one that tells of the parts comes last.
+// Commit gives the files their final names; the file that lists the parts is the last.
 func (o *Output) Commit() error {
 	if o.file != nil {
 		if err := o.end(); err != nil {
@@ -125,7 +127,7 @@ func (o *Output) Commit() error {
 	return os.WriteFile(o.path+partsSuffix, append(text, '\n'), 0o644)
 }
 
-// Files are the names of what was written.
+// Files returns the names of the written files.
 func (o *Output) Files() []string {
 	var names []string
 	for _, p := range o.done.Parts {
@@ -137,7 +139,7 @@ func (o *Output) Files() []string {
 	return names
 }
 
-// Discard removes what is not finished. After Commit it does nothing.
+// Discard removes unfinished files. After Commit it does nothing.
 func (o *Output) Discard() {
 	if o.file != nil {
 		_ = o.file.Close()
@@ -147,14 +149,15 @@ func (o *Output) Discard() {
 	}
 }
 
-// volume is a file, or parts that read as one.
+// volume is a file, or several parts that are read as one file.
 type volume struct {
 	files []*os.File
 	sizes []int64
 	size  int64
 }
 
-// openVolume finds out whether path is a bundle or tells of parts: a part's name, or that of the whole, does too.
+// openVolume opens a bundle. If there is a list of parts for path, it opens the parts. path may be
+// the name of the bundle, of its first part, or of the list of parts.
 func openVolume(path string) (*volume, error) {
 	whole := strings.TrimSuffix(strings.TrimSuffix(path, partsSuffix), ".000")
 	if _, err := os.Stat(whole + partsSuffix); err == nil {
@@ -169,17 +172,17 @@ func openParts(path string) (*volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	var told parts
-	if err := json.Unmarshal(text, &told); err != nil {
+	var list parts
+	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(told.Parts) == 0 || len(told.Parts) > maxParts {
-		return nil, fmt.Errorf("%s tells of %d parts", path, len(told.Parts))
+	if len(list.Parts) == 0 || len(list.Parts) > maxParts {
+		return nil, fmt.Errorf("%s lists %d parts, expected 1 to %d", path, len(list.Parts), maxParts)
 	}
 	v := &volume{}
-	for _, p := range told.Parts {
+	for _, p := range list.Parts {
 		if filepath.Base(p.Name) != p.Name {
-			return nil, errors.Join(fmt.Errorf("%s: part %q is not beside it", path, p.Name), v.Close())
+			return nil, errors.Join(fmt.Errorf("%s: part %q is not in the same folder", path, p.Name), v.Close())
 		}
 		if err := v.add(filepath.Join(filepath.Dir(path), p.Name), p.Size); err != nil {
 			return nil, errors.Join(err, v.Close())
@@ -199,10 +202,10 @@ func (v *volume) add(path string, size int64) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	}
 	if size >= 0 && info.Size() != size {
-		return fmt.Errorf("%s has %d bytes, should have %d: copy it again", path, info.Size(), size)
+		return fmt.Errorf("%s has %d bytes, expected %d: copy it again", path, info.Size(), size)
 	}
 	v.sizes = append(v.sizes, info.Size())
 	v.size += info.Size()

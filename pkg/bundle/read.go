@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// read makes a list of the index, and sees to it that all that is on it is there.
+// read makes the list from the index, and checks that the bundle has all blobs of the list.
 func (b *Bundle) read(text []byte) error {
 	index, err := v1.ParseIndexManifest(bytes.NewReader(text))
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *Bundle) addImage(d v1.Descriptor, all *artifacts.List) error {
 	return nil
 }
 
-// Root implements carry.Source.
+// Root implements transfer.Source.
 func (b *Bundle) Root(_ context.Context, image artifacts.Image) (v1.Descriptor, error) {
 	place, err := image.Place()
 	if err != nil {
@@ -94,12 +94,12 @@ func (b *Bundle) Root(_ context.Context, image artifacts.Image) (v1.Descriptor, 
 	return root, nil
 }
 
-// Manifest implements carry.Source.
+// Manifest implements transfer.Source.
 func (b *Bundle) Manifest(_ context.Context, _ artifacts.Image, d v1.Descriptor) ([]byte, error) {
 	return b.manifest(d)
 }
 
-// Blob implements carry.Source.
+// Blob implements transfer.Source.
 func (b *Bundle) Blob(_ context.Context, _ artifacts.Image, d v1.Descriptor) (io.ReadCloser, error) {
 	s, err := b.blob(d)
 	if err != nil {
@@ -108,7 +108,7 @@ func (b *Bundle) Blob(_ context.Context, _ artifacts.Image, d v1.Descriptor) (io
 	return io.NopCloser(b.open(s)), nil
 }
 
-// File implements carry.Source.
+// File implements transfer.Source.
 func (b *Bundle) File(_ context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
 	d, ok := b.layers[file.Path]
 	if !ok {
@@ -121,7 +121,8 @@ func (b *Bundle) File(_ context.Context, file artifacts.File) (io.ReadCloser, in
 	return io.NopCloser(b.open(s)), s.size, nil
 }
 
-// Verify reads everything that is on the list, a part of the bundle's own, and compares it with its digest.
+// Verify reads all artifacts on the list and compares their content with their digests. The list
+// must be a part of b.List().
 func (b *Bundle) Verify(ctx context.Context, list artifacts.List) error {
 	checked := map[string]bool{}
 	check := func(what string, d v1.Descriptor) error {
@@ -158,12 +159,12 @@ func (b *Bundle) Verify(ctx context.Context, list artifacts.List) error {
 
 func (b *Bundle) damaged(err error) error {
 	if errors.Is(err, transfer.ErrDamaged) {
-		return fmt.Errorf("%s: %w; copy it again", b.path, err)
+		return fmt.Errorf("%s: %w; copy the bundle again", b.path, err)
 	}
 	return fmt.Errorf("%s: %w", b.path, err)
 }
 
-// stoppable ends with its context.
+// stoppable is a reader that ends with its context.
 type stoppable struct {
 	ctx context.Context
 	in  io.Reader

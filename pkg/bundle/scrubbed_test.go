@@ -18,7 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// An import asks the depot what it has. Once scrub has set damaged content aside, the same bundle brings it back.
+// Import stats the depot. After scrub has set damaged content aside, an import of the same bundle
+// restores it.
 func TestImportBringsBackWhatScrubSetAside(t *testing.T) {
 	b := open(t, newFixture(t).pack(t, 0))
 	site := depottest.Start(t)
@@ -43,7 +44,7 @@ func TestImportBringsBackWhatScrubSetAside(t *testing.T) {
 	}
 	done, err := Import(t.Context(), b, to, io.Discard)
 	if err != nil || done.Images != 1 || done.Files != 1 {
-		t.Errorf("imported %d images and %d files, %v; want what was set aside", done.Images, done.Files, err)
+		t.Errorf("imported %d images and %d files, %v; want the artifacts that were set aside", done.Images, done.Files, err)
 	}
 	for _, repository := range []string{"kube-proxy", "coredns/coredns"} {
 		image, err := remote.Image(to.Repository(repository).Tag("v1"), to.Remote()...)

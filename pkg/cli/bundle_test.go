@@ -90,7 +90,7 @@ func TestBundleMistakes(t *testing.T) {
 		{[]string{"create", "--file", "tool", "-o", file}, codeUsage, "not like FILE=PATH"},
 		{[]string{"create", "--list", "none.json", "-o", file}, codeFailed, "none.json"},
 		{[]string{"create", "--list", "-", "-o", file}, codeFailed, "list of artifacts"},
-		{[]string{"inspect", file}, codeFailed, "is no whole bundle"},
+		{[]string{"inspect", file}, codeFailed, "is not a complete bundle"},
 		{[]string{"inspect"}, codeUsage, "one FILE is wanted"},
 		{[]string{"inspect", file, "-o", "yaml"}, codeUsage, "there is json"},
 		{[]string{"import", file + ".none", "--depot", "http://127.0.0.1:1"}, codeFailed, "no such file"},

@@ -14,24 +14,26 @@ import (
 	"time"
 )
 
-// apt runs apt-get with a state of its own, in one folder.
+// apt runs apt-get with its own state in one folder.
 type apt struct {
-	dir  string
-	wish Request
-	env  []string
+	dir     string
+	request Request
+	env     []string
 }
 
-// newApt makes the folder ready. What the machine's apt is configured to (proxies, certificates, passwords) holds, but for its state and its hooks.
+// newApt prepares the folder. apt-get uses the machine's configuration (proxies, certificates,
+// passwords), except for its state and its hooks.
 func newApt(dir string, w Request) (*apt, error) {
 	if strings.ContainsAny(dir, " ,\"[]") {
-		return nil, fmt.Errorf("the folder %q has a name that apt would misread: set TMPDIR to another", dir)
+		return nil, fmt.Errorf("apt cannot use the folder %q because of a character in its name: set TMPDIR to another folder", dir)
 	}
 	for _, sub := range []string{"lists/partial", "archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	// As root, apt-get fetches as its own user _apt, who must get in.
+	// If it is started by root, apt-get fetches as the user _apt, who must have access to the
+	// folder.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -40,10 +42,10 @@ func newApt(dir string, w Request) (*apt, error) {
 		return nil, err
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, errors.New("packages are found by apt-get, which this machine does not have: do it on a Debian or Ubuntu machine, or in a container of one, " +
+		return nil, errors.New("apt-get, which finds the packages, is not on this machine: use a Debian or Ubuntu machine, or a container of one, " +
 			"or leave packages out with --without-packages")
 	}
-	a := &apt{dir: dir, wish: w, env: append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")}
+	a := &apt{dir: dir, request: w, env: append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")}
 	return a, errors.Join(a.write("apt.conf", configuration(dir, w)), a.write("sources.list", list), a.write("status", ""))
 }
 
@@ -51,7 +53,8 @@ func (a *apt) write(name, text string) error {
 	return os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644)
 }
 
-// configuration is read after the machine's own, and wins.
+// configuration returns the text of a configuration file. apt-get reads it after the machine's own
+// configuration, so its values take precedence.
 func configuration(dir string, w Request) string {
 	text := fmt.Sprintf(`#clear APT::Architectures;
 #clear APT::Update::Pre-Invoke;
@@ -91,30 +94,31 @@ Dir::Etc::sourceparts "/dev/null";
 	return text
 }
 
-// maxOutput bounds what is kept of apt-get's output, in bytes.
+// maxOutput is the maximum size of apt-get's output in bytes.
 const maxOutput = 16 << 20
 
-// run calls apt-get and returns its output. It tells progress how far downloads are.
+// run calls apt-get and returns its output. It reports the progress of downloads to progress, which
+// may be nil.
 func (a *apt) run(ctx context.Context, progress *progress, args ...string) (string, error) {
-	told, tell, err := os.Pipe()
+	status, statusWriter, err := os.Pipe()
 	if err != nil {
 		return "", err
 	}
-	defer told.Close()
+	defer status.Close()
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-c", filepath.Join(a.dir, "apt.conf"), "-q", "-o", "APT::Status-Fd=3"}, args...)...)
-	cmd.Env, cmd.ExtraFiles = a.env, []*os.File{tell}
+	cmd.Env, cmd.ExtraFiles = a.env, []*os.File{statusWriter}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 5*time.Second
 	var out, errOut bounded
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err = cmd.Start()
-	tell.Close()
+	statusWriter.Close()
 	if err != nil {
 		return "", err
 	}
 	var follower sync.WaitGroup
-	follower.Go(func() { progress.follow(told) })
+	follower.Go(func() { progress.follow(status) })
 	err = cmd.Wait()
-	told.Close()
+	status.Close()
 	follower.Wait()
 	if err != nil {
 		return "", a.explain(ctx, args[0], out.String(), errOut.String(), err)
@@ -122,13 +126,13 @@ func (a *apt) run(ctx context.Context, progress *progress, args ...string) (stri
 	return out.String(), nil
 }
 
-// indexes are the files in which apt-get keeps the lists of packages.
+// indexes returns the names of the files in which apt-get stores the lists of packages.
 func (a *apt) indexes(ctx context.Context) ([]string, error) {
 	out, err := a.run(ctx, nil, "indextargets", "--format", "$(FILENAME)", "Created-By: Packages")
 	return strings.Fields(out), err
 }
 
-// eachPackage reads all of them.
+// eachPackage calls do for each package of all indexes.
 func (a *apt) eachPackage(ctx context.Context, do func(fields map[string]string) error) error {
 	files, err := a.indexes(ctx)
 	if err != nil {
@@ -148,12 +152,12 @@ func (a *apt) eachPackage(ctx context.Context, do func(fields map[string]string)
 	return nil
 }
 
-// bounded keeps what is written, up to maxOutput.
+// bounded is a buffer of at most maxOutput bytes.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxOutput {
-		return 0, fmt.Errorf("apt-get says more than %d bytes", maxOutput)
+		return 0, fmt.Errorf("the output of apt-get has more than %d bytes", maxOutput)
 	}
 	return b.Buffer.Write(p)
 }

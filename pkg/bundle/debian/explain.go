@@ -6,56 +6,58 @@ import (
 	"strings"
 )
 
-// advice is what to do about an error of apt-get, by what its text has in it. The first that fits is given.
+// advice holds the next step (do) for an error of apt-get whose text contains has. The first match
+// counts.
 var advice = []struct{ has, do string }{
 	{"NO_PUBKEY", "the sources are signed by other keys: name the file that has them with --keyring"},
-	{"is not signed", "name the file with the keys of who signs it with --keyring, or another source"},
+	{"is not signed", "name the file with the signer's keys with --keyring, or name another source"},
 	{"signatures couldn't be verified", "the sources are signed by other keys: name the file that has them with --keyring"},
-	{"signatures were invalid", "somebody may have changed it on its way: try another mirror"},
-	{"Hash Sum mismatch", "the mirror is just being changed, or somebody changed it: try again, or another mirror"},
-	{"unexpected size", "the mirror is just being changed, or somebody changed it: try again, or another mirror"},
-	{"is not valid yet", "set this machine's clock"},
-	{"is expired", "the source is too old, or this machine's clock is wrong: take another mirror"},
-	{"does not have a Release file", "there is nothing like that: compare --apt-source with the distribution's documentation"},
-	{"was not found", "name a version that the sources have, or none"},
-	{"has no installation candidate", "several packages could stand for it: name the one that is wanted"},
-	{"unmet dependencies", "the sources lack what is named above: add one that has it with --apt-source, or ask for packages that do not conflict"},
-	{"held broken packages", "the sources lack what is named above: add one that has it with --apt-source, or ask for packages that do not conflict"},
-	{"Unable to locate package", "add the source that has it with --apt-source"},
-	{"Could not resolve", "is there Internet here, or a proxy that /etc/apt/apt.conf.d does not name?"},
-	{"Could not connect", "is there Internet here, or a proxy that /etc/apt/apt.conf.d does not name?"},
-	{"enough free space", "make room, or set TMPDIR to a folder on a larger disk"},
-	{"No space left", "make room, or set TMPDIR to a folder on a larger disk"},
-	{"Failed to fetch", "try again, or another mirror"},
+	{"signatures were invalid", "it may have been changed on the network: try another mirror"},
+	{"Hash Sum mismatch", "the mirror is being updated, or the content was changed: try again, or try another mirror"},
+	{"unexpected size", "the mirror is being updated, or the content was changed: try again, or try another mirror"},
+	{"is not valid yet", "correct this machine's clock"},
+	{"is expired", "the source is too old, or this machine's clock is wrong: use another mirror, or correct the clock"},
+	{"does not have a Release file", "the source does not exist: compare --apt-source with the distribution's documentation"},
+	{"was not found", "name a version that the sources have, or no version"},
+	{"has no installation candidate", "several packages provide this name: name one of them"},
+	{"unmet dependencies", "the sources lack these packages: add a source that has them with --apt-source, or name packages that do not conflict"},
+	{"held broken packages", "the sources lack these packages: add a source that has them with --apt-source, or name packages that do not conflict"},
+	{"Unable to locate package", "add a source that has the package with --apt-source"},
+	{"Could not resolve", "check the Internet connection, and the proxy in /etc/apt/apt.conf.d"},
+	{"Could not connect", "check the Internet connection, and the proxy in /etc/apt/apt.conf.d"},
+	{"enough free space", "free disk space, or set TMPDIR to a folder on a larger disk"},
+	{"No space left", "free disk space, or set TMPDIR to a folder on a larger disk"},
+	{"Failed to fetch", "try again, or try another mirror"},
 }
 
-// explain makes an error of what apt-get said: its errors, if there are any, and what to do.
+// explain returns an error with the errors in apt-get's output, or else err, and the next step.
 func (a *apt) explain(ctx context.Context, command, out, errOut string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	told := errorLines(errOut) + unmet(out)
-	if told == "" {
-		told = err.Error()
+	problem := errorLines(errOut) + unmet(out)
+	if problem == "" {
+		problem = err.Error()
 	}
-	said := out + errOut
-	text := fmt.Sprintf("apt-get %s for %s %s: %s", command, a.wish.System, a.wish.Architecture, told)
+	output := out + errOut
+	text := fmt.Sprintf("apt-get %s for %s %s: %s", command, a.request.System, a.request.Architecture, problem)
 	for _, known := range advice {
-		if strings.Contains(said, known.has) {
+		if strings.Contains(output, known.has) {
 			return fmt.Errorf("%s; %s", text, known.do)
 		}
 	}
 	return fmt.Errorf("%s", text)
 }
 
-// maxErrorLines is how many lines of apt-get's are passed on.
+// maxErrorLines is the maximum number of apt-get's lines in an error.
 const maxErrorLines = 8
 
-// errorLines are what apt-get marks as errors, or warnings if there are none.
-func errorLines(said string) string {
+// errorLines returns the lines that apt-get marks as errors, or its warnings if there are no
+// errors.
+func errorLines(output string) string {
 	var lines []string
 	for _, mark := range []string{"E: ", "W: "} {
-		for _, line := range strings.Split(said, "\n") {
+		for _, line := range strings.Split(output, "\n") {
 			if text, marked := strings.CutPrefix(line, mark); marked {
 				lines = append(lines, strings.TrimSpace(text))
 			}
@@ -70,7 +72,7 @@ func errorLines(said string) string {
 	return strings.Join(lines, "; ")
 }
 
-// unmet are the lines of apt-get's about dependencies: one for each package, indented.
+// unmet returns apt-get's lines about unmet dependencies, which are indented.
 func unmet(out string) string {
 	_, block, there := strings.Cut(out, "unmet dependencies:\n")
 	if !there {

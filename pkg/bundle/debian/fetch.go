@@ -19,18 +19,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Request says which packages are wanted, for which nodes, from where.
+// Request names the packages to fetch, the nodes that they are for, and the sources.
 type Request struct {
 	System       string // ID-VERSION_ID of the nodes' os-release
 	Architecture string // Debian's name, such as arm64
 	Packages     []artifacts.Package
-	// Sources are lines of a sources.list(5). None: those of this machine, which then has to run the same system.
+	// Sources holds lines of a sources.list(5). None: this machine's sources; this machine must
+	// then run the same system.
 	Sources []string
-	// Keyring is a file with the keys that sign the sources; empty: those of the distribution that are on this machine.
+	// Keyring is a file with the keys that sign the sources; empty: the distribution's keys on this
+	// machine.
 	Keyring string
-	// WithBase takes everything that they depend on, also what every installation of the system has.
+	// WithBase includes dependencies that every installation of the system has.
 	WithBase bool
-	Log      io.Writer
+	// Log receives the progress; nil: no log.
+	Log io.Writer
 }
 
 // Deb is a package on this machine's disk.
@@ -39,11 +42,13 @@ type Deb struct {
 	Disk string
 }
 
-// ErrNoSources: nobody said where the packages of another system than this machine's come from.
+// ErrNoSources is wrapped by the error of a Request without Sources for another system than this
+// machine's.
 var ErrNoSources = errors.New("--apt-source is missing")
 
-// Fetch finds the packages and what they depend on, and fetches them into a folder of which nothing else uses anything. Their files are the
-// caller's to remove. Only what a minimal installation of the system has is left out, unless somebody needs a newer version of it.
+// Fetch finds the packages and their dependencies, and fetches them into the folder dir, which
+// nothing else may use. The caller removes the folder. Fetch leaves out packages of a minimal
+// installation of the system, unless a package needs a newer version of them or w.WithBase is set.
 func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -54,7 +59,7 @@ func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 	}
 	for _, line := range w.Sources {
 		if strings.Contains(line, "trusted=yes") {
-			fmt.Fprintf(w.Log, "nobody verifies packages of %q: it says trusted=yes\n", line)
+			fmt.Fprintf(w.Log, "warning: packages of %q are not verified, because the line has trusted=yes\n", line)
 		}
 	}
 	fmt.Fprintf(w.Log, "packages for %s %s: reading the lists of the sources\n", w.System, w.Architecture)
@@ -66,7 +71,7 @@ func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 		return nil, err
 	}
 	if !w.WithBase {
-		if err := a.pretend(ctx, essential); err != nil {
+		if err := a.assumeBase(ctx, essential); err != nil {
 			return nil, err
 		}
 	}
@@ -81,20 +86,20 @@ func (w *Request) check() error {
 		w.Log = io.Discard
 	}
 	if here := ThisSystem(); len(w.Sources) == 0 && w.System != here {
-		return fmt.Errorf("%w: this machine runs %s, so it cannot know where the packages of %s are: name the source, such as %q",
-			ErrNoSources, cmp.Or(here, "no system that says its name"), w.System, sourceExample)
+		return fmt.Errorf("%w: this machine runs %s and has no sources for packages of %s: name the source, such as %q",
+			ErrNoSources, cmp.Or(here, "an unknown system"), w.System, sourceExample)
 	}
 	versions := map[string]string{}
 	for _, p := range w.Packages {
 		if before := versions[p.Name]; before != "" && p.Version != "" && before != p.Version {
-			return fmt.Errorf("package %s is wanted as %s and as %s: make a bundle of each", p.Name, before, p.Version)
+			return fmt.Errorf("package %s is listed in the versions %s and %s: make a bundle for each version", p.Name, before, p.Version)
 		}
 		versions[p.Name] = cmp.Or(p.Version, versions[p.Name])
 	}
 	return nil
 }
 
-// arguments names the packages as apt-get wants them.
+// arguments returns the packages as arguments of apt-get.
 func (w Request) arguments() (names []string) {
 	for _, p := range w.Packages {
 		name := p.Name
@@ -106,10 +111,11 @@ func (w Request) arguments() (names []string) {
 	return names
 }
 
-// survey looks for the wanted names, which apt-get would else take for patterns and more, and for what every installation has.
+// survey returns the names of the packages that every installation has. It returns an error if the
+// sources lack a requested name: apt-get would use such a name as a pattern.
 func (a *apt) survey(ctx context.Context) (essential []string, err error) {
 	unknown := map[string]bool{}
-	for _, p := range a.wish.Packages {
+	for _, p := range a.request.Packages {
 		unknown[p.Name] = true
 	}
 	err = a.eachPackage(ctx, func(fields map[string]string) error {
@@ -131,21 +137,22 @@ func (a *apt) survey(ctx context.Context) (essential []string, err error) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, fmt.Errorf("the sources of %s %s have no package %s: add one that has it with --apt-source, or take it off the list",
-			a.wish.System, a.wish.Architecture, strings.Join(names, ", "))
+		return nil, fmt.Errorf("the sources of %s %s have no package %s: add a source that has it with --apt-source, or remove it from the list",
+			a.request.System, a.request.Architecture, strings.Join(names, ", "))
 	}
 	slices.Sort(essential)
 	return slices.Compact(essential), nil
 }
 
-// pretend makes apt's status that of a minimal installation. What that is, apt-get says by what it would install into an empty system.
-func (a *apt) pretend(ctx context.Context, essential []string) error {
+// assumeBase writes apt's status of a minimal installation. This is the set of packages that
+// apt-get would install into an empty system for the essential packages.
+func (a *apt) assumeBase(ctx context.Context, essential []string) error {
 	if len(essential) == 0 {
 		return nil
 	}
 	plan, err := a.run(ctx, nil, append([]string{"install", "-s", "-y", "--"}, essential...)...)
 	if err != nil {
-		return fmt.Errorf("find out what a minimal installation has (--with-base takes everything): %w", err)
+		return fmt.Errorf("find the packages of a minimal installation (--with-base includes them and skips this step): %w", err)
 	}
 	base, names := baseline{}, plannedNames(plan)
 	err = a.eachPackage(ctx, func(fields map[string]string) error {
@@ -161,15 +168,15 @@ func (a *apt) pretend(ctx context.Context, essential []string) error {
 }
 
 func (a *apt) fetch(ctx context.Context) ([]Deb, error) {
-	install := append([]string{"install", "-y", "--"}, a.wish.arguments()...)
+	install := append([]string{"install", "-y", "--"}, a.request.arguments()...)
 	plan, err := a.run(ctx, nil, slices.Insert(slices.Clone(install), 1, "--print-uris")...)
 	if err != nil {
 		return nil, err
 	}
 	files, bytes := downloads(plan)
-	fmt.Fprintf(a.wish.Log, "packages for %s %s: %d wanted, %d with what they depend on, %s\n",
-		a.wish.System, a.wish.Architecture, len(a.wish.Packages), len(files), transfer.Bytes(bytes))
-	if _, err := a.run(ctx, newProgress(a.wish.Log, bytes), slices.Insert(install, 1, "--download-only")...); err != nil {
+	fmt.Fprintf(a.request.Log, "packages for %s %s: %d requested, %d with dependencies, %s\n",
+		a.request.System, a.request.Architecture, len(a.request.Packages), len(files), transfer.Bytes(bytes))
+	if _, err := a.run(ctx, newProgress(a.request.Log, bytes), slices.Insert(install, 1, "--download-only")...); err != nil {
 		return nil, err
 	}
 	var debs []Deb
@@ -185,27 +192,27 @@ func (a *apt) fetch(ctx context.Context) ([]Deb, error) {
 
 var download = regexp.MustCompile(`(?m)^'[^']*' ([^ /]+\.deb) ([0-9]+) `)
 
-// downloads are the names of files that apt-get would fetch, and how many bytes that is.
+// downloads returns the names of the files that apt-get would fetch, and their total size in bytes.
 func downloads(plan string) (files []string, bytes int64) {
 	for _, m := range download.FindAllStringSubmatch(plan, -1) {
-		size, _ := strconv.ParseInt(m[2], 10, 64) // digits; of nonsense only the sum is wrong
+		size, _ := strconv.ParseInt(m[2], 10, 64) // the pattern allows only digits; after an overflow only the sum is wrong
 		files, bytes = append(files, m[1]), bytes+size
 	}
 	return files, bytes
 }
 
-// deb tells of a package that apt-get has fetched, and verified.
+// deb describes a package that apt-get has fetched and verified.
 func (a *apt) deb(name string) (Deb, error) {
 	disk := filepath.Join(a.dir, "archives", name)
 	file, err := os.Open(disk)
 	if errors.Is(err, os.ErrNotExist) {
-		return Deb{}, fmt.Errorf("apt-get has not fetched %s: write copy: instead of file: for a source on this machine's disk", name)
+		return Deb{}, fmt.Errorf("apt-get did not fetch %s: for a source on this machine's disk, write copy: instead of file:", name)
 	}
 	if err != nil {
 		return Deb{}, err
 	}
 	defer file.Close()
-	at, err := PathOf(a.wish.System, name)
+	at, err := PathOf(a.request.System, name)
 	if err != nil {
 		return Deb{}, err
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// smallArchive has a base of which one package is required, with a library that it depends on, and a tool that needs some of that and more.
+// smallArchive has required packages with a library that they depend on, and tools that need them
+// and other packages.
 var smallArchive = []string{
 	"Package: shell\nVersion: 5.2-1\nPriority: required\nDepends: libc (>= 2.36)",
 	"Package: libc\nVersion: 2.36-9\nPriority: optional",
@@ -37,11 +38,11 @@ var smallArchive = []string{
 	"Package: clock\nVersion: 2\nPriority: optional\nProvides: time-daemon",
 }
 
-func wish(a *archive, packages ...artifacts.Package) Request {
+func request(a *archive, packages ...artifacts.Package) Request {
 	return Request{System: "debian-99", Architecture: "amd64", Packages: packages, Sources: []string{a.line()}, Keyring: a.keyring}
 }
 
-// The real apt-get, against an archive of this test's own.
+// Fetch with the real apt-get and an archive of this test.
 func TestAptFetch(t *testing.T) {
 	a := newArchive(t, smallArchive...)
 	for _, tc := range []struct {
@@ -50,20 +51,20 @@ func TestAptFetch(t *testing.T) {
 		withBase bool
 		want     []string
 	}{
-		{"what it depends on comes along, but for the base and what is only recommended", []artifacts.Package{{Name: "conntrack"}}, false,
+		{"with dependencies, without the base and recommended packages", []artifacts.Package{{Name: "conntrack"}}, false,
 			[]string{"conntrack_1.4.7-1+b2_all.deb", "editor_9.0-1_all.deb", "libnfnetlink_1.0.2-2_all.deb"}},
 		{"with the base", []artifacts.Package{{Name: "conntrack"}}, true,
 			[]string{"conntrack_1.4.7-1+b2_all.deb", "editor_9.0-1_all.deb", "libc_2.36-9_all.deb", "libnfnetlink_1.0.2-2_all.deb", "shell_5.2-1_all.deb"}},
-		{"of the base what must be of this very version", []artifacts.Package{{Name: "libssl-dev"}}, false,
+		{"a base package that must have exactly this version", []artifacts.Package{{Name: "libssl-dev"}}, false,
 			[]string{"libssl-dev_3.0.22-1_all.deb", "libssl_3.0.22-1_all.deb"}},
-		{"of the base what nodes may have too old", []artifacts.Package{{Name: "newer"}}, false, []string{"newer_1_all.deb", "shell_5.2-1_all.deb"}},
-		{"of the base what is asked for", []artifacts.Package{{Name: "shell"}}, false, []string{"shell_5.2-1_all.deb"}},
+		{"a base package that may be too old on the nodes", []artifacts.Package{{Name: "newer"}}, false, []string{"newer_1_all.deb", "shell_5.2-1_all.deb"}},
+		{"a base package that is requested", []artifacts.Package{{Name: "shell"}}, false, []string{"shell_5.2-1_all.deb"}},
 		{"the newest version", []artifacts.Package{{Name: "clock"}}, false, []string{"clock_2_all.deb"}},
-		{"a version, asked for twice", []artifacts.Package{{Name: "clock"}, {Name: "clock", Version: "1"}}, false, []string{"clock_1_all.deb"}},
+		{"a version, requested twice", []artifacts.Package{{Name: "clock"}, {Name: "clock", Version: "1"}}, false, []string{"clock_1_all.deb"}},
 		{"a name that one package provides", []artifacts.Package{{Name: "time-daemon"}}, false, []string{"clock_2_all.deb"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := wish(a, tc.packages...)
+			w := request(a, tc.packages...)
 			w.WithBase = tc.withBase
 			debs, err := Fetch(t.Context(), scratch(t), w)
 			if err != nil {
@@ -97,16 +98,16 @@ func TestAptFetchFails(t *testing.T) {
 		change func(*Request)
 		says   []string
 	}{
-		{"a name that is none", func(w *Request) { w.Packages[0].Name = "contrack" }, []string{"debian-99 amd64 have no package contrack", "--apt-source"}},
+		{"an unknown name", func(w *Request) { w.Packages[0].Name = "contrack" }, []string{"debian-99 amd64 have no package contrack", "--apt-source"}},
 		{"a pattern", func(w *Request) { w.Packages[0].Name = "connt.ack" }, []string{"have no package connt.ack"}},
 		{"another version", func(w *Request) { w.Packages[0].Version = "7" }, []string{"Version '7' for 'conntrack' was not found", "name a version that the sources have"}},
-		{"a name that several provide", func(w *Request) { w.Packages[0].Name = "mta" }, []string{"no installation candidate", "several packages could stand for it"}},
+		{"a name that several provide", func(w *Request) { w.Packages[0].Name = "mta" }, []string{"no installation candidate", "several packages provide this name"}},
 		{"a dependency that nobody has", func(w *Request) { w.Packages[0].Name = "broken" }, []string{"broken : Depends: what-nobody-has", "--apt-source"}},
 		{"somebody else's signature", func(w *Request) { w.Keyring = other.keyring }, []string{"--keyring"}},
 		{"no archive", func(w *Request) { w.Sources = []string{"deb " + a.url + "/none/ ./"} }, []string{"does not have a Release file", "compare --apt-source"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := wish(a, artifacts.Package{Name: "conntrack"})
+			w := request(a, artifacts.Package{Name: "conntrack"})
 			tc.change(&w)
 			_, err := Fetch(t.Context(), scratch(t), w)
 			if err == nil {
@@ -114,14 +115,15 @@ func TestAptFetchFails(t *testing.T) {
 			}
 			for _, says := range tc.says {
 				if !strings.Contains(err.Error(), says) {
-					t.Errorf("it does not say %q: %v", says, err)
+					t.Errorf("the error does not contain %q: %v", says, err)
 				}
 			}
 		})
 	}
 }
 
-// Somebody on the way changes a package: apt-get finds out, whatever the machine's own configuration allows.
+// A package or index is changed on the network: apt-get detects it, even if the machine's
+// configuration allows unauthenticated packages.
 func TestAptFetchTampered(t *testing.T) {
 	a := newArchive(t, smallArchive...)
 	debs, err := filepath.Glob(filepath.Join(a.dir, "clock-*.deb"))
@@ -138,11 +140,11 @@ func TestAptFetchTampered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Fetch(t.Context(), scratch(t), wish(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "Hash Sum mismatch") {
+	if _, err := Fetch(t.Context(), scratch(t), request(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "Hash Sum mismatch") {
 		t.Errorf("a changed package: %v", err)
 	}
 	a.write("Packages", "Package: clock\n")
-	if _, err := Fetch(t.Context(), scratch(t), wish(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "another mirror") {
+	if _, err := Fetch(t.Context(), scratch(t), request(a, artifacts.Package{Name: "clock"})); err == nil || !strings.Contains(err.Error(), "another mirror") {
 		t.Errorf("a changed index: %v", err)
 	}
 }
@@ -151,31 +153,32 @@ func TestAptFetchInterrupted(t *testing.T) {
 	a := newArchive(t, smallArchive...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Fetch(ctx, scratch(t), wish(a, artifacts.Package{Name: "clock"})); !errors.Is(err, context.Canceled) {
+	if _, err := Fetch(ctx, scratch(t), request(a, artifacts.Package{Name: "clock"})); !errors.Is(err, context.Canceled) {
 		t.Errorf("Fetch = %v", err)
 	}
 }
 
-func TestCheckWish(t *testing.T) {
+func TestCheckRequest(t *testing.T) {
 	here := ThisSystem()
 	for _, tc := range []struct {
-		name string
-		wish Request
-		says string
+		name    string
+		request Request
+		says    string
 	}{
 		{"no system", Request{System: "debian"}, "with a dash between"},
 		{"a path", Request{System: "../debian-12"}, "with a dash between"},
 		{"another system's sources", Request{System: "neverland-1"}, "--apt-source is missing: this machine runs " + here},
 		{"two versions", Request{System: "debian-12", Sources: []string{"deb http://a b c"}, Packages: []artifacts.Package{{Name: "a", Version: "1"}, {Name: "a", Version: "2"}}},
-			"package a is wanted as 1 and as 2"},
+			"package a is listed in the versions 1 and 2"},
 	} {
-		if err := tc.wish.check(); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if err := tc.request.check(); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.says)
 		}
 	}
 }
 
-// scratch is a folder that has no part of the test's name, in which apt would misread a comma.
+// scratch returns a folder whose name does not contain the test's name, because apt cannot use a
+// folder with a comma in its name.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "debian-*")

@@ -11,10 +11,11 @@ import (
 	"pault.ag/go/debian/version"
 )
 
-// maxLine bounds a line of an index, in bytes.
+// maxLine is the maximum length of a line of an index in bytes.
 const maxLine = 4 << 20
 
-// eachPackage reads an index, Packages, stanza by stanza. The fields are the callee's only until it returns.
+// eachPackage reads an index (a Packages file) and calls do for each stanza. do must not use fields
+// after it returns.
 func eachPackage(index io.Reader, do func(fields map[string]string) error) error {
 	fields := map[string]string{}
 	lines := bufio.NewScanner(index)
@@ -30,19 +31,20 @@ func eachPackage(index io.Reader, do func(fields map[string]string) error) error
 				}
 			}
 			clear(fields)
-		case ok && !strings.HasPrefix(text, " "): // what goes on in a second line is for people
+		case ok && !strings.HasPrefix(text, " "): // folded lines are descriptions, which are not used
 			fields[key] = strings.TrimSpace(value)
 		}
 	}
 	return lines.Err()
 }
 
-// isEssential tells what every installation has: what debootstrap calls a minimal base begins with these.
+// isEssential reports whether every installation has the package. debootstrap's minimal base starts
+// with these packages.
 func isEssential(fields map[string]string) bool {
 	return fields["Essential"] == "yes" || fields["Priority"] == "required" || fields["Package"] == "apt"
 }
 
-// provided are the names in a Provides field.
+// provided returns the names in a Provides field.
 func provided(fields map[string]string) (names []string) {
 	for _, p := range strings.Split(fields["Provides"], ",") {
 		if words := strings.Fields(p); len(words) > 0 {
@@ -54,7 +56,7 @@ func provided(fields map[string]string) (names []string) {
 
 var planned = regexp.MustCompile(`(?m)^Inst ([^ :]+)(?::[^ ]+)? `)
 
-// plannedNames are the packages that a simulation would install.
+// plannedNames returns the names of the packages that a simulation would install.
 func plannedNames(simulation string) (names []string) {
 	for _, m := range planned.FindAllStringSubmatch(simulation, -1) {
 		names = append(names, m[1])
@@ -62,10 +64,12 @@ func plannedNames(simulation string) (names []string) {
 	return names
 }
 
-// baseline is the minimal system that nodes have already, as apt's status file is to tell of it.
+// baseline holds the packages of the minimal system that nodes have already, for apt's status file:
+// fields by package name.
 type baseline map[string]map[string]string
 
-// add takes a stanza that is of the baseline. Of several versions the lowest counts: a node may be as old as that.
+// add adds a stanza to the baseline. If there are several versions, the lowest one counts: a node
+// may have it.
 func (b baseline) add(fields map[string]string) error {
 	is, err := version.Parse(fields["Version"])
 	if err != nil {
@@ -87,9 +91,11 @@ func (b baseline) add(fields map[string]string) error {
 	return nil
 }
 
-// status writes a dpkg status file. Nobody knows which versions nodes really have, so each is told as a bit older than the oldest that the
-// sources have: "1.2~" satisfies ">= 1.1" but neither "= 1.2" nor ">= 1.2", for which the package then comes along. Nor does it say what
-// packages of the baseline depend on: it is whole on the nodes, and would not look so with these versions.
+// status returns the text of a dpkg status file. The versions on the nodes are unknown, so each
+// package has a version a bit lower than the oldest version in the sources: "1.2~" satisfies ">=
+// 1.1", but neither "= 1.2" nor ">= 1.2", and then the bundle contains the package. The file has no
+// dependencies of the baseline: on the nodes they are satisfied, but with these versions apt could
+// see them as unsatisfied.
 func (b baseline) status() string {
 	var text strings.Builder
 	var names []string
@@ -105,7 +111,7 @@ func (b baseline) status() string {
 				fmt.Fprintf(&text, "%s: %s\n", key, f[key])
 			}
 		}
-		fmt.Fprint(&text, "Description: what nodes have\n\n")
+		fmt.Fprint(&text, "Description: on the nodes already\n\n")
 	}
 	return text.String()
 }

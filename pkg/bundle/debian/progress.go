@@ -11,16 +11,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// often is how often a line tells how far a download is.
+// often is the minimum time between two lines about the progress of a download.
 const often = 5 * time.Second
 
-// progress tells how far a download is. Nil tells nothing.
+// progress logs the progress of a download. A nil progress logs nothing.
 type progress struct {
 	log      io.Writer
 	now      func() time.Time
 	begin    time.Time
 	reported time.Time
-	total    int64 // bytes; 0: not known
+	total    int64 // bytes; 0: unknown
 }
 
 func newProgress(log io.Writer, total int64) *progress {
@@ -28,15 +28,16 @@ func newProgress(log io.Writer, total int64) *progress {
 	return &progress{log: log, now: time.Now, begin: now, reported: now, total: total}
 }
 
-// follow reads what apt-get writes to its APT::Status-Fd, until its end.
-func (p *progress) follow(told io.Reader) {
-	lines := bufio.NewScanner(told)
+// follow reads the lines that apt-get writes to its APT::Status-Fd, until the end.
+func (p *progress) follow(status io.Reader) {
+	lines := bufio.NewScanner(status)
 	for lines.Scan() {
 		if percent, ok := downloaded(lines.Text()); ok && p != nil {
 			p.report(percent)
 		}
 	}
-	_, _ = io.Copy(io.Discard, told) // after a line that is too long; or apt-get would wait for its reader
+	// After a line that is too long, the scanner ends, and apt-get would block in its next write.
+	_, _ = io.Copy(io.Discard, status)
 }
 
 func (p *progress) report(percent float64) {
@@ -52,7 +53,7 @@ func (p *progress) report(percent float64) {
 	fmt.Fprintf(p.log, "[%3.0f%%] %02d:%02d%s\n", percent, int(elapsed.Minutes()), int(elapsed.Seconds())%60, share)
 }
 
-// downloaded reads a line such as "dlstatus:3:45.1234:Retrieving file 3 of 14".
+// downloaded parses a line such as "dlstatus:3:45.1234:Retrieving file 3 of 14".
 func downloaded(line string) (percent float64, ok bool) {
 	parts := strings.SplitN(line, ":", 4)
 	if len(parts) != 4 || parts[0] != "dlstatus" {

@@ -57,7 +57,7 @@ func TestPathOf(t *testing.T) {
 		}
 	}
 	if got, err := PathOf("debian-12", "a b_1_all.deb"); err == nil {
-		t.Errorf("a name with a space is taken: %q", got)
+		t.Errorf("a name with a space is accepted: %q", got)
 	}
 }
 
@@ -136,14 +136,14 @@ Status: install ok installed
 Maintainer: none
 Architecture: amd64
 Version: 2.36-9+deb12u4~
-Description: what nodes have
+Description: on the nodes already
 
 Package: mawk
 Status: install ok installed
 Maintainer: none
 Architecture: amd64
 Version: 1.3.4-1~
-Description: what nodes have
+Description: on the nodes already
 
 `
 	if diff := cmp.Diff(want, base.status()); diff != "" {
@@ -167,15 +167,15 @@ func TestReadPlans(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	a := &apt{wish: Request{System: "debian-12", Architecture: "amd64"}}
+	a := &apt{request: Request{System: "debian-12", Architecture: "amd64"}}
 	failed := errors.New("exit status 100")
 	for _, tc := range []struct{ out, errOut, want string }{
 		{"", "", "apt-get update for debian-12 amd64: exit status 100"},
-		{"", "W: old\nE: Unable to locate package a\nE: and more\n", "apt-get update for debian-12 amd64: Unable to locate package a; and more; add the source that has it with --apt-source"},
+		{"", "W: old\nE: Unable to locate package a\nE: and more\n", "apt-get update for debian-12 amd64: Unable to locate package a; and more; add a source that has the package with --apt-source"},
 		{"", "W: GPG error: NO_PUBKEY 1234\n", "apt-get update for debian-12 amd64: GPG error: NO_PUBKEY 1234; the sources are signed by other keys: name the file that has them with --keyring"},
 		{"The following packages have unmet dependencies:\n a : Depends: b\n     Depends: c (>= 1)\nfoo", "E: Unable to correct problems, you have held broken packages.\n",
-			"apt-get update for debian-12 amd64: Unable to correct problems, you have held broken packages.: a : Depends: b; Depends: c (>= 1); the sources lack what is named above: " +
-				"add one that has it with --apt-source, or ask for packages that do not conflict"},
+			"apt-get update for debian-12 amd64: Unable to correct problems, you have held broken packages.: a : Depends: b; Depends: c (>= 1); the sources lack these packages: " +
+				"add a source that has them with --apt-source, or name packages that do not conflict"},
 		{"", strings.Repeat("E: x\n", 10), "apt-get update for debian-12 amd64: " + strings.Repeat("x; ", 8) + "and 2 more"},
 	} {
 		if diff := cmp.Diff(tc.want, a.explain(context.Background(), "update", tc.out, tc.errOut, failed).Error()); diff != "" {
@@ -204,7 +204,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// held is an index as depots make it, but for the sums.
+// held is an index like those of depots, but with invented checksums.
 var held = strings.ReplaceAll(`Package: conntrack
 Version: 1:1.4.7
 Architecture: amd64
@@ -247,7 +247,7 @@ func TestSelect(t *testing.T) {
 		architectures []string
 		want          []string
 	}{
-		{"with what it depends on, as far as it is there", []artifacts.Package{{Name: "conntrack", Version: "1:1.4.7"}}, nil,
+		{"with the dependencies that the depot has", []artifacts.Package{{Name: "conntrack", Version: "1:1.4.7"}}, nil,
 			[]string{"conntrack_1.4.7_amd64.deb", "pool/libnfnetlink0_1_amd64.deb"}},
 		{"for each architecture that the depot has", []artifacts.Package{{Name: "other"}}, nil,
 			[]string{"other.deb", "pool/libnfnetlink0_1_amd64.deb", "pool/libnfnetlink0_2_arm64.deb"}},
@@ -255,7 +255,7 @@ func TestSelect(t *testing.T) {
 		{"for one kind of node", []artifacts.Package{{Name: "other", Architecture: "amd64"}}, nil, []string{"other.deb", "pool/libnfnetlink0_1_amd64.deb"}},
 		{"of one version", []artifacts.Package{{Name: "libnfnetlink0", Version: "2"}}, nil, []string{"pool/libnfnetlink0_2_arm64.deb"}},
 		{"a name that it provides", []artifacts.Package{{Name: "libnf-other"}}, []string{"amd64"}, []string{"other.deb", "pool/libnfnetlink0_1_amd64.deb"}},
-		{"all, and none of them leads out", nil, nil,
+		{"all, and no path leaves the folder", nil, nil,
 			[]string{"alone.deb", "conntrack_1.4.7_amd64.deb", "other.deb", "pool/libnfnetlink0_1_amd64.deb", "pool/libnfnetlink0_2_arm64.deb"}},
 		{"all for one architecture", nil, []string{"arm64"}, []string{"alone.deb", "other.deb", "pool/libnfnetlink0_2_arm64.deb"}},
 	} {
@@ -285,11 +285,11 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// What is not read blocks apt-get, which writes to a pipe.
+// Output that is not read blocks apt-get, which writes to a pipe.
 func TestProgressReadsToTheEnd(t *testing.T) {
-	told := strings.NewReader(strings.Repeat("x", 200<<10) + "\ndlstatus:1:2.5:more\n")
-	(*progress)(nil).follow(told)
-	if told.Len() > 0 {
-		t.Errorf("%d bytes are left: apt-get waits for ever", told.Len())
+	status := strings.NewReader(strings.Repeat("x", 200<<10) + "\ndlstatus:1:2.5:more\n")
+	(*progress)(nil).follow(status)
+	if status.Len() > 0 {
+		t.Errorf("%d bytes are left: apt-get waits forever", status.Len())
 	}
 }

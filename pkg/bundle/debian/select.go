@@ -12,11 +12,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// maxIndex bounds the index of a depot's package source, in bytes: some hundred thousand packages.
+// maxIndex is the maximum size of the index of a depot's package source in bytes: some hundred
+// thousand packages.
 const maxIndex = 256 << 20
 
-// Select picks packages out of the index of a depot's package source, with what they depend on as far as the depot has it: what the check for
-// completeness looks for too. Without any wanted it takes all. Architectures are Debian's; none: all that the depot has.
+// Select returns the files of packages in the index of a depot's package source, with those
+// dependencies that the depot has. The completeness check resolves packages in the same way. If
+// wanted is empty, Select returns all packages. The architectures are Debian's names; none: all
+// architectures in the index.
 func Select(index io.Reader, system string, wanted []artifacts.Package, architectures []string) ([]artifacts.File, error) {
 	text, err := io.ReadAll(io.LimitReader(index, maxIndex))
 	if err != nil {
@@ -69,12 +72,13 @@ func resolve(packages *artifacts.PackageIndex, system string, wanted []artifacts
 		}
 	}
 	if len(lacks) > 0 {
-		return nil, fmt.Errorf("the depot has no package %s for %s: take it off the list, or all with --without-packages", strings.Join(lacks, ", "), system)
+		return nil, fmt.Errorf("the depot has no package %s for %s: remove it from the list, or leave all packages out with --without-packages", strings.Join(lacks, ", "), system)
 	}
 	return files, nil
 }
 
-// inDepot is a package as a file of the depot. It stays in its system's folder, whatever the index says.
+// inDepot returns a package as a file of the depot. The path is always in the system's folder, even
+// if the index has a name with "..".
 func inDepot(system, name, sum string) (artifacts.File, error) {
 	file := artifacts.File{Path: path.Join(protocol.PackageFolder(system), path.Join("/", name)), SHA256: sum}
 	if err := artifacts.CheckPath(file.Path); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// source is a line of a sources.list(5), in parts.
+// source is a parsed line of a sources.list(5).
 type source struct {
 	options []string
 	rest    []string
@@ -39,8 +39,8 @@ func parseSource(line string) (source, error) {
 	return s, nil
 }
 
-// says reports whether there is an option of the line's own about whom to trust.
-func (s source) says() bool {
+// hasTrust reports whether the line has its own option about trust.
+func (s source) hasTrust() bool {
 	return slices.ContainsFunc(s.options, func(o string) bool {
 		return strings.HasPrefix(o, "signed-by=") || strings.HasPrefix(o, "trusted=")
 	})
@@ -59,13 +59,15 @@ func (s source) String() string {
 	return strings.Join(append(words, s.rest...), " ")
 }
 
-// archiveKeys are where distributions keep the keys of their archives, and the package that brings them.
+// archiveKeys holds the files in which distributions store the keys of their archives, and the
+// packages that contain these files.
 var archiveKeys = map[string]struct{ file, from string }{
 	"debian": {"/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"},
 	"ubuntu": {"/usr/share/keyrings/ubuntu-archive-keyring.gpg", "ubuntu-keyring"},
 }
 
-// findKeyring is who signs a system's packages: the file that a person named, else the distribution's own.
+// findKeyring returns the file with the keys that sign a system's packages: the named file, or else
+// the distribution's file on this machine.
 func findKeyring(system, named string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -76,12 +78,13 @@ func findKeyring(system, named string) (string, error) {
 		return "", fmt.Errorf("--keyring is missing: the file with the keys that sign the packages of %s", system)
 	}
 	if _, err := os.Stat(keys.file); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("%s, the keys that sign the packages of %s, is not on this machine: it is in the distribution's package %s; name a copy of it with --keyring", keys.file, system, keys.from)
+		return "", fmt.Errorf("the file %s with the keys that sign the packages of %s is not on this machine: install the distribution's package %s, or name a copy of the file with --keyring", keys.file, system, keys.from)
 	}
 	return keys.file, nil
 }
 
-// copyKeyring puts the keys where apt's own user can read them, under a name that tells apt their form.
+// copyKeyring copies the keys into a folder that apt's user can read. The extension of the file
+// name shows apt the format of the keys.
 func copyKeyring(from, dir string) (string, error) {
 	keys, err := os.ReadFile(from)
 	if err != nil {
@@ -94,7 +97,8 @@ func copyKeyring(from, dir string) (string, error) {
 	return to, os.WriteFile(to, keys, 0o644)
 }
 
-// sourcesList is the file with the lines, each of which says who signs it.
+// sourcesList returns the text of a sources.list. Each line has an option about trust: its own, or
+// the keyring.
 func sourcesList(w Request, dir string) (string, error) {
 	var text strings.Builder
 	keyring := ""
@@ -103,7 +107,7 @@ func sourcesList(w Request, dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !s.says() {
+		if !s.hasTrust() {
 			if keyring == "" {
 				found, err := findKeyring(w.System, w.Keyring)
 				if err != nil {

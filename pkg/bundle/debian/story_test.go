@@ -19,7 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// Packages of an archive go into a bundle, the bundle into a depot, and a node of that site installs them from there.
+// Packages of an archive go into a bundle, the bundle is imported into a depot, and a node of that
+// site fetches them from the depot.
 func TestAptBundleStory(t *testing.T) {
 	debian.Needs(t, "apt-get")
 	archive, site := depottest.Start(t), depottest.Start(t)
@@ -63,7 +64,7 @@ APT::Architecture "amd64"; APT::Architectures {"amd64";}; APT::Sandbox::User "ro
 	}
 }
 
-// aptConfig is a file that apt reads before its own.
+// aptConfig returns the name of a file that apt reads before its own configuration.
 func aptConfig(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "apt.conf")

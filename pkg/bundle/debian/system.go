@@ -15,10 +15,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// systemPattern is that of a Provisioning's spec.operatingSystem.
+// systemPattern is the pattern of a Provisioning's spec.operatingSystem.
 var systemPattern = regexp.MustCompile(`^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`)
 
-// CheckSystem refuses what is no ID and VERSION_ID of an os-release(5).
+// CheckSystem returns an error if system does not consist of ID and VERSION_ID of an os-release(5).
 func CheckSystem(system string) error {
 	if !systemPattern.MatchString(system) {
 		return fmt.Errorf("system %q: write ID and VERSION_ID of the nodes' /etc/os-release with a dash between, such as ubuntu-24.04", system)
@@ -26,7 +26,7 @@ func CheckSystem(system string) error {
 	return nil
 }
 
-// ThisSystem is what this machine runs, such as debian-12; empty if it does not say.
+// ThisSystem returns the operating system of this machine, such as debian-12; empty: unknown.
 func ThisSystem() string {
 	file, err := os.Open("/etc/os-release")
 	if err != nil {
@@ -37,24 +37,25 @@ func ThisSystem() string {
 }
 
 func readSystem(osRelease io.Reader) string {
-	said := map[string]string{}
+	values := map[string]string{}
 	for lines := bufio.NewScanner(osRelease); lines.Scan(); {
 		key, value, _ := strings.Cut(lines.Text(), "=")
-		said[key] = strings.Trim(value, `"'`)
+		values[key] = strings.Trim(value, `"'`)
 	}
-	system := said["ID"] + "-" + said["VERSION_ID"]
+	system := values["ID"] + "-" + values["VERSION_ID"]
 	if CheckSystem(system) != nil {
 		return ""
 	}
 	return system
 }
 
-// architectures are Debian's names of what images call their platform.
+// architectures maps the architectures of image platforms to Debian's names.
 var architectures = map[string]string{
 	"amd64": "amd64", "386": "i386", "arm64": "arm64", "arm": "armhf", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64", "loong64": "loong64",
 }
 
-// Architecture is Debian's name of a platform such as linux/arm64.
+// Architecture returns Debian's name of the architecture of a platform such as linux/arm64. It
+// returns an error if Debian has no packages for the platform.
 func Architecture(p v1.Platform) (string, error) {
 	name, known := architectures[p.Architecture]
 	if p.OS != "linux" || !known || p.Architecture == "arm" && p.Variant == "v6" {
@@ -63,8 +64,9 @@ func Architecture(p v1.Platform) (string, error) {
 	return name, nil
 }
 
-// PathOf is where a depot keeps a package, by the name of its file. An epoch, which apt writes as 5%3a, is left out of it, as in the archives
-// of the distributions: not every client asks for a percent sign in the same way.
+// PathOf returns the path below /files of a package in a depot, from apt's name of its file. It
+// leaves out the epoch, which apt writes as 5%3a, as the archives of the distributions do: clients
+// differ in how they encode a percent sign in a URL.
 func PathOf(system, file string) (string, error) {
 	parts := strings.Split(file, "_")
 	if len(parts) == 3 {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// archive is a distribution's: packages, an index, a signature.
+// archive is a distribution's archive: packages, an index, and a signature.
 type archive struct {
 	t       *testing.T
 	dir     string
@@ -28,7 +28,7 @@ type archive struct {
 	fetched []string
 }
 
-// Needs ends the test where the programs are not.
+// Needs fails the test if one of the programs is missing.
 func Needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -38,8 +38,9 @@ func Needs(t *testing.T, programs ...string) {
 	}
 }
 
-// newArchive makes a signed archive of the packages, each of which is said by the fields of its control file. Machine-wide proxies and
-// hooks of apt must not matter: what hooks would leave is looked for at the end.
+// newArchive makes a signed archive of packages, each given by the fields of its control file. The
+// test fails if the machine's apt hooks are called: their effect is checked at the end.
+// Machine-wide proxies are bypassed.
 func newArchive(t *testing.T, packages ...string) *archive {
 	t.Helper()
 	Needs(t, "apt-get", "dpkg-deb", "gpg")
@@ -73,7 +74,7 @@ func (a *archive) write(name, text string) {
 	}
 }
 
-// build makes a package and its stanza. Fields that begin with "Index-" are in the stanza only, without that.
+// build makes a package and appends its stanza to the index.
 func (a *archive) build(index *strings.Builder, control string) {
 	a.t.Helper()
 	tree := filepath.Join(a.t.TempDir(), "tree")
@@ -97,10 +98,10 @@ func (a *archive) build(index *strings.Builder, control string) {
 	fmt.Fprintf(index, "%sFilename: ./%s\nSize: %d\nSHA256: %x\n\n", control, filepath.Base(deb), len(content), sha256.Sum256(content))
 }
 
-// sign makes InRelease, and the keyring with the key that it makes for that.
+// sign writes InRelease, signed with a new key, and the keyring with that key.
 func (a *archive) sign(release string) {
 	a.t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short: sockets are in it
+	home, err := os.MkdirTemp("", "gpg") // a short path, because it contains sockets
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -135,5 +136,5 @@ func (a *archive) serve(w http.ResponseWriter, r *http.Request) {
 	http.FileServer(http.Dir(a.dir)).ServeHTTP(w, r)
 }
 
-// line is the archive in a sources.list.
+// line returns the archive's line in a sources.list.
 func (a *archive) line() string { return "deb " + a.url + "/ ./" }
