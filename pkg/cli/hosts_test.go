@@ -144,7 +144,7 @@ func TestHostsAsJSONForAFile(t *testing.T) {
 			Name string
 			CPUs int
 		}
-		Trial struct {
+		DryRun struct {
 			Assignment []struct{ Node, Host string }
 			Hosts      []struct {
 				Host string
@@ -155,8 +155,8 @@ func TestHostsAsJSONForAFile(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.text()), &view); err != nil {
 		t.Fatalf("%v in:\n%s", err, w.text())
 	}
-	if len(view.Hosts) != 2 || view.Hosts[0].CPUs != 8 || len(view.Trial.Assignment) != 1 || view.Trial.Assignment[0].Host != "host-1" ||
-		view.Trial.Hosts[1].Why["master-1"] != "below 8 CPUs" {
+	if len(view.Hosts) != 2 || view.Hosts[0].CPUs != 8 || len(view.DryRun.Assignment) != 1 || view.DryRun.Assignment[0].Host != "host-1" ||
+		view.DryRun.Hosts[1].Why["master-1"] != "below 8 CPUs" {
 		t.Errorf("view %+v", view)
 	}
 	for text, want := range map[string]string{

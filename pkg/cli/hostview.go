@@ -19,7 +19,7 @@ import (
 // hostView is what the command tells, as JSON and as a page.
 type hostView struct {
 	Hosts  []hostRow `json:"hosts"`
-	DryRun *dryRun   `json:"trial,omitempty"`
+	DryRun *dryRun   `json:"dryRun,omitempty"`
 
 	facts []hosts.Host
 	// orphans are hosts by their holder, a Provisioning that does not exist.
