@@ -1,6 +1,5 @@
-// Command kubectl-bpa is the kubectl plugin "kubectl bpa": it follows a
-// Provisioning and gets the kubeconfig of the cluster that came of it. It is a
-// thin main over pkg/cli.
+// Command kubectl-bpa is the kubectl plugin "kubectl bpa". Its commands are in
+// pkg/cli.
 package main
 
 import (

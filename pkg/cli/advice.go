@@ -9,16 +9,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// verdict is what a Provisioning's status means for somebody who waits for it.
+// verdict is the meaning of a Provisioning's status for a user who waits for the cluster.
 type verdict int
 
 const (
 	underway verdict = iota // wait
-	ready                   // the wanted cluster is there
-	failed                  // it will not be there unless a person acts
+	ready                   // the requested cluster exists
+	failed                  // a user must act before the cluster can become ready
 )
 
-// verdictOf trusts only what the controller said about the present spec.
+// verdictOf returns the verdict. It uses the status only if it is about the current spec.
 func verdictOf(p *v1alpha1.Provisioning) verdict {
 	f := p.Status.Failure
 	switch {
@@ -32,7 +32,8 @@ func verdictOf(p *v1alpha1.Provisioning) verdict {
 	return underway
 }
 
-// stalled is the condition of that name if nothing goes on before a person acts, for another reason than a failed run; else nil.
+// stalled returns the condition Stalled if a user must act for another reason than a failed run;
+// otherwise nil.
 func stalled(p *v1alpha1.Provisioning) *apis.Condition {
 	cond, f := p.Status.GetCondition(v1alpha1.ConditionStalled), p.Status.Failure
 	if !cond.IsTrue() || running(p) || (f != nil && f.NextAttempt == nil && f.Reason == cond.Reason) {
@@ -41,36 +42,36 @@ func stalled(p *v1alpha1.Provisioning) *apis.Condition {
 	return cond
 }
 
-// retryAsked reports whether a person asked for another attempt and the
-// controller has not yet obeyed.
+// retryAsked reports whether a user requested another attempt that the
+// controller has not processed yet.
 func retryAsked(p *v1alpha1.Provisioning) bool {
 	asked := p.Annotations[contract.AnnotationRetry]
 	return asked != "" && (p.Status.Failure == nil || asked != p.Status.Failure.ObservedRetry)
 }
 
-// advice says what to do next, with the commands to type.
+// advice returns the next step as lines, with the commands to type.
 func (s *site) advice(p *v1alpha1.Provisioning) []string {
 	v := verdictOf(p)
 	switch {
 	case p.DeletionTimestamp != nil:
-		return []string{"It is being deleted; its hosts are released first."}
+		return []string{"It is being deleted. Its hosts are released first."}
 	case v == ready:
 		return s.useIt(p)
 	case v == failed && stalled(p) != nil:
 		cond := stalled(p)
-		return []string{"Nothing goes on before a person acts: " + clean(cond.Reason), clean(cond.Message)} // which says what to do
+		return []string{"A user must act before it continues: " + clean(cond.Reason), clean(cond.Message)} // the message has the next step
 	case v == failed:
 		return s.afterFailure(p)
 	case p.Spec.Paused:
-		return []string{"Nothing new is started while it is paused. Resume:", "  " + s.kubectl("patch provisioning "+p.Name, `--type=merge -p '{"spec":{"paused":false}}'`)}
+		return []string{"No run starts while it is paused. Resume it:", "  " + s.kubectl("patch provisioning "+p.Name, `--type=merge -p '{"spec":{"paused":false}}'`)}
 	case p.Status.ObservedGeneration == 0:
-		return []string{"The controller has not looked at it yet. If that lasts, see whether it runs:", "  kubectl get pods -n bpa-system" + s.flags}
+		return []string{"The controller has not processed it yet. If this lasts, check that the controller runs:", "  kubectl get pods -n bpa-system" + s.flags}
 	case p.Status.Run == nil:
-		return []string{"It waits. The conditions say for what; which hosts there are, and why each does or not:", "  " + s.kubectl("bpa hosts", "--for "+p.Name)}
+		return []string{"It waits. The conditions show the reason. List the hosts, with the nodes that each fits:", "  " + s.kubectl("bpa hosts", "--for "+p.Name)}
 	}
 	follow := "Follow it:"
 	if f := p.Status.Failure; f != nil && f.NextAttempt != nil {
-		follow = fmt.Sprintf("The controller tries again by itself at %s. Follow it:", timeOfDay(f.NextAttempt))
+		follow = fmt.Sprintf("The controller tries again automatically at %s. Follow it:", timeOfDay(f.NextAttempt))
 	}
 	return []string{follow, "  " + s.kubectl("bpa watch "+p.Name, "")}
 }
@@ -84,7 +85,8 @@ func (s *site) useIt(p *v1alpha1.Provisioning) []string {
 	}
 }
 
-// afterFailure shows where to look before how to try again.
+// afterFailure returns the hint and the command for the log, and then the command for another
+// attempt.
 func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 	var lines []string
 	if hint := clean(p.Status.Failure.Hint); hint != "" {
@@ -94,11 +96,11 @@ func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 		lines = append(lines, "See the log:",
 			"  "+s.kubectl("logs -l tekton.dev/pipelineRun="+run.Name, "--all-containers --prefix --tail=60"))
 	}
-	return append(lines, "Try again, once the cause is gone:",
+	return append(lines, "Try again after you have fixed the cause:",
 		"  "+s.kubectl("annotate provisioning "+p.Name, "--overwrite "+contract.AnnotationRetry+`="$(date +%s)"`))
 }
 
-// kubectl writes a command that reaches the same place as this one did.
+// kubectl returns a kubectl command with the namespace and the connection flags of this command.
 func (s *site) kubectl(what, options string) string {
 	line := fmt.Sprintf("kubectl %s -n %s%s", what, s.namespace, s.flags)
 	if options != "" {

@@ -13,14 +13,13 @@ import (
 func newBundle(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
-		Short: "Bring images, files and OS packages to a site without Internet",
-		Long: `Bring images, files and OS packages to a site without Internet: pack them into
-one file where there is Internet, carry it to the site, import it into the depot
-there.
+		Short: "Bring images, files and OS packages to a site without an Internet connection",
+		Long: `Bring images, files and OS packages to a site without an Internet connection:
+pack them into one file on a machine with an Internet connection, copy the file
+to the site, and import it into the site's depot.
 
-A bundle is an OCI image layout in a tar, so skopeo, crane and oras read it too.
-Without this program, curl does what import does for a file, and skopeo for an
-image:
+A bundle is an OCI image layout in a tar, so skopeo, crane and oras can read it.
+Without this program, use curl to import a file, and skopeo to import an image:
   curl -T FILE -H "Authorization: Bearer $TOKEN" https://DEPOT/files/PATH
   skopeo copy oci-archive:BUNDLE:REF docker://DEPOT/REPOSITORY:TAG`,
 		Args: cobra.NoArgs,
@@ -30,7 +29,7 @@ image:
 	return cmd
 }
 
-// depotFlags say how a depot is reached.
+// depotFlags holds the flags for the connection to a depot.
 type depotFlags struct {
 	url, tokenFile, caFile string
 }
@@ -38,7 +37,7 @@ type depotFlags struct {
 func (f *depotFlags) add(cmd *cobra.Command, name, usage string) {
 	cmd.Flags().StringVar(&f.url, name, "", usage+", such as https://10.60.0.1:5443")
 	cmd.Flags().StringVar(&f.tokenFile, "depot-token-file", "", "file with the Kubernetes token for the depot (kubectl create token ACCOUNT --audience=depot.bpa.akraino.org)")
-	cmd.Flags().StringVar(&f.caFile, "depot-ca", "", "file with the depot's CA (curl -k https://DEPOT/ca.crt), if the system does not know it")
+	cmd.Flags().StringVar(&f.caFile, "depot-ca", "", "file with the depot's CA (curl -k https://DEPOT/ca.crt), if the system does not trust it")
 }
 
 func (f *depotFlags) connect(ctx context.Context, flag string) (*client.Depot, error) {
@@ -55,15 +54,15 @@ func (f *depotFlags) connect(ctx context.Context, flag string) (*client.Depot, e
 	return client.Connect(ctx, f.url, o)
 }
 
-// oneFile accepts the name of one bundle.
+// oneFile accepts exactly one argument, the name of a bundle.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError(fmt.Errorf("one FILE is wanted, not %d; see %s --help", len(args), cmd.CommandPath()))
+		return usageError(fmt.Errorf("expected one FILE, got %d; see %s --help", len(args), cmd.CommandPath()))
 	}
 	return nil
 }
 
-// interrupted gives an error that a person caused its exit code.
+// interrupted gives an error after an interruption by the user its exit code.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return exitf(codeInterrupted, "interrupted: %w", err)

@@ -28,19 +28,19 @@ func newBundleCreate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Pack images, files and OS packages into a bundle",
-		Long: `Pack images, files and OS packages into a bundle: from upstream, from another
-site's depot (--from-depot), files also from this machine's disk.
+		Long: `Pack images, files and OS packages into a bundle. They come from upstream or from
+another site's depot (--from-depot). Files can also come from this machine's disk.
 
-A list is what the task seed-registry prints when something is missing, and what
-"inspect -o json" prints. Registries that want a login are given what docker's
-configuration has for them.
+The task seed-registry prints a list if artifacts are missing. "inspect -o json"
+prints the list of a bundle. For registries that require a login, the command uses
+the credentials of docker's configuration.
 
-OS packages are Debian's or Ubuntu's. This machine's apt-get finds what they depend
-on, but for what every installation has, and verifies it by the distribution's keys.
-It need not be root, and this machine's own packages are neither read nor changed.
-Without --apt-source they are for the system that this machine runs; make a bundle
-for each other system. Architectures are those of --platform, or of the list, or
-this machine's.`,
+OS packages are those of Debian or Ubuntu. This machine's apt-get finds their
+dependencies, except packages that every installation has, and verifies them with
+the distribution's keys. It needs no root, and neither reads nor changes this
+machine's own packages. Without --apt-source the packages are for the system that
+this machine runs; make another bundle for each other system. The architectures
+are those of --platform, or else those of the list, or else this machine's.`,
 		Example: `  kubectl bpa bundle create --list missing.json --output missing.tar
   kubectl bpa bundle create --image docker.io/library/nginx:1.28 --file ./tool=tools/v1/tool --output extra.tar
   kubectl bpa bundle create --list k8s-1.35.json --platform linux/amd64 --split 2GiB --output k8s.tar
@@ -55,9 +55,9 @@ this machine's.`,
 	}
 	o.packing(cmd)
 	cmd.Flags().StringSliceVar(&o.images, "image", nil, "image to pack, such as docker.io/library/nginx:1.28")
-	cmd.Flags().StringSliceVar(&o.files, "file", nil, "file of this machine to pack, as FILE=PATH, where PATH is the one below /files in the depot")
+	cmd.Flags().StringSliceVar(&o.files, "file", nil, "file on this machine to pack, as FILE=PATH; PATH is the path below /files in the depot")
 	o.packages.addSources(cmd)
-	o.depot.add(cmd, "from-depot", "take everything from this depot and nothing from upstream")
+	o.depot.add(cmd, "from-depot", "URL of the depot to read everything from, instead of upstream")
 	return cmd
 }
 
@@ -74,7 +74,7 @@ func (s *session) createBundle(ctx context.Context, o bundleOptions) error {
 		return err
 	}
 	if list.Size()+len(packages) == 0 {
-		return usageError(errors.New("nothing to pack: name it with --list, --image, --file or --package"))
+		return usageError(errors.New("nothing to pack: name artifacts with --list, --image, --file or --package"))
 	}
 	form, err := o.form()
 	if err != nil {
@@ -120,7 +120,8 @@ func (s *session) createFromDepot(ctx context.Context, o bundleOptions, form for
 	return s.pack(ctx, form, list, bundle.WithLocal(transfer.FromDepot(depot), disk))
 }
 
-// wanted is what the flags name, and the files among it that are on this machine.
+// wanted returns the artifacts that the flags name, and the places on the disk of files on this
+// machine, by path in the depot.
 func (o bundleOptions) wanted(stdin io.Reader) (artifacts.List, map[string]string, error) {
 	var lists []artifacts.List
 	for _, name := range o.lists {

@@ -18,12 +18,13 @@ func newBundleExport(s *session) *cobra.Command {
 	var o bundleOptions
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Pack what a depot has into a bundle",
-		Long: `Pack what a depot has into a bundle: everything, or what is on a list. Imported
-elsewhere it has the same place and the same digests there.
+		Short: "Pack the content of a depot into a bundle",
+		Long: `Pack the content of a depot into a bundle: everything, or the artifacts on a list.
+After an import into another depot, they have the same paths and the same digests.
 
-OS packages on the list come with what they depend on, as far as the depot has that.
-With --system and none on the list for it, all that the depot has for the system.`,
+The bundle contains the OS packages on the list with those dependencies that the
+depot has. If the list has no packages for a --system, the bundle contains all
+packages that the depot has for the system.`,
 		Example: `  kubectl bpa bundle export --depot http://10.60.0.1:5000 --output site.tar --split 4GiB
   kubectl bpa bundle export --depot http://10.60.0.1:5000 --system debian-12 --output packages.tar`,
 		Args: cobra.NoArgs,
@@ -32,7 +33,7 @@ With --system and none on the list for it, all that the depot has for the system
 		},
 	}
 	o.packing(cmd)
-	o.depot.add(cmd, "depot", "the depot")
+	o.depot.add(cmd, "depot", "URL of the depot")
 	return cmd
 }
 
@@ -64,7 +65,8 @@ func (s *session) exportBundle(ctx context.Context, o bundleOptions) error {
 	return s.pack(ctx, form, list, transfer.FromDepot(depot))
 }
 
-// listed is what was asked for, and the packages with what they depend on.
+// listed returns the requested artifacts, and the files of the requested packages with their
+// dependencies.
 func listed(ctx context.Context, depot *client.Depot, o bundleOptions, f form, list artifacts.List, packages []artifacts.Package) (artifacts.List, error) {
 	systems := append(artifacts.List{Packages: packages}.Systems(), o.packages.systems...)
 	if o.packages.without {
@@ -78,11 +80,12 @@ func listed(ctx context.Context, depot *client.Depot, o bundleOptions, f form, l
 	return artifacts.Merge(list, debs)
 }
 
-// everything is what a depot has. What it cannot read any more is told and left out: a bundle of the rest is better than none.
+// everything returns the content of a depot. It leaves out damaged content with a warning, so that
+// the rest can be exported.
 func (s *session) everything(ctx context.Context, depot *client.Depot, withoutPackages bool) (artifacts.List, error) {
 	list, damaged, err := depot.Everything(ctx)
 	for _, d := range damaged {
-		fmt.Fprintf(s.ErrOut, "warning: not in the bundle, since it is damaged in the depot: %s\n", d)
+		fmt.Fprintf(s.ErrOut, "warning: not in the bundle, because it is damaged in the depot: %s\n", d)
 	}
 	if withoutPackages {
 		list.Files = slices.DeleteFunc(list.Files, func(f artifacts.File) bool { return strings.HasPrefix(f.Path, protocol.PackageFolder("")) })

@@ -15,26 +15,26 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// packing are the flags of create and export.
+// packing adds the flags of create and export.
 func (o *bundleOptions) packing(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&o.lists, "list", nil, "file with a list of what to pack, JSON; - is stdin")
+	cmd.Flags().StringSliceVar(&o.lists, "list", nil, "file with a list of artifacts to pack, in JSON; -: stdin")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write")
 	cmd.Flags().StringVar(&o.split, "split", "", "write parts of at most this size, such as 2GiB: FILE.000, FILE.001 ..., and FILE.parts.json")
-	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "what to take of images for several platforms, such as linux/amd64 (default all, which keeps upstream's digests)")
+	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "platform to pack of images for several platforms, such as linux/amd64 (default all, which keeps upstream's digests)")
 	o.packages.add(cmd)
 }
 
-// form is how a bundle is written.
+// form holds the options for the written bundle.
 type form struct {
 	output    string
-	limit     int64
+	limit     int64 // maximum size of a part in bytes; 0: one file
 	platforms []v1.Platform
 }
 
 func (o bundleOptions) form() (f form, err error) {
 	f.output = o.output
 	if o.output == "" {
-		return f, usageError(errors.New("--output is missing: the file to write"))
+		return f, usageError(errors.New("--output is missing: name the file to write"))
 	}
 	if f.limit, err = size(o.split); err != nil {
 		return f, err
@@ -43,7 +43,7 @@ func (o bundleOptions) form() (f form, err error) {
 	return f, err
 }
 
-// pack writes the bundle, whole or not at all.
+// pack writes the complete bundle, or no file.
 func (s *session) pack(ctx context.Context, f form, list artifacts.List, from transfer.Source) error {
 	out := bundle.NewOutput(f.output, f.limit)
 	defer out.Discard()
@@ -57,14 +57,14 @@ func (s *session) pack(ctx context.Context, f form, list artifacts.List, from tr
 	return err
 }
 
-// size reads a number of bytes such as 2GiB or 700M.
+// size parses a number of bytes such as 2GiB or 700M.
 func size(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	q, err := resource.ParseQuantity(strings.TrimSuffix(text, "B"))
 	if err != nil || q.Value() < 1<<10 {
-		return 0, usageError(fmt.Errorf("--split %q is no size such as 2GiB, of at least 1 KiB", text))
+		return 0, usageError(fmt.Errorf("--split %q is not a size of at least 1 KiB, such as 2GiB", text))
 	}
 	return q.Value(), nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// packageOptions say which OS packages are packed, and from where.
+// packageOptions holds the flags for OS packages and their sources.
 type packageOptions struct {
 	systems  []string
 	names    []string
@@ -29,16 +29,18 @@ type packageOptions struct {
 	withBase bool
 }
 
+// add adds the flags of create and export.
 func (o *packageOptions) add(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&o.systems, "system", nil, "what the nodes run, ID and VERSION_ID of os-release such as ubuntu-24.04: their packages go to apt/SYSTEM in the depot")
-	cmd.Flags().StringSliceVar(&o.names, "package", nil, "OS package to pack with what it depends on, as NAME or NAME=VERSION")
+	cmd.Flags().StringSliceVar(&o.systems, "system", nil, "operating system of the nodes, ID-VERSION_ID of os-release, such as ubuntu-24.04; its packages go to apt/SYSTEM in the depot")
+	cmd.Flags().StringSliceVar(&o.names, "package", nil, "OS package to pack with its dependencies, as NAME or NAME=VERSION")
 	cmd.Flags().BoolVar(&o.without, "without-packages", false, "leave OS packages out")
 }
 
+// addSources adds the flags of create.
 func (o *packageOptions) addSources(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&o.sources, "apt-source", nil, "where packages come from, a line as in sources.list (default this machine's sources, if it runs the same system)")
+	cmd.Flags().StringArrayVar(&o.sources, "apt-source", nil, "source of packages, a line as in sources.list (default this machine's sources, if it runs the same system)")
 	cmd.Flags().StringVar(&o.keyring, "keyring", "", "file with the keys that sign the sources (default the distribution's)")
-	cmd.Flags().BoolVar(&o.withBase, "with-base", false, "pack everything that packages depend on, also what every installation has")
+	cmd.Flags().BoolVar(&o.withBase, "with-base", false, "also pack dependencies that every installation has")
 }
 
 // parse reads --package.
@@ -50,7 +52,8 @@ func (o packageOptions) parse() (all []artifacts.Package) {
 	return all
 }
 
-// take takes the packages off the list, unless there are to be none; what they become are files. Each says its system then.
+// take removes the packages from the list and returns the packages to pack, each with its system.
+// They are packed as files. It returns none with --without-packages.
 func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []artifacts.Package, err error) {
 	all := list.Packages
 	list.Packages = nil
@@ -65,7 +68,7 @@ func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []arti
 		case p.System != "":
 			wanted = append(wanted, p)
 		case len(o.systems) == 0:
-			return nil, usageError(fmt.Errorf("--system is missing: nobody said for which system %s and others are: write what the nodes run, such as ubuntu-24.04, or --without-packages", p))
+			return nil, usageError(fmt.Errorf("--system is missing: the package %s has no system: give the operating system of the nodes, such as ubuntu-24.04, or leave packages out with --without-packages", p))
 		default:
 			for _, p.System = range o.systems {
 				wanted = append(wanted, p)
@@ -78,18 +81,18 @@ func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []arti
 	return wanted, nil
 }
 
-// check finds flags that do nothing together.
+// check returns an error for flags that have no effect together.
 func (o packageOptions) check(fromDepot bool) error {
 	switch {
 	case o.keyring != "" && len(o.sources) == 0:
-		return usageError(errors.New("--keyring is for sources that are named with --apt-source; this machine's own say who signs them"))
+		return usageError(errors.New("--keyring needs --apt-source: this machine's own sources have their keys already"))
 	case fromDepot && (len(o.sources) > 0 || o.withBase):
-		return usageError(errors.New("--apt-source and --with-base have no meaning with --from-depot, which takes packages from the depot"))
+		return usageError(errors.New("--apt-source and --with-base cannot be used with --from-depot: the packages come from the depot"))
 	}
 	return nil
 }
 
-// architectures are Debian's names of the platforms; of none: nil.
+// architectures returns Debian's names of the platforms' architectures; nil for no platforms.
 func architectures(platforms []v1.Platform) (names []string, err error) {
 	for _, p := range platforms {
 		name, err := debian.Architecture(p)
@@ -101,7 +104,8 @@ func architectures(platforms []v1.Platform) (names []string, err error) {
 	return names, nil
 }
 
-// nodesOf are the architectures that packages are for: what --platform says, else what the list says, else this machine's.
+// nodesOf returns the architectures to fetch packages for: those of --platform, or else those of
+// the list, or else this machine's.
 func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, error) {
 	var listed []string
 	for _, p := range wanted {
@@ -119,11 +123,12 @@ func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, err
 	return architectures(platforms)
 }
 
-// fetchPackages brings the packages from the distributions' archives into a folder, and tells where on the disk the files are.
+// fetchPackages fetches the packages from the distributions' archives into the folder dir. disk
+// maps the path of each file in the depot to its path on the disk.
 func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, wanted []artifacts.Package, dir string) (list artifacts.List, disk map[string]string, err error) {
 	systems := artifacts.List{Packages: wanted}.Systems()
 	if len(systems) > 1 && len(o.sources) > 0 {
-		return list, nil, usageError(fmt.Errorf("--apt-source is for one system, and there are packages for %s: make a bundle of each, with --system", strings.Join(systems, ", ")))
+		return list, nil, usageError(fmt.Errorf("--apt-source is for one system, but the packages are for %s: make a bundle for each system with --system", strings.Join(systems, ", ")))
 	}
 	disk = map[string]string{}
 	for _, system := range systems {
@@ -153,7 +158,8 @@ func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, w
 	return list, disk, nil
 }
 
-// heldPackages are the files of packages that a depot has, with what they depend on; of a system for which none is wanted all.
+// heldPackages returns the files in a depot of the wanted packages and their dependencies. For a
+// system without a wanted package, it returns the files of all packages.
 func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
 	nodes, err := architectures(f.platforms)
 	if err != nil {
@@ -164,7 +170,7 @@ func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f 
 		index := artifacts.IndexPath(system)
 		_, there, err := depot.FileState(ctx, index, false)
 		if err == nil && !there {
-			err = fmt.Errorf("the depot %s holds no packages for %s: it has no /files/%s", depot.URL(), system, index)
+			err = fmt.Errorf("the depot %s has no packages for %s: there is no /files/%s", depot.URL(), system, index)
 		}
 		if err != nil {
 			return list, err
@@ -183,7 +189,7 @@ func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f 
 	return list, nil
 }
 
-// scratch is a folder for what is packed in a moment. Whoever makes it removes it.
+// scratch makes a temporary folder. The caller must call remove.
 func scratch() (dir string, remove func(), err error) {
 	dir, err = os.MkdirTemp("", "bundle-*")
 	return dir, func() { _ = os.RemoveAll(dir) }, err

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// withPackages is a depot with three packages, of which one depends on another, and a file.
+// withPackages starts a depot with a file and three packages, of which one depends on another.
 func withPackages(t *testing.T) *depottest.Depot {
 	t.Helper()
 	d := depottest.Start(t)
@@ -26,8 +26,9 @@ func withPackages(t *testing.T) *depottest.Depot {
 	return d
 }
 
-// A person carries packages from one site's depot to others, which are package sources then.
-func TestBundlePackagesStory(t *testing.T) {
+// A user copies packages from one site's depot to the depots of other sites, which are then package
+// sources.
+func TestBundlePackagesBetweenSites(t *testing.T) {
 	source, site, twin := withPackages(t), depottest.Start(t), depottest.Start(t)
 	file := filepath.Join(t.TempDir(), "b.tar")
 	list := `{"packages": [{"name": "conntrack", "system": "debian-12", "architecture": "amd64"}, {"name": "chrony", "system": "ubuntu-24.04"}, {"name": "jq"}]}`
@@ -59,7 +60,7 @@ func TestBundlePackagesStory(t *testing.T) {
 			}
 		}
 		if step.silent != "" && strings.Contains(out, step.silent) {
-			t.Errorf("%v: it tells of %s:\n%s", step.args, step.silent, out)
+			t.Errorf("%v: the output has %s:\n%s", step.args, step.silent, out)
 		}
 	}
 	for depot, want := range map[*depottest.Depot]int{site: 2, twin: 3} {
@@ -92,8 +93,8 @@ func TestBundlePackagesMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"create", "--package", "jq=1.6"}, codeUsage, "--system is missing: nobody said for which system jq=1.6"},
-		{[]string{"create", "--list", "-"}, codeUsage, "--system is missing: nobody said for which system jq"},
+		{[]string{"create", "--package", "jq=1.6"}, codeUsage, "--system is missing: the package jq=1.6 has no system"},
+		{[]string{"create", "--list", "-"}, codeUsage, "--system is missing: the package jq has no system"},
 		{[]string{"create", "--list", "-", "--without-packages"}, codeUsage, "nothing to pack"},
 		{[]string{"create", "--package", "jq", "--system", "debian"}, codeUsage, `--system "debian": write ID and VERSION_ID`},
 		{[]string{"create", "--package", "-y", "--system", "debian-12"}, codeFailed, `package "-y": this is not a valid package name`},
@@ -101,11 +102,11 @@ func TestBundlePackagesMistakes(t *testing.T) {
 		{[]string{"create", "--package", "jq", "--system", "neverland-1", "--apt-source", "http://a b c"}, codeFailed, "is not like"},
 		{[]string{"create", "--package", "jq", "--system", "neverland-1", "--apt-source", "deb http://a b c"}, codeFailed, "--keyring is missing"},
 		{[]string{"create", "--package", "jq", "--system", "debian-12", "--platform", "windows/amd64"}, codeUsage, "no Debian packages"},
-		{[]string{"create", "--package", "jq", "--system", "debian-12", "--keyring", "k"}, codeUsage, "--keyring is for sources"},
-		{[]string{"create", "--package", "jq", "--system", "debian-12", "--with-base", "--from-depot", depot.URL}, codeUsage, "no meaning with --from-depot"},
-		{[]string{"create", "--package", "jq", "--system", "debian-12,debian-13", "--apt-source", "deb http://a b c"}, codeUsage, "make a bundle of each"},
+		{[]string{"create", "--package", "jq", "--system", "debian-12", "--keyring", "k"}, codeUsage, "--keyring needs --apt-source"},
+		{[]string{"create", "--package", "jq", "--system", "debian-12", "--with-base", "--from-depot", depot.URL}, codeUsage, "cannot be used with --from-depot"},
+		{[]string{"create", "--package", "jq", "--system", "debian-12,debian-13", "--apt-source", "deb http://a b c"}, codeUsage, "make a bundle for each"},
 		{[]string{"create", "--package", "tree", "--system", "debian-12", "--from-depot", depot.URL}, codeFailed, "has no package tree for debian-12"},
-		{[]string{"export", "--depot", depot.URL, "--system", "ubuntu-24.04"}, codeFailed, "holds no packages for ubuntu-24.04"},
+		{[]string{"export", "--depot", depot.URL, "--system", "ubuntu-24.04"}, codeFailed, "has no packages for ubuntu-24.04"},
 		{[]string{"export", "--depot", depot.URL, "--system", "debian-12", "--package", "jq=2"}, codeFailed, "has no package jq=2"},
 	} {
 		code, said, errOut := typed(t.Context(), list, append(tc.args, out...)...)

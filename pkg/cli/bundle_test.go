@@ -16,15 +16,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// typed runs a command line as a person would, without any cluster.
+// typed runs a command line without a cluster.
 func typed(ctx context.Context, stdin string, args ...string) (code int, out, errOut string) {
 	var o, e bytes.Buffer
 	code = Run(ctx, append([]string{"bundle"}, args...), genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &o, ErrOut: &e})
 	return code, o.String(), e.String()
 }
 
-// A person carries images and files from one site to another.
-func TestBundleStory(t *testing.T) {
+// A user copies images and files from one site to another.
+func TestBundleBetweenSites(t *testing.T) {
 	source, site := depottest.Start(t), depottest.Start(t)
 	depot, err := client.Connect(t.Context(), source.URL, client.Options{})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestBundleStory(t *testing.T) {
 		says string
 	}{
 		{[]string{"create", "--list", "-", "--file", tool + "=tools/tool", "--from-depot", source.URL, "--split", "3KiB", "-o", file}, codeDone, "site.tar.parts.json"},
-		{[]string{"inspect", file, "--verify"}, codeDone, "all of it as its digests say"},
+		{[]string{"inspect", file, "--verify"}, codeDone, "all content matches its digests"},
 		{[]string{"inspect", file, "-o", "json"}, codeDone, `"path": "tools/tool"`},
 		{[]string{"diff", file, "--depot", site.URL}, codeNotYet, "+ image registry.k8s.io/pause:3.10\n+ file dl.k8s.io/kubelet\n+ file tools/tool"},
 		{[]string{"import", file, "--depot", site.URL}, codeDone, "imported 1 images and 2 files"},
@@ -68,7 +68,7 @@ func TestBundleStory(t *testing.T) {
 
 	site.Put(t, "dl.k8s.io/kubelet", []byte("another"))
 	if code, out, _ := typed(t.Context(), "", "diff", file, "--depot", site.URL); code != codeNotYet || !strings.Contains(out, "~ file dl.k8s.io/kubelet: the depot has sha256 ") {
-		t.Errorf("of another content: exit code %d:\n%s", code, out)
+		t.Errorf("with other content: exit code %d:\n%s", code, out)
 	}
 }
 
@@ -85,14 +85,14 @@ func TestBundleMistakes(t *testing.T) {
 	}{
 		{[]string{"create", "-o", file}, codeUsage, "nothing to pack"},
 		{[]string{"create", "--image", "a/b:v1"}, codeUsage, "--output is missing"},
-		{[]string{"create", "--image", "a/b:v1", "-o", file, "--split", "2"}, codeUsage, "no size such as 2GiB"},
+		{[]string{"create", "--image", "a/b:v1", "-o", file, "--split", "2"}, codeUsage, "not a size of at least 1 KiB"},
 		{[]string{"create", "--image", "a/b:v1", "-o", file, "--platform", "linux/a/b/c"}, codeUsage, "--platform"},
 		{[]string{"create", "--file", "tool", "-o", file}, codeUsage, "not like FILE=PATH"},
 		{[]string{"create", "--list", "none.json", "-o", file}, codeFailed, "none.json"},
 		{[]string{"create", "--list", "-", "-o", file}, codeFailed, "list of artifacts"},
 		{[]string{"inspect", file}, codeFailed, "is not a complete bundle"},
-		{[]string{"inspect"}, codeUsage, "one FILE is wanted"},
-		{[]string{"inspect", file, "-o", "yaml"}, codeUsage, "there is json"},
+		{[]string{"inspect"}, codeUsage, "expected one FILE"},
+		{[]string{"inspect", file, "-o", "yaml"}, codeUsage, "only json is supported"},
 		{[]string{"import", file + ".none", "--depot", "http://127.0.0.1:1"}, codeFailed, "no such file"},
 		{[]string{"export", "-o", file}, codeUsage, "--depot is missing"},
 		{[]string{"export", "--depot", "http://127.0.0.1:1", "-o", file}, codeFailed, "does not answer"},

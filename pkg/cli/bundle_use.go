@@ -18,19 +18,19 @@ func newBundleInspect(s *session) *cobra.Command {
 	var verify bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "List what is in a bundle",
+		Short: "List the content of a bundle",
 		Example: `  kubectl bpa bundle inspect k8s.tar --verify
   kubectl bpa bundle inspect k8s.tar -o json >list.json`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "" && output != "json" {
-				return usageError(fmt.Errorf("--output %q: there is json", output))
+				return usageError(fmt.Errorf("--output is %q: only json is supported", output))
 			}
 			return interrupted(cmd.Context(), s.inspectBundle(cmd.Context(), args[0], output == "json", verify))
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json: a list that \"bundle create\" takes")
-	cmd.Flags().BoolVar(&verify, "verify", false, "read all of it and compare it with its digests")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format; json: a list for \"bundle create --list\"")
+	cmd.Flags().BoolVar(&verify, "verify", false, "read the whole content and compare it with its digests")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (s *session) inspectBundle(ctx context.Context, path string, asJSON, verify
 	}
 	checked := ""
 	if verify {
-		checked = ", all of it as its digests say"
+		checked = ", and all content matches its digests"
 	}
 	_, err = fmt.Fprintf(s.Out, "%d artifacts, %s%s\n", b.List().Size(), transfer.Bytes(b.Size()), checked)
 	return err
@@ -80,10 +80,11 @@ func newBundleImport(s *session) *cobra.Command {
 	var depot depotFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Bring what is in a bundle into a depot",
-		Long: `Bring what is in a bundle into a depot. Of a bundle in parts name any one of
-FILE, FILE.000 and FILE.parts.json. What the depot has is not sent again: an import
-that was cut off goes on where it was. A damaged bundle is refused as a whole.`,
+		Short: "Import the content of a bundle into a depot",
+		Long: `Import the content of a bundle into a depot. For a bundle in parts, name FILE,
+FILE.000 or FILE.parts.json. The command does not send content that the depot has,
+so an interrupted import resumes where it stopped. If the bundle is damaged, the
+command sends nothing.`,
 		Example: `  kubectl create token bpa-depot-filler --audience=depot.bpa.akraino.org >token
   kubectl bpa bundle import k8s.tar --depot https://10.60.0.1:5443 --depot-token-file token --depot-ca ca.crt`,
 		Args: oneFile,
@@ -91,7 +92,7 @@ that was cut off goes on where it was. A damaged bundle is refused as a whole.`,
 			return interrupted(cmd.Context(), s.importBundle(cmd.Context(), args[0], depot))
 		},
 	}
-	depot.add(cmd, "depot", "the depot")
+	depot.add(cmd, "depot", "URL of the depot")
 	return cmd
 }
 
@@ -117,15 +118,15 @@ func newBundleDiff(s *session) *cobra.Command {
 	var depot depotFlags
 	cmd := &cobra.Command{
 		Use:     "diff FILE",
-		Short:   "List what a depot lacks of a bundle",
-		Long:    `List what a depot lacks of a bundle, or has with another content. The exit code is 3 if there is anything.`,
+		Short:   "List the artifacts of a bundle that a depot lacks",
+		Long:    `List the artifacts of a bundle that a depot lacks or has with other content. The exit code is 3 if there are any.`,
 		Example: `  kubectl bpa bundle diff k8s.tar --depot http://10.60.0.1:5000`,
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return interrupted(cmd.Context(), s.diffBundle(cmd.Context(), args[0], depot))
 		},
 	}
-	depot.add(cmd, "depot", "the depot")
+	depot.add(cmd, "depot", "URL of the depot")
 	return cmd
 }
 
@@ -147,14 +148,15 @@ func (s *session) diffBundle(ctx context.Context, path string, f depotFlags) err
 		_, _ = fmt.Fprintln(s.Out, line)
 	}
 	if !missing.Nothing() {
-		return exitf(codeNotYet, "%s lacks %d of %d artifacts of the bundle; bring them with:\n  kubectl bpa bundle import %s --depot %s",
+		return exitf(codeNotYet, "%s lacks %d of %d artifacts of the bundle; import them with:\n  kubectl bpa bundle import %s --depot %s",
 			depot.URL(), missing.Size(), missing.Of, path, depot.URL())
 	}
 	_, err = fmt.Fprintf(s.Out, "%s has all %d artifacts of the bundle\n", depot.URL(), missing.Of)
 	return err
 }
 
-// differences are lines such as "+ image REF", for what is missing, and "~ file PATH: why".
+// differences returns a line for each artifact: "+ image REF" if it is missing, "~ file PATH: why"
+// if the depot has other content.
 func differences(m artifacts.Missing) (lines []string) {
 	line := func(kind, name string) {
 		if why := m.Why[name]; why != "" {

@@ -30,22 +30,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// waitLimit bounds every wait; nothing here takes nearly as long.
+// waitLimit is the maximum time of a wait. Every test needs much less.
 const waitLimit = 20 * time.Second
 
-// terminal is a person in front of the commands and a fake cluster behind them.
+// terminal is the user's terminal, with a fake cluster for the commands.
 type terminal struct {
 	t       *testing.T
 	cluster client.WithWatch
-	config  *rest.Config // of the same cluster, for kinds that the fake one does not know
-	own     string       // the person's kubeconfig
+	config  *rest.Config // for kinds that the fake cluster does not have
+	own     string       // the user's kubeconfig
 
 	mu     sync.Mutex
 	out    bytes.Buffer
 	errOut bytes.Buffer
 	grown  chan struct{}
 
-	// watching gets a value for each watch that the cluster has opened.
+	// watching gets a value for each opened watch.
 	watching chan struct{}
 }
 
@@ -69,7 +69,7 @@ func newTerminal(t *testing.T, objects ...client.Object) *terminal {
 	return w
 }
 
-// Write makes a terminal the output of a command.
+// Write implements io.Writer: a terminal is the output of a command.
 func (w *terminal) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *terminal) text() string {
 	return w.out.String()
 }
 
-// await waits until the text is on the screen.
+// await waits until the output contains the text.
 func (w *terminal) await(text string) {
 	w.t.Helper()
 	limit := time.After(waitLimit)
@@ -99,8 +99,8 @@ func (w *terminal) await(text string) {
 	}
 }
 
-// awaitWatch waits until changes will be seen. A real API server would send
-// those between list and watch too; the fake one does not.
+// awaitWatch waits until a watch is open. A real API server also sends changes
+// between list and watch; the fake one does not.
 func (w *terminal) awaitWatch() {
 	w.t.Helper()
 	select {
@@ -110,7 +110,7 @@ func (w *terminal) awaitWatch() {
 	}
 }
 
-// run types a command and returns its exit code.
+// run runs a command and returns its exit code.
 func (w *terminal) run(ctx context.Context, args ...string) int {
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: w, ErrOut: &w.errOut}
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
@@ -125,7 +125,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 	return finish(root.ExecuteContext(ctx), streams)
 }
 
-// start types a command that takes its time; the channel gets its exit code.
+// start runs a command in the background; the channel gets its exit code.
 func (w *terminal) start(args ...string) <-chan int {
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitLimit)
 	w.t.Cleanup(cancel)
@@ -147,7 +147,7 @@ func (w *terminal) expect(code int, want int, texts ...string) {
 	}
 }
 
-// change is the controller at work.
+// change edits the Provisioning as the controller does.
 func (w *terminal) change(p *v1alpha1.Provisioning, edit func(*v1alpha1.Provisioning)) {
 	w.t.Helper()
 	if err := w.cluster.Get(w.t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
@@ -208,7 +208,7 @@ func TestWatchUntilFailed(t *testing.T) {
 	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl annotate provisioning edge-1")
 }
 
-// What stands still until a person acts has failed for who waits for it, with or without a failed run.
+// A stalled Provisioning ends the watch as failed, with or without a failed run.
 func TestWatchUntilStalled(t *testing.T) {
 	for reason, message := range map[string]string{
 		"SpecChanged":   "the spec was edited. What to do: put it back",
@@ -231,14 +231,14 @@ func TestWatchUntilStalled(t *testing.T) {
 				p.Status.MarkClusterInstalled(corev1.ConditionFalse, reason, message)
 				p.Status.MarkStalled(reason, message)
 				w := newTerminal(t, p)
-				w.expect(w.run(t.Context(), "watch", "edge-1", "--timeout=20s"), codeFailed, "edge-1 stands still", reason, message)
-				w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, "NEXT\n  Nothing goes on before a person acts: "+reason+"\n  "+message)
+				w.expect(w.run(t.Context(), "watch", "edge-1", "--timeout=20s"), codeFailed, "edge-1 is stalled", reason, message)
+				w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, "NEXT\n  A user must act before it continues: "+reason+"\n  "+message)
 			})
 		}
 	}
 }
 
-// While a run works, its end decides.
+// While a run is active, the Provisioning is underway: the end of the run decides.
 func TestStalledWithARunIsUnderway(t *testing.T) {
 	p := provisioning("edge-1")
 	installs("download")(p)
@@ -291,11 +291,11 @@ func TestWatchGoesOnWhenTheServerClosesIt(t *testing.T) {
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			opened++ // the reflector opens one after the other
 			switch opened {
-			case 1: // ends at once, as an API server that restarts
+			case 1: // ends immediately, like that of an API server that restarts
 				stub := watch.NewRaceFreeFake()
 				stub.Stop()
 				return stub, nil
-			case 2: // and is not up again yet
+			case 2: // the API server does not run again yet
 				return nil, errors.New("connection refused")
 			}
 			return c.Watch(ctx, list, opts...)
@@ -341,16 +341,16 @@ func TestClearErrors(t *testing.T) {
 		{name: "none at all", args: []string{"status", "edge-9"}, code: codeFailed, want: "nor any other"},
 		{name: "none to choose", args: []string{"watch"}, code: codeFailed, want: "no Provisioning in namespace site-a"},
 		{name: "several to choose", there: []client.Object{provisioning("a"), provisioning("b")}, args: []string{"watch"}, code: codeUsage, want: "name one: a, b"},
-		{name: "not installed", funcs: failing(noKind), args: []string{"kubeconfig", "edge-1"}, code: codeFailed, want: "does not know the kind Provisioning"},
+		{name: "not installed", funcs: failing(noKind), args: []string{"kubeconfig", "edge-1"}, code: codeFailed, want: "does not have the kind Provisioning"},
 		{name: "no right", funcs: failing(forbidden("get")), args: []string{"status", "edge-1"}, code: codeFailed, want: "user jane cannot get"},
 		{name: "not logged in", funcs: failing(apierrors.NewUnauthorized("Unauthorized")), args: []string{"status", "edge-1"}, code: codeFailed, want: "does not accept your credentials"},
 		{name: "wrong command", args: []string{"wach"}, code: codeUsage, want: `unknown command "wach"`},
 		{name: "wrong flag", args: []string{"watch", "--for=ever"}, code: codeUsage, want: "unknown flag: --for"},
-		{name: "two names", args: []string{"watch", "a", "b"}, code: codeUsage, want: "one NAME is wanted"},
+		{name: "two names", args: []string{"watch", "a", "b"}, code: codeUsage, want: "expected one NAME"},
 		{name: "no name", args: []string{"kubeconfig"}, code: codeUsage, want: "NAME is missing"},
 		{name: "negative timeout", args: []string{"watch", "a", "--timeout=-1s"}, code: codeUsage, want: "--timeout is -1s"},
 		{name: "two places", args: []string{"kubeconfig", "a", "--merge", "-o", "f"}, code: codeUsage, want: "exclude each other"},
-		{name: "merge's flag without merge", args: []string{"kubeconfig", "a", "--overwrite"}, code: codeUsage, want: "go with --merge"},
+		{name: "merge's flag without merge", args: []string{"kubeconfig", "a", "--overwrite"}, code: codeUsage, want: "need --merge"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTerminal(t, tt.there...)
@@ -362,7 +362,7 @@ func TestClearErrors(t *testing.T) {
 
 func TestNoServerIsExplained(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
-	// A port of the discard service, on which nothing listens here.
+	// Nothing listens on the port of the discard service.
 	if err := os.WriteFile(kubeconfig, []byte(kubeconfigOf("https://127.0.0.1:9")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestNoServerIsExplained(t *testing.T) {
 func TestHelpListsTheExitCodes(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"watch", "--help"}, {}} {
 		w := newTerminal(t)
-		w.expect(w.run(t.Context(), args...), codeDone, "Exit codes:", "124  --timeout passed first", "kubectl bpa")
+		w.expect(w.run(t.Context(), args...), codeDone, "Exit codes:", "124  the time of --timeout is over", "kubectl bpa")
 	}
 }
 

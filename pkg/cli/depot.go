@@ -20,7 +20,7 @@ import (
 func newDepot(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "depot",
-		Short: "Help to look after the site's depot",
+		Short: "Maintain the site's depot",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,16 +39,17 @@ func newImagesInUse(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images-in-use",
 		Short: "List the images that clusters use, by digest, for \"depot gc --keep\"",
-		Long: `List the images that clusters use, by digest, one a line, for "depot gc --keep".
+		Long: `List the images that clusters use, by digest, one per line, for "depot gc --keep".
 
-The clusters are the bootstrap cluster, those of all its Provisionings, and those
-that --cluster-kubeconfig names. Every object of every kind is read, except Secrets, Nodes,
-Events and Leases: an image counts as used wherever a digest stands, so workloads
-that are scaled to zero, CronJobs, init containers and Tekton tasks count too.
-Images that are named by tag alone are not listed: gc keeps what has a tag.
+The clusters are the bootstrap cluster, the clusters of all its Provisionings, and
+the clusters of --cluster-kubeconfig. The command reads all objects of all kinds
+except Secrets, Nodes, Events and Leases. It treats every digest in them as used.
+This includes workloads with zero replicas, CronJobs, init containers and Tekton
+tasks. It does not list images that are named only by tag: gc keeps images with a
+tag.
 
-If a cluster or a kind cannot be read, there is no list. With --output the file is
-written only once the list is complete.`,
+If a cluster or a kind cannot be read, there is no list. With --output the command
+writes the file only when the list is complete.`,
 		Example: `  kubectl bpa depot images-in-use --output keep.txt && depot gc --root /srv/depot --keep keep.txt --dry-run
   kubectl bpa depot images-in-use --output keep.txt --cluster-kubeconfig other.kubeconfig --skip site-a/edge-3`,
 		Args: cobra.NoArgs,
@@ -56,9 +57,9 @@ written only once the list is complete.`,
 			return interrupted(cmd.Context(), s.imagesInUse(cmd.Context(), o))
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write; - or nothing is stdout")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write (default, and with -: stdout)")
 	cmd.Flags().StringArrayVar(&o.kubeconfigs, "cluster-kubeconfig", nil, "kubeconfig of another cluster that uses the depot (repeatable)")
-	cmd.Flags().StringArrayVar(&o.skip, "skip", nil, "NAMESPACE/NAME of a Provisioning whose cluster is left out: gc may free its images (repeatable)")
+	cmd.Flags().StringArrayVar(&o.skip, "skip", nil, "NAMESPACE/NAME of a Provisioning whose cluster is not read: gc may free its images (repeatable)")
 	return cmd
 }
 
@@ -75,12 +76,12 @@ func (s *session) imagesInUse(ctx context.Context, o imagesInUseOptions) error {
 	for _, c := range clusters {
 		before, objects := len(used), 0
 		if objects, err = used.addCluster(ctx, c.config); err != nil {
-			return fmt.Errorf("%s: %w\nThere is no list: images of what was not read would be freed", c.name, err)
+			return fmt.Errorf("%s: %w\nThere is no list: gc would free the images of objects that were not read", c.name, err)
 		}
-		_, _ = fmt.Fprintf(s.ErrOut, "%s: %d objects name %d images that no cluster before named\n", c.name, objects, len(used)-before)
+		_, _ = fmt.Fprintf(s.ErrOut, "%s: %d objects, %d more images\n", c.name, objects, len(used)-before)
 	}
 	if len(used) == 0 {
-		return errors.New("no object names an image by its digest: are these the right clusters?")
+		return errors.New("no object has an image digest: check that these are the right clusters")
 	}
 	text := []byte(strings.Join(used.lines(), "\n") + "\n")
 	if o.output == "" || o.output == "-" {
@@ -90,7 +91,7 @@ func (s *session) imagesInUse(ctx context.Context, o imagesInUseOptions) error {
 	return writeWhole(o.output, text)
 }
 
-// writeWhole leaves either all of text in a file or what was there before.
+// writeWhole replaces the content of a file with text, or leaves it unchanged.
 func writeWhole(name string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".images-in-use-*")
 	if err != nil {
@@ -104,14 +105,14 @@ func writeWhole(name string, text []byte) error {
 	return os.Rename(f.Name(), name)
 }
 
-// cluster is one whose objects are read.
+// cluster is a cluster whose objects are read.
 type cluster struct {
 	name   string
 	config *rest.Config
 }
 
-// clusters are all that use the site's depot, as far as the site knows, and
-// those that a person has named.
+// clusters returns the bootstrap cluster, the clusters of all Provisionings that
+// are not skipped, and the clusters of --cluster-kubeconfig.
 func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, error) {
 	all := []cluster{{"the bootstrap cluster", s.config}}
 	var provisionings v1alpha1.ProvisioningList
@@ -128,7 +129,7 @@ func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, e
 		there := &site{client: s.client, namespace: p.Namespace, flags: s.flags}
 		data, err := there.kubeconfig(ctx, p.Name)
 		if err != nil {
-			return nil, fmt.Errorf("the images of Provisioning %s are not known: %w\nIf it has no cluster yet, or none that uses the depot, leave it out with --skip %s", name, err, name)
+			return nil, fmt.Errorf("the images of Provisioning %s are unknown: %w\nIf it has no cluster yet, or its cluster does not use the depot, leave it out with --skip %s", name, err, name)
 		}
 		config, err := clientcmd.RESTConfigFromKubeConfig(data)
 		if err != nil {
@@ -137,7 +138,7 @@ func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, e
 		all = append(all, cluster{"the cluster of Provisioning " + name, config})
 	}
 	if len(skip) > 0 {
-		return nil, usageError(fmt.Errorf("--skip %s: there is no such Provisioning; want NAMESPACE/NAME", skip[0]))
+		return nil, usageError(fmt.Errorf("--skip %s: there is no such Provisioning; write NAMESPACE/NAME", skip[0]))
 	}
 	for _, file := range o.kubeconfigs {
 		config, err := clientcmd.BuildConfigFromFlags("", file)

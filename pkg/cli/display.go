@@ -10,10 +10,10 @@ import (
 	"golang.org/x/term"
 )
 
-// display shows chapters as they come.
+// display shows updates.
 type display interface {
 	show(c update)
-	// close leaves the cursor on a fresh line.
+	// close leaves the cursor at the start of an empty line.
 	close()
 }
 
@@ -21,14 +21,14 @@ func newDisplay(out io.Writer) display {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return newBar(f)
 	}
-	return &lines{out: out, percent: -2} // unlike any percent
+	return &lines{out: out, percent: -2} // different from every percentage, and from -1
 }
 
-// stepPace is how often a line is spent on a step that neither ends a task nor
-// moves the percentage: a log is read by people too.
+// stepPace is the minimum time between two lines that differ only in the step, and
+// not in the percentage, so that the log stays short.
 const stepPace = 5 * time.Second
 
-// lines is for logs and pipes: a line for each change.
+// lines is a display for logs and pipes: it writes a line for each change.
 type lines struct {
 	out     io.Writer
 	percent int
@@ -58,7 +58,8 @@ func (l *lines) print(elapsed time.Duration, percent int, text string) {
 
 func (l *lines) close() {}
 
-// bar is for terminals: notes scroll, the present step stays in the last line.
+// bar is a display for terminals: notes scroll, and the current step stays in the
+// last line.
 type bar struct {
 	file *os.File
 	bar  *progressbar.ProgressBar
@@ -75,7 +76,7 @@ func newBar(file *os.File) *bar {
 	)}
 }
 
-// writerOnly hides the file from the library, which would sync it at each step.
+// writerOnly hides the file from the library, which would sync a file at each step.
 type writerOnly struct{ io.Writer }
 
 func (b *bar) show(c update) {
@@ -86,14 +87,15 @@ func (b *bar) show(c update) {
 	if c.Text == "" {
 		return
 	}
-	_ = b.bar.Clear() // a shorter text would leave the end of a longer one
+	_ = b.bar.Clear() // otherwise a shorter text leaves the end of a longer text
 	b.bar.Describe(b.fit(clock(c.Elapsed) + "  " + c.Text))
 	if c.Percent >= 0 {
-		_ = b.bar.Set(min(c.Percent, 99)) // at 100 the library ends the line
+		_ = b.bar.Set(min(c.Percent, 99)) // at 100 the library starts a new line
 	}
 }
 
-// fit cuts text so that it and the bar take one line, which can be redrawn.
+// fit shortens text so that the bar and the text fit on one line, which can be
+// redrawn.
 func (b *bar) fit(text string) string {
 	const barWidth = 32
 	width, _, err := term.GetSize(int(b.file.Fd()))
@@ -101,8 +103,8 @@ func (b *bar) fit(text string) string {
 		width = 80
 	}
 	runes := []rune(text)
-	if room := width - barWidth; len(runes) > room {
-		return string(runes[:room-1]) + "…"
+	if space := width - barWidth; len(runes) > space {
+		return string(runes[:space-1]) + "…"
 	}
 	return text
 }

@@ -1,13 +1,13 @@
-// Package cli is what a person types: the commands of the kubectl plugin
-// "kubectl bpa".
+// Package cli implements the commands of the kubectl plugin "kubectl bpa".
 //
-// Invariant: what is told of a Provisioning comes from its status alone, so it
-// says the same as "kubectl get -o yaml" does, and every failure ends with the
-// next command to type. Telling (story.go, advice.go, page.go) is pure. The
-// bundle commands need no cluster, only a depot. "depot images-in-use" reads all
-// of a site's clusters or fails: half a list would have images deleted.
+// Invariant: output about a Provisioning comes from its status alone, so it
+// agrees with "kubectl get -o yaml". Every failure ends with the next command
+// to type. The code that writes the text (reporter.go, advice.go, page.go) is
+// pure. The bundle commands need no cluster, only a depot. "depot images-in-use"
+// reads all clusters of a site or fails: with an incomplete list, gc would
+// delete images that are in use.
 //
-// It must not import reconcilers or tasks, only the API types, the names in
-// pkg/contract, the request and the settings that the controller also
-// starts from, and bundles.
+// The package must not import reconcilers or tasks. It may import the API types and
+// the packages below both, such as pkg/contract, pkg/settings, pkg/hosts and
+// pkg/bundle.
 package cli

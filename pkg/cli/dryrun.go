@@ -18,10 +18,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// dryRun is what would become of a Provisioning if it chose its hosts now.
+// dryRun is the result of a host selection for a Provisioning that claims nothing.
 type dryRun struct {
 	Provisioning string `json:"provisioning"`
-	// Assignment is in the order of the nodes; empty with NoFit.
+	// Assignment is in the order of the nodes. It is empty if NoFit explains why there is no
+	// assignment.
 	Assignment []chosen `json:"assignment,omitempty"`
 	NoFit      string   `json:"noFit,omitempty"`
 	Hosts      []fit    `json:"hosts"`
@@ -35,17 +36,19 @@ type chosen struct {
 	Host    string   `json:"host"`
 }
 
-// fit is what a host could be by itself, whatever other hosts there are.
+// fit describes which nodes a host fits, independently of the other hosts.
 type fit struct {
 	Host string `json:"host"`
-	// Fits are the nodes and node sets that the host is good for, Why tells of the others why it is not.
+	// Fits holds the nodes and node sets that the host fits. Why holds the reason for each other
+	// node or node set.
 	Fits []string          `json:"fits,omitempty"`
 	Why  map[string]string `json:"why,omitempty"`
 
-	becomes string
+	becomes string // the node that the host becomes in the assignment; empty: none
 }
 
-// try decides as the controller does before a run, on what the controller would see: also of an object that was stored without defaults.
+// tryAssign assigns hosts as the controller does before a run. It sets the defaults first, because
+// the object may have been stored without them.
 func tryAssign(p *v1alpha1.Provisioning, depot settings.Depot, all []hosts.Host) (*dryRun, error) {
 	p = p.DeepCopy()
 	p.SetDefaults(context.Background())
@@ -80,7 +83,7 @@ func tryAssign(p *v1alpha1.Provisioning, depot settings.Depot, all []hosts.Host)
 	return t, nil
 }
 
-// installed are the hosts of nodes that a run has installed.
+// installed returns the hosts of nodes that a run has installed, sorted.
 func installed(p *v1alpha1.Provisioning) []string {
 	var names []string
 	for _, n := range p.Status.Nodes {
@@ -92,13 +95,14 @@ func installed(p *v1alpha1.Provisioning) []string {
 	return names
 }
 
-// kind is what several nodes ask alike.
+// kind is a group of nodes with equal requirements.
 type kind struct {
 	names []string
 	slot  contract.Slot
 }
 
-// kindsOf joins nodes that ask for the same. Pinned ones ask for a host of their own.
+// kindsOf groups the nodes and node sets of the request by their requirements. A pinned node is
+// alone in its group, because its MAC address is a requirement.
 func kindsOf(request contract.Request) []kind {
 	var kinds []kind
 	at := map[string]int{}
@@ -122,10 +126,11 @@ func kindsOf(request contract.Request) []kind {
 	return kinds
 }
 
-// fitOf asks for each kind of node whether the host alone would do. A host that a node is pinned to is for that node only.
+// fitOf determines the kinds of nodes that the host alone would fit. A host to which a node is
+// pinned fits only that node.
 func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string) fit {
 	f := fit{Host: h.Name, becomes: becomes}
-	pinned := "" // the node that can have the host by its MAC address, so that no other can
+	pinned := "" // the node that is pinned to the host by its MAC address
 	request.Sets, request.Installed = nil, nil
 	h.Installed = false
 	for _, k := range kinds {
@@ -150,7 +155,7 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 	return f
 }
 
-// lacks notes why the host is not for these nodes.
+// lacks records why the host does not fit these nodes.
 func (f *fit) lacks(why string, nodes []string) {
 	if f.Why == nil {
 		f.Why = map[string]string{}
@@ -160,33 +165,34 @@ func (f *fit) lacks(why string, nodes []string) {
 	}
 }
 
-// obstacle is why a host is not the one, in words that complete "host-1 is ...".
+// obstacle returns the reason why a host does not fit, as a text that completes "host-1 is ...".
 func obstacle(err error, slot contract.Slot, host string) string {
 	var noFit *assign.NoFit
 	if !errors.As(err, &noFit) || len(noFit.Unmet) == 0 {
 		return err.Error()
 	}
-	why, told := noFit.Unmet[0].Obstacles[host]
-	if !told && slot.MAC != "" {
+	why, found := noFit.Unmet[0].Obstacles[host]
+	if !found && slot.MAC != "" {
 		return "without the MAC address " + slot.MAC
 	}
 	return cmp.Or(why, noFit.Unmet[0].Why)
 }
 
-// page is the trial for people.
+// page returns the dry run as text.
 func (t *dryRun) page() string {
 	rows := [][]string{{"HOST", "BECOMES", "FITS", "WHY NOT"}}
 	for _, f := range t.Hosts {
 		rows = append(rows, []string{f.Host, dash(f.becomes), dash(strings.Join(f.Fits, ",")), clean(f.whyNot())})
 	}
-	head := fmt.Sprintf("For %s, if it chose its hosts now (nothing is claimed):\n", t.Provisioning)
+	head := fmt.Sprintf("Dry run for %s (nothing is claimed):\n", t.Provisioning)
 	if t.NoFit != "" {
-		head = fmt.Sprintf("For %s there is no assignment now:\n", t.Provisioning)
+		head = fmt.Sprintf("Dry run for %s (no assignment exists now):\n", t.Provisioning)
 	}
 	return head + columns(rows)
 }
 
-// whyNot tells each reason once, with the nodes that it is of unless it is of all.
+// whyNot returns each reason once, with its nodes. A single reason that is for all nodes has no
+// nodes.
 func (f fit) whyNot() string {
 	of := map[string][]string{}
 	var reasons []string

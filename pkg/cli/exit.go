@@ -2,14 +2,14 @@ package cli
 
 import "fmt"
 
-// Exit codes, as the help text lists them.
+// Exit codes. The help text lists them.
 const (
 	codeDone        = 0
 	codeFailed      = 1
 	codeUsage       = 2
 	codeNotYet      = 3
-	codeTimeout     = 124 // as timeout(1)
-	codeInterrupted = 130 // as a shell after Ctrl-C
+	codeTimeout     = 124 // like timeout(1)
+	codeInterrupted = 130 // like a shell after Ctrl-C
 )
 
 // codedError is an error with an exit code other than codeFailed.

@@ -28,33 +28,33 @@ func newHosts(s *session) *cobra.Command {
 	var o hostsOptions
 	cmd := &cobra.Command{
 		Use:   "hosts",
-		Short: "List the site's hosts: what they have, who holds them, and what is wrong with them",
-		Long: `List the site's hosts: what they have, who holds them, and what is wrong with
-them.
+		Short: "List the site's hosts with their hardware, holder and problems",
+		Long: `List the site's hosts with their hardware, holder and problems.
 
-With --for or -f a Provisioning is tried out: for each host, which nodes it could
-be or why not, and the hosts that would be chosen now. Nothing is claimed. If no
-assignment exists, it is explained, and the exit code is 3.`,
+With --for or -f the command does a dry run for a Provisioning. It shows for each
+host the nodes that it fits, or why it does not fit, and the hosts that BPA would
+select now. Nothing is claimed. If no assignment exists, the command explains why,
+and the exit code is 3.`,
 		Example: "  kubectl bpa hosts -n site-a\n  kubectl bpa hosts --for edge-1\n  kubectl bpa hosts -f edge-1.yaml -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Errorf("hosts takes no name, not %s: use --for to try out a Provisioning", args[0]))
+				return usageError(fmt.Errorf("hosts accepts no argument, got %s: name a Provisioning for a dry run with --for", args[0]))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.provisioning != "" && o.file != "":
-				return usageError(errors.New("--for and --filename exclude each other: each names a Provisioning to try out"))
+				return usageError(errors.New("--for and --filename exclude each other: each names a Provisioning for the dry run"))
 			case o.output != "" && o.output != "json":
-				return usageError(fmt.Errorf("--output is %q: only json is known", o.output))
+				return usageError(fmt.Errorf("--output is %q: only json is supported", o.output))
 			}
 			return s.hosts(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.provisioning, "for", "", "name of a Provisioning to try out")
-	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning to try out; - is stdin")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "json for all that is known, in JSON")
+	cmd.Flags().StringVar(&o.provisioning, "for", "", "name of a Provisioning for a dry run")
+	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning for a dry run; -: stdin")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format; json: all data as JSON")
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func (s *session) hosts(ctx context.Context, o hostsOptions) error {
 	return err
 }
 
-// asked is the Provisioning to try out; nil: none.
+// asked returns the Provisioning for the dry run; nil: no dry run.
 func (s *session) asked(ctx context.Context, site *site, o hostsOptions) (*v1alpha1.Provisioning, error) {
 	switch {
 	case o.provisioning != "":
@@ -104,10 +104,10 @@ func (s *session) asked(ctx context.Context, site *site, o hostsOptions) (*v1alp
 	return nil, nil
 }
 
-// largestManifest bounds what is read of a file, in bytes.
+// largestManifest is the maximum number of bytes that are read from a file.
 const largestManifest = 4 << 20
 
-// read takes a Provisioning from a file and does what the webhook would do.
+// read reads a Provisioning from a file, and sets defaults and validates it like the webhook.
 func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.Provisioning, error) {
 	in := s.In
 	if name != "-" {
@@ -124,33 +124,34 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 	}
 	p := &v1alpha1.Provisioning{}
 	if err := yaml.UnmarshalStrict(text, p); err != nil {
-		return nil, fmt.Errorf("%s is no Provisioning: %w", name, err)
+		return nil, fmt.Errorf("%s is not a valid Provisioning: %w", name, err)
 	}
 	if p.Kind != "Provisioning" {
-		return nil, fmt.Errorf("%s holds the kind %q: put a single Provisioning there", name, p.Kind)
+		return nil, fmt.Errorf("%s has the kind %q: the file must have a single Provisioning", name, p.Kind)
 	}
 	if p.Namespace != "" && p.Namespace != site.namespace {
-		return nil, fmt.Errorf("%s is for namespace %s: add -n %s", name, p.Namespace, p.Namespace)
+		return nil, fmt.Errorf("%s has the namespace %s: add -n %s", name, p.Namespace, p.Namespace)
 	}
 	p.Namespace = site.namespace
 	p.SetDefaults(ctx)
 	if err := p.Validate(ctx); err != nil {
-		return nil, fmt.Errorf("%s would be refused: %w", name, err)
+		return nil, fmt.Errorf("the webhook would reject %s: %w", name, err)
 	}
 	return p, nil
 }
 
-// hosts reads the namespace's hosts, with their hardware, and which of their holders exist.
+// hosts reads the namespace's hosts with their hardware, and the Provisionings, to find holders
+// that do not exist.
 func (s *site) hosts(ctx context.Context) (*hostView, error) {
 	var list metal3.BareMetalHostList
 	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
 		if isKindMissing(err) {
-			return nil, errors.New("this cluster does not know the kind BareMetalHost: Metal3 is not installed here, or another cluster is meant (see --context and --kubeconfig)")
+			return nil, errors.New("this cluster does not have the kind BareMetalHost: install Metal3, or select another cluster with --context or --kubeconfig")
 		}
 		return nil, s.explain(err)
 	}
 	var hardware metal3.HardwareDataList
-	if err := s.client.List(ctx, &hardware, client.InNamespace(s.namespace)); err != nil && !isKindMissing(err) { // younger than BareMetalHost
+	if err := s.client.List(ctx, &hardware, client.InNamespace(s.namespace)); err != nil && !isKindMissing(err) { // older versions of Metal3 do not have HardwareData
 		return nil, s.explain(err)
 	}
 	all, err := s.list(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// bareMetal is a usable host of so many CPUs.
+// bareMetal returns a usable host with the number of CPUs.
 func bareMetal(n, cpus int, changes ...func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	h := &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: "site-a", UID: "u"},
@@ -53,7 +53,8 @@ func sickHost(h *metal3.BareMetalHost) {
 	h.Status.OperationalStatus, h.Status.ErrorType, h.Status.ErrorMessage = metal3.OperationalStatusError, metal3.PowerManagementError, "BMC is away\x1b"
 }
 
-// wanting asks for master-1 with 8 CPUs, one worker by its MAC address, and a set of two large workers.
+// wanting returns a Provisioning with master-1 (8 CPUs), worker-1 (pinned by its MAC address), and
+// a set of one large worker.
 func wanting(name string) *v1alpha1.Provisioning {
 	p := provisioning(name)
 	p.TypeMeta = metav1.TypeMeta{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning"}
@@ -96,7 +97,8 @@ func TestHostsForPrefersHostsThatAreOn(t *testing.T) {
 	golden(t, "testdata/hosts/powered-off.txt", w.text())
 }
 
-// An uploaded image is the depot's, which a Provisioning need not name: the site's settings do.
+// An uploaded image is in the depot. The Provisioning need not name the depot: the site's settings
+// do.
 func TestHostsForAnUploadedImage(t *testing.T) {
 	p := wanting("edge-1")
 	p.Spec.NodeSets, p.Spec.OSImage = nil, &v1alpha1.OSImageSpec{Upload: "c1/edge-1/image.raw"}
@@ -105,7 +107,7 @@ func TestHostsForAnUploadedImage(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		config *corev1.ConfigMap
-		depot  string // of the Provisioning itself
+		depot  string // spec.depot.url of the Provisioning
 		code   int
 		says   string
 	}{
@@ -113,7 +115,7 @@ func TestHostsForAnUploadedImage(t *testing.T) {
 		"the site has none":          {config(nil), "", codeFailed, "no depot is configured that can hold c1/edge-1/image.raw"},
 		"the settings are wrong":     {config(map[string]string{"depot-uri": "https://10.60.0.1:5443"}), "", codeFailed, "kubectl patch configmap config-bpa"},
 		"the settings are not there": {nil, "", codeFailed, "no depot is configured that can hold c1/edge-1/image.raw"},
-		"it names a depot itself":    {nil, "https://10.60.0.1:5443", codeDone, "master-1"},
+		"the Provisioning has one":   {nil, "https://10.60.0.1:5443", codeDone, "master-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wanted := p.DeepCopy()
@@ -161,7 +163,7 @@ func TestHostsAsJSONForAFile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		manifest + "  colour: red\n":                                 "unknown field",
-		strings.Replace(manifest, "cpu: 8", "cpu: -8", 1):            "would be refused",
+		strings.Replace(manifest, "cpu: 8", "cpu: -8", 1):            "the webhook would reject",
 		strings.Replace(manifest, "Provisioning", "Deployment", 1):   `the kind "Deployment"`,
 		strings.Replace(manifest, "{name", "{namespace: x, name", 1): "add -n x",
 	} {
@@ -176,7 +178,8 @@ func TestHostsOfNone(t *testing.T) {
 	w.expect(w.run(t.Context(), "hosts"), codeDone, "There is no BareMetalHost in namespace site-a")
 }
 
-// TestUndoing: the command takes away what a claim puts on a host, puts back what that replaced, and does nothing else.
+// TestUndoing checks that the patch removes the fields of a claim, restores the replaced values,
+// and changes nothing else.
 func TestUndoing(t *testing.T) {
 	imaged := func(h *metal3.BareMetalHost) {
 		h.Annotations = map[string]string{"other": "stays"}
@@ -194,7 +197,8 @@ func TestUndoing(t *testing.T) {
 	}
 }
 
-// TestStatusShowsHosts: what is wrong with a host is on the page, and standby and lost hosts are no nodes to wait for.
+// TestStatusShowsHosts checks that the page has the problem of a host, and that standby and lost
+// hosts are not counted as nodes to wait for.
 func TestStatusShowsHosts(t *testing.T) {
 	p := provisioning("edge-1")
 	isReady(p)

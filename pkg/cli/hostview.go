@@ -16,17 +16,18 @@ import (
 	hostimaging "github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// hostView is what the command tells, as JSON and as a page.
+// hostView is the output of "kubectl bpa hosts", as JSON or as a page.
 type hostView struct {
 	Hosts  []hostRow `json:"hosts"`
-	DryRun *dryRun   `json:"dryRun,omitempty"`
+	DryRun *dryRun   `json:"dryRun,omitempty"` // nil without --for and -f
 
 	facts []hosts.Host
-	// orphans are hosts by their holder, a Provisioning that does not exist.
+	// orphans holds the hosts whose holder is a Provisioning that does not exist, by
+	// the name of the Provisioning.
 	orphans map[string][]*metal3.BareMetalHost
 }
 
-// hostRow is one host. Memory is in bytes; what is not known is left out.
+// hostRow is one host. Memory is in bytes. Unknown values are left out.
 type hostRow struct {
 	Name         string `json:"name"`
 	State        string `json:"state,omitempty"` // Metal3's provisioning state
@@ -37,13 +38,15 @@ type hostRow struct {
 	Architecture string `json:"architecture,omitempty"`
 	Vendor       string `json:"vendor,omitempty"`
 	Holder       string `json:"holder,omitempty"`
-	HolderGone   bool   `json:"holderGone,omitempty"` // it is a Provisioning that does not exist
+	HolderGone   bool   `json:"holderGone,omitempty"` // the holder is a Provisioning that does not exist
 	Node         string `json:"node,omitempty"`
 	NodeSet      string `json:"nodeSet,omitempty"`
 	Standby      bool   `json:"standby,omitempty"`
 	Problem      string `json:"problem,omitempty"`
 }
 
+// add appends a host. data may be nil. exists reports whether the namespace has a
+// Provisioning of a name.
 func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(provisioning string) bool) {
 	h := hostfacts.Of(host, data)
 	row := hostRow{
@@ -64,7 +67,7 @@ func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, ex
 	v.Hosts, v.facts = append(v.Hosts, row), append(v.facts, h)
 }
 
-// hostPage is the view for people.
+// hostPage returns the view as text.
 func (s *site) hostPage(v *hostView) string {
 	if len(v.Hosts) == 0 {
 		return fmt.Sprintf("There is no BareMetalHost in namespace %s.\n", s.namespace)
@@ -106,20 +109,22 @@ func yes(is bool) string {
 	return "-"
 }
 
-// releaseOrphans says how a person gives back the hosts of a Provisioning that does not exist. The hosts get the command that undoes the claim:
-// nobody but a person knows whether a cluster still runs on them.
+// releaseOrphans describes how a user releases the hosts of a Provisioning that does not exist,
+// with the command for each host. Only a user can decide this: a cluster may still run on the
+// hosts.
 func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Held by Provisioning %s, which does not exist: %d of these hosts. Applied again, it finds them. If nothing runs there any more,\n"+
-		"release them:\n", holder, len(orphans))
+	fmt.Fprintf(&text, "Hosts of Provisioning %s, which does not exist: %d. If you apply it again, it finds these hosts.\n"+
+		"If nothing runs on them any more, release them:\n", holder, len(orphans))
 	for _, host := range orphans {
 		fmt.Fprintf(&text, "  %s\n", s.kubectl("patch baremetalhost "+host.Name, "--type=merge -p '"+undoing(host)+"'"))
 	}
 	return text.String()
 }
 
-// undoing is the merge patch that takes a claim from a host, and with it the operating system that BPA had it given: what that replaced comes back. It
-// can stand between single quotes in a shell, whatever somebody wrote on the host.
+// undoing returns the merge patch that removes a claim from a host, and the operating system image
+// that BPA requested; it restores the replaced values. The patch can stand between single quotes in
+// a shell, even if the host's fields contain quotes.
 func undoing(host *metal3.BareMetalHost) string {
 	freed := host.DeepCopy()
 	hostimaging.TakeAway(freed)

@@ -16,19 +16,21 @@ import (
 )
 
 const (
-	// pageSize is how many objects one answer has.
+	// pageSize is the maximum number of objects in one answer.
 	pageSize = 500
-	// requestTime bounds one answer.
+	// requestTime is the maximum time of one request.
 	requestTime = time.Minute
-	// requestRate is how many requests are made in a second: a cluster has about a hundred kinds.
+	// requestRate is the number of requests per second: a cluster has about a hundred kinds.
 	requestRate = 50
-	// maxExpired is how often the list of one kind may begin again.
+	// maxExpired is how often the list of one kind may start again after its continue token
+	// expired.
 	maxExpired = 5
 )
 
-// unread are kinds that are left out. A Node lists the images that its disk happens
-// to have, and gc would free none of them. Nobody should need a right to all Secrets
-// for this. The others change all the time and name no image that could run again.
+// unread holds the kinds that are not read. A Node lists all images on its disk, so
+// gc would free none of them. Reading Secrets would need the right to read all
+// Secrets. Objects of the other kinds change often and have no image that could run
+// again.
 var unread = map[schema.GroupResource]bool{
 	{Resource: "secrets"}:                                   true,
 	{Resource: "nodes"}:                                     true,
@@ -41,12 +43,12 @@ var unread = map[schema.GroupResource]bool{
 	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
 }
 
-// addCluster notes the images that any object of a cluster names, and returns
-// how many objects were read. One kind that cannot be read is an error.
+// addCluster records the images in all objects of a cluster, and returns the number
+// of objects. It returns an error if one kind cannot be read.
 func (i images) addCluster(ctx context.Context, config *rest.Config) (objects int, err error) {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.Burst = requestTime, requestRate, 2*requestRate
-	config.WarningHandler = rest.NoWarnings{} // that a kind is old
+	config.WarningHandler = rest.NoWarnings{} // no warnings about deprecated kinds
 	kinds, err := listedKinds(config)
 	if err != nil {
 		return 0, err
@@ -65,7 +67,8 @@ func (i images) addCluster(ctx context.Context, config *rest.Config) (objects in
 	return objects, nil
 }
 
-// listedKinds are all kinds of objects that a cluster keeps, in the version that it prefers.
+// listedKinds returns the kinds that a cluster can list, except unread ones, in the version that
+// the cluster prefers.
 func listedKinds(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -73,7 +76,7 @@ func listedKinds(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	}
 	lists, err := client.ServerPreferredResources()
 	if err != nil {
-		return nil, fmt.Errorf("find out which kinds there are: %w", err)
+		return nil, fmt.Errorf("list the kinds: %w", err)
 	}
 	var kinds []schema.GroupVersionResource
 	for _, list := range lists {
@@ -91,7 +94,7 @@ func listedKinds(config *rest.Config) ([]schema.GroupVersionResource, error) {
 	return kinds, nil
 }
 
-// addKind reads the objects of one kind in all namespaces, a page at a time.
+// addKind reads the objects of one kind in all namespaces, page by page.
 func (i images) addKind(ctx context.Context, client dynamic.ResourceInterface) (objects int, err error) {
 	options := metav1.ListOptions{Limit: pageSize}
 	for expired := 0; ; {

@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// images are those in use: a reference, or the digest alone, by digest.
+// images holds the images in use. The key is the digest. The value is a reference
+// with that digest, or the digest alone.
 type images map[string]string
 
 var (
-	// byDigest is a digest with the reference before it, if there is one. It may
-	// stand anywhere in a string: in an image, an imageID, an argument, a template.
+	// byDigest matches a digest with the reference before it, if there is one. The
+	// digest may be anywhere in a string: an image, an imageID, an argument, a template.
 	byDigest = regexp.MustCompile(`(?:[A-Za-z0-9][A-Za-z0-9._:/\[\]-]*@)?sha256:[0-9a-f]{64}\b`)
-	// byOther is a reference by a digest that "depot gc --keep" does not take.
+	// byOther matches a reference with a digest that "depot gc --keep" does not support.
 	byOther = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._:/\[\]-]*@sha(?:384|512):[0-9a-f]{96,128}\b`)
 )
 
-// add notes each digest in an object, which is of maps, lists and strings as
-// JSON has them. It asks no schema where an image may be: a digest of something
-// else keeps nothing that is there, and a field that is not known loses nothing.
+// add records each digest in value, which consists of the maps, lists and strings
+// of a JSON object. It uses no schema, so it finds digests in unknown fields too. A
+// digest of something other than an image does no harm: the depot has no image for it.
 func (i images) add(value any) error {
 	switch v := value.(type) {
 	case string:
 		if other := byOther.FindString(v); other != "" {
-			return fmt.Errorf("it names the image %s, and gc knows images by sha256 only: give the image a tag in the depot and name it by sha256", other)
+			return fmt.Errorf("it has the image %s, but gc supports only sha256 digests: tag the image in the depot, and refer to it by its sha256 digest", other)
 		}
 		for _, ref := range byDigest.FindAllString(v, -1) {
 			digest := ref[strings.LastIndex(ref, "sha256:"):]
@@ -50,5 +51,5 @@ func (i images) add(value any) error {
 	return nil
 }
 
-// lines are the references, sorted.
+// lines returns the references, sorted.
 func (i images) lines() []string { return slices.Sorted(maps.Values(i)) }

@@ -24,7 +24,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// sum is a digest that stands for an image.
+// sum returns an invented digest.
 func sum(letter string) string { return "sha256:" + strings.Repeat(letter, 64) }
 
 func TestImagesOfAnObject(t *testing.T) {
@@ -74,7 +74,7 @@ spec:
 kind: PipelineRun
 spec: {pipelineSpec: {tasks: [{taskSpec: {steps: [{image: "step@A"}]}}], finally: [{taskSpec: {steps: [{image: "last@B"}]}}]}}
 `, []string{"last@B", "step@A"}},
-		"images that a controller is told of": {`
+		"images in the arguments of a controller": {`
 kind: Deployment
 spec: {template: {spec: {containers: [{image: "tekton:v1", args: ["-entrypoint-image=entry@A", "-shell-image", "shell@B"], env: [{value: "x=helper@C,y=D"}]}]}}}
 `, []string{"entry@A", "helper@C", "shell@B", "D"}},
@@ -105,7 +105,7 @@ spec: {template: {spec: {containers: [{image: "tekton:v1", args: ["-entrypoint-i
 	}
 }
 
-// What the list cannot hold is no list.
+// An image with a digest that the list does not support is an error.
 func TestImagesByAnotherDigest(t *testing.T) {
 	err := images{}.add(map[string]any{"image": "app@sha512:" + strings.Repeat("a", 128)})
 	if err == nil || !strings.Contains(err.Error(), "app@sha512:") {
@@ -113,13 +113,13 @@ func TestImagesByAnotherDigest(t *testing.T) {
 	}
 }
 
-// apiServer answers discovery and lists as an API server does, a page of one object at a time.
+// apiServer answers discovery and lists like an API server, with pages of one object.
 type apiServer struct {
 	*httptest.Server
 	kinds  map[string][]any // by path, such as /apis/apps/v1/deployments
 	broken map[string]int   // the status of a path that cannot be read
 	asked  map[string]int
-	// expires is the path of which the second page is not there any more, once.
+	// expires is the path whose continue token expires once.
 	expires string
 }
 
@@ -184,12 +184,13 @@ func answerJSON(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
-// workload is an object that names an image.
+// workload returns an object with an image.
 func workload(kind, name, image string) any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"image": image}}
 }
 
-// siteWith is a terminal whose bootstrap cluster is at one address and edge-1's, if there is an address, at another.
+// siteWith returns a terminal for a bootstrap cluster, with the kubeconfig of edge-1 for the
+// address edge; empty: without this kubeconfig.
 func siteWith(t *testing.T, bootstrap *apiServer, edge string) *terminal {
 	t.Helper()
 	objects := []client.Object{&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site-b", Name: "edge-1"}}}
@@ -240,7 +241,7 @@ func TestImagesInUse(t *testing.T) {
 	}
 }
 
-// A list that lacks something would have gc free what a cluster needs.
+// With an incomplete list, gc would free images that a cluster needs.
 func TestImagesInUseFailWhole(t *testing.T) {
 	pods := func() map[string][]any {
 		return map[string][]any{"/api/v1/pods": {workload("Pod", "a", "a@"+sum("a"))}, "/apis/apps/v1/deployments": {}}
@@ -274,14 +275,14 @@ func TestImagesInUseFailWhole(t *testing.T) {
 			}
 			code := w.run(t.Context(), append([]string{"depot", "images-in-use", "--output", file}, tc.args...)...)
 			if code == codeDone {
-				t.Error("it has succeeded")
+				t.Error("the command succeeded")
 			}
 			w.expect(code, code, tc.texts...)
 			if got, err := os.ReadFile(file); err != nil || string(got) != "before" {
 				t.Errorf("the file has %q, %v", got, err)
 			}
 			if strings.Contains(w.text(), "sha256:") {
-				t.Errorf("half a list was printed: %s", w.text())
+				t.Errorf("an incomplete list was printed: %s", w.text())
 			}
 		})
 	}

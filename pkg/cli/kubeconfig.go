@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// kubeconfigKey is where the Secret holds it, as Cluster API has it.
+// kubeconfigKey is the key of the kubeconfig in its Secret, the same as Cluster API's.
 const kubeconfigKey = "value"
 
 type kubeconfigOptions struct {
@@ -31,11 +31,11 @@ func newKubeconfig(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig NAME",
 		Short: "Get the kubeconfig of a provisioned cluster",
-		Long: `Get the kubeconfig of a provisioned cluster. It holds a private key: files are
-written for their owner alone.
+		Long: `Get the kubeconfig of a provisioned cluster. It contains a private key, so only
+the owner can read the files that this command writes.
 
-With --merge it becomes a context of your own kubeconfig, named as the
-Provisioning is; the current context stays.`,
+With --merge it becomes a context in your kubeconfig, with the name of the
+Provisioning. The current context does not change.`,
 		Example: `  kubectl bpa kubeconfig edge-1 -o edge-1.kubeconfig
   kubectl bpa kubeconfig edge-1 --merge && kubectl --context=edge-1 get nodes
   kubectl --kubeconfig=<(kubectl bpa kubeconfig edge-1) get nodes`,
@@ -45,15 +45,15 @@ Provisioning is; the current context stays.`,
 				return usageError(fmt.Errorf("--merge and --output exclude each other: --merge writes to your kubeconfig"))
 			}
 			if !o.merge && (o.entry != "" || o.overwrite) {
-				return usageError(fmt.Errorf("--context-name and --overwrite go with --merge"))
+				return usageError(fmt.Errorf("--context-name and --overwrite need --merge"))
 			}
 			return s.kubeconfig(cmd.Context(), first(args), o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write, with mode 0600; - or nothing is stdout")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "add it to your kubeconfig as a context")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write, with mode 0600 (default, and with -: stdout)")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "add the kubeconfig to yours as a context")
 	cmd.Flags().StringVar(&o.entry, "context-name", "", "name of the merged context (default NAME)")
-	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "replace a context of that name though it leads to another cluster")
+	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "replace a context of that name even if it is for another cluster")
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptio
 	return err
 }
 
-// kubeconfig reads the Secret that the controller made.
+// kubeconfig reads the Secret that the controller wrote, and checks its content.
 func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
 	p, err := s.get(ctx, name)
 	if err != nil {
@@ -103,29 +103,30 @@ func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
 	}
 	data := secret.Data[kubeconfigKey]
 	if _, err := parse(data); err != nil {
-		return nil, fmt.Errorf("secret %s, key %s: %w: if somebody changed it, delete the Secret and it is made anew", secretName, kubeconfigKey, err)
+		return nil, fmt.Errorf("secret %s, key %s: %w: if the Secret was edited, delete it, and the controller creates it again", secretName, kubeconfigKey, err)
 	}
 	return data, nil
 }
 
-// notYet says why there is no kubeconfig, and what to do.
+// notYet returns an error that explains why there is no kubeconfig, with the next step.
 func (s *site) notYet(p *v1alpha1.Provisioning, secretName string) error {
 	if verdictOf(p) == ready {
-		return exitf(codeNotYet, "%s is ready, but its kubeconfig (Secret %s) is gone: the controller makes it anew, so try again; if that does not help, see whether it runs:\n  kubectl get pods -n bpa-system%s",
+		return exitf(codeNotYet, "%s is ready, but its kubeconfig (Secret %s) is gone. The controller creates it again, so try again. If that does not help, check that the controller runs:\n  kubectl get pods -n bpa-system%s",
 			p.Name, secretName, s.flags)
 	}
 	return exitf(codeNotYet, "%s has no kubeconfig yet (Secret %s): %s\n%s",
 		p.Name, secretName, whyNoKubeconfig(p), strings.Join(s.advice(p), "\n"))
 }
 
-// whyNoKubeconfig takes the condition for it, unless that only waits for others.
+// whyNoKubeconfig describes the condition KubeconfigReady, or Ready if KubeconfigReady only waits
+// for other conditions.
 func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
 	cond := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady)
 	if cond == nil || cond.Reason == v1alpha1.ReasonWaiting || cond.IsTrue() {
 		cond = p.Status.GetCondition(v1alpha1.ConditionReady)
 	}
 	if cond == nil {
-		return "the controller has not reported about it"
+		return "the controller has not reported its state"
 	}
 	text := fmt.Sprintf("%s is %s", cond.Type, cond.Status)
 	if cond.Reason != "" {
@@ -141,10 +142,10 @@ func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
 func parse(data []byte) (*clientcmdapi.Config, error) {
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, fmt.Errorf("is no kubeconfig: %w", err)
+		return nil, fmt.Errorf("this is not a kubeconfig: %w", err)
 	}
 	if err := clientcmd.ConfirmUsable(*config, ""); err != nil {
-		return nil, fmt.Errorf("is no usable kubeconfig: %w", err)
+		return nil, fmt.Errorf("this kubeconfig is not usable: %w", err)
 	}
 	return config, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// kubeconfigOf is a kubeconfig as the controller writes it.
+// kubeconfigOf returns a kubeconfig like those of the controller.
 func kubeconfigOf(server string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -131,13 +131,13 @@ func TestMerge(t *testing.T) {
 		want map[string]string
 	}{
 		{name: "into nothing", want: map[string]string{"": "", "edge-1": edge1 + " secret"}},
-		{name: "beside another, which stays current", own: kubeconfigOf(other),
+		{name: "in addition to another, which stays current", own: kubeconfigOf(other),
 			want: map[string]string{"": "admin@kubernetes", "admin@kubernetes": other + " secret", "edge-1": edge1 + " secret"}},
 		{name: "under another name", args: []string{"--context-name=lab"}, want: map[string]string{"": "", "lab": edge1 + " secret"}},
 		{name: "renewed", own: named("edge-1", edge1, "old"), want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
-		{name: "never over another cluster", own: named("edge-1", other, "old"), code: codeFailed,
+		{name: "not over another cluster", own: named("edge-1", other, "old"), code: codeFailed,
 			want: map[string]string{"": "edge-1", "edge-1": other + " old"}},
-		{name: "over another cluster if asked", own: named("edge-1", other, "old"), args: []string{"--overwrite"},
+		{name: "over another cluster with --overwrite", own: named("edge-1", other, "old"), args: []string{"--overwrite"},
 			want: map[string]string{"": "edge-1", "edge-1": edge1 + " secret"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// named is a kubeconfig whose entries all have one name.
+// named returns a kubeconfig whose entries all have the same name.
 func named(name, server, token string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config

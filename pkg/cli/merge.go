@@ -10,8 +10,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// merge adds the kubeconfig to the user's own: one cluster, one user and one
-// context, all of the same name, so that removing them is easy too.
+// merge adds the kubeconfig to the user's kubeconfig as a cluster, a user and a
+// context. All three have the same name, so that they are easy to remove.
 func (s *session) merge(site *site, data []byte, o kubeconfigOptions) error {
 	added, err := parse(data)
 	if err != nil {
@@ -35,25 +35,27 @@ func (s *session) merge(site *site, data []byte, o kubeconfigOptions) error {
 func mergeInto(own, added *clientcmdapi.Config, o kubeconfigOptions) error {
 	current := added.Contexts[added.CurrentContext]
 	cluster, user := added.Clusters[current.Cluster], added.AuthInfos[current.AuthInfo]
-	if leads := serverOf(own, o.entry); leads != "" && leads != cluster.Server && !o.overwrite {
-		return fmt.Errorf("your kubeconfig has an entry %s already, and it leads to %s, not to %s: choose another name with --context-name, or replace it with --overwrite",
-			o.entry, leads, cluster.Server)
+	if server := serverOf(own, o.entry); server != "" && server != cluster.Server && !o.overwrite {
+		return fmt.Errorf("your kubeconfig already has an entry %s, which is for %s and not for %s: choose another name with --context-name, or replace the entry with --overwrite",
+			o.entry, server, cluster.Server)
 	}
 	own.Clusters[o.entry], own.AuthInfos[o.entry] = cluster, user
 	own.Contexts[o.entry] = &clientcmdapi.Context{Cluster: o.entry, AuthInfo: o.entry, Namespace: current.Namespace}
-	// Entries that were read from a file are written back to it; new ones go to the default file.
+	// Entries that were read from a file are written back to that file. New entries go to the
+	// default file.
 	cluster.LocationOfOrigin, user.LocationOfOrigin = "", ""
 	return nil
 }
 
-// serverOf returns where an entry of this name leads now: by the context, or
-// by a cluster of that name that another context may use.
+// serverOf returns the server of the entry of this name: that of the context, or
+// else that of a cluster of this name, which another context may use. Empty: there
+// is no entry.
 func serverOf(config *clientcmdapi.Config, name string) string {
 	if context := config.Contexts[name]; context != nil {
 		if cluster := config.Clusters[context.Cluster]; cluster != nil {
 			return cluster.Server
 		}
-		return "nowhere"
+		return "a cluster that is not in it"
 	}
 	if cluster := config.Clusters[name]; cluster != nil {
 		return cluster.Server
@@ -61,7 +63,8 @@ func serverOf(config *clientcmdapi.Config, name string) string {
 	return ""
 }
 
-// writePrivate replaces a file all or nothing; at no moment can others read it.
+// writePrivate replaces a file completely or not at all. Other users can never read
+// it.
 func writePrivate(name string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(name), ".kubeconfig-*") // mode 0600
 	if err != nil {

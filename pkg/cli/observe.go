@@ -17,18 +17,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// state is a Provisioning as it was seen, nil once it is gone, or an error that
-// no waiting repairs.
+// state is the newest state of a Provisioning, nil after its deletion, or a
+// permanent error.
 type state struct {
 	provisioning *v1alpha1.Provisioning
 	err          error
 }
 
 // observe watches one Provisioning until ctx ends. A reader that is slower than
-// the changes gets the newest state and misses older ones.
+// the changes gets the newest state and misses older states.
 //
-// The informer resumes a closed watch where it ended and lists again when that
-// is too long ago, so a restarted API server costs nothing but time.
+// The informer resumes a closed watch where it ended, and lists again if that is
+// too long ago. So a restart of the API server causes only a delay.
 func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 	newest := make(latest, 1)
 	source := &singleObject{s.client, s.namespace, name, func() { newest.put(state{}) }}
@@ -42,24 +42,25 @@ func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 		return nil, err
 	}
 	err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		if hopeless(err) {
+		if permanent(err) {
 			newest.put(state{err: err})
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	// The informer would log each closed watch; it just goes on, so nobody need know.
+	// The informer would log each closed watch. It resumes the watch, so the log is discarded.
 	go informer.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 	return newest, nil
 }
 
-// hopeless errors are answers; everything else is a connection that may come back.
-func hopeless(err error) bool {
+// permanent reports whether err is an answer of the API server that a retry does not change. Other
+// errors are connection errors, which may end.
+func permanent(err error) bool {
 	return isKindMissing(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// latest holds the newest state that nobody has read yet.
+// latest holds the newest state that has not been read yet.
 type latest chan state
 
 func (l latest) seen(obj any) {
@@ -68,8 +69,9 @@ func (l latest) seen(obj any) {
 	}
 }
 
-// put may be called by two goroutines at once, the informer's for states and the
-// reflector's for the rest; so it retries until its value is in.
+// put replaces the value. Two goroutines may call it at the same time: the
+// informer's for states, and the reflector's for errors and an absent object. So
+// put retries until its value is in the channel.
 func (l latest) put(s state) {
 	for {
 		select {
@@ -88,12 +90,12 @@ func (l latest) put(s state) {
 type singleObject struct {
 	client          client.WithWatch
 	namespace, name string
-	// absent is called when a list does not hold the object. Deleted before the
-	// first list, it would otherwise never be missed.
+	// absent is called when a list does not contain the object. If the object is
+	// deleted before the first list, no event reports its deletion.
 	absent func()
 }
 
-// requestLimit bounds a list; the watch is bounded by the server.
+// requestLimit is the maximum time of a list. The server limits the time of a watch.
 const requestLimit = 30 * time.Second
 
 func (o *singleObject) options(opts *metav1.ListOptions) []client.ListOption {
@@ -127,6 +129,6 @@ func (o *singleObject) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return o.WatchWithContext(context.Background(), opts)
 }
 
-// IsWatchListSemanticsUnSupported makes the informer list, then watch. The
-// newer streaming list saves memory on long lists; this one has one item.
+// IsWatchListSemanticsUnSupported makes the informer list first and then watch.
+// The newer streaming list saves memory on long lists; this list has one item.
 func (o *singleObject) IsWatchListSemanticsUnSupported() bool { return true }

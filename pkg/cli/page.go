@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// table is several Provisionings, one a line.
+// table returns several Provisionings, one per line.
 func table(all []v1alpha1.Provisioning, now time.Time) string {
 	rows := [][]string{{"NAME", "READY", "REASON", "PROGRESS", "ENDPOINT", "AGE"}}
 	for i := range all {
@@ -29,7 +29,7 @@ func table(all []v1alpha1.Provisioning, now time.Time) string {
 	return columns(rows)
 }
 
-// page is everything about one Provisioning that a person looks for first.
+// page returns the most important facts about one Provisioning.
 func (s *site) page(p *v1alpha1.Provisioning, now time.Time) string {
 	sections := []string{
 		heading(p, now) + facts(p, now),
@@ -144,7 +144,7 @@ func age(since metav1.Time, now time.Time) string {
 	return duration.HumanDuration(max(now.Sub(since.Time), 0))
 }
 
-// columns aligns rows; an empty last cell leaves no blanks at the line's end.
+// columns aligns the cells of rows. Lines have no blanks at the end.
 func columns(rows [][]string) string {
 	var s strings.Builder
 	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)

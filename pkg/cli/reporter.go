@@ -15,26 +15,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// reporter turns the successive states of one Provisioning into what is worth
-// telling. It remembers what was told, so that nothing is told twice.
+// reporter makes updates from the successive states of one Provisioning. It
+// remembers the reported facts, so that it reports each fact once.
 type reporter struct {
 	reported map[string]string
 }
 
-// update is what one state adds.
+// update is the new information of one state.
 type update struct {
-	// Elapsed is the time of the run, noRun without one.
+	// Elapsed is the time of the run; noRun: there is no run.
 	Elapsed time.Duration
-	// Notes are milestones, one line each.
+	// Notes holds milestones, one line each.
 	Notes []string
-	// Percent and Text are the present step. Percent is -1 while there is no
-	// progress, and Text is empty once it is all over.
+	// Percent and Text describe the current step. Percent is -1 if there is no
+	// progress. Text is empty after the end.
 	Percent int
 	Text    string
 }
 
 func newReporter() *reporter { return &reporter{reported: map[string]string{}} }
 
+// next returns the update for the next state.
 func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	c := update{Elapsed: elapsed(p, now), Percent: -1}
 	over := verdictOf(p) != underway
@@ -43,8 +44,8 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	}
 	for _, cond := range inOrder(p.Status.Conditions) {
 		note, news := s.condition(cond)
-		// A failure is told with its circumstances: here while another attempt
-		// follows, by the command's end otherwise.
+		// A failure is reported with its details: in retryNote if another attempt
+		// follows, otherwise at the end of the command.
 		repeats := cond.IsFalse() && p.Status.Failure != nil && cond.Reason == p.Status.Failure.Reason
 		if news && !repeats {
 			c.Notes = append(c.Notes, note)
@@ -54,7 +55,7 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 		c.Notes = append(c.Notes, note)
 	}
 	if p.DeletionTimestamp != nil && s.fresh("deletion", "yes") {
-		c.Notes = append(c.Notes, "deletion was asked for")
+		c.Notes = append(c.Notes, "deletion was requested")
 	}
 	if !over {
 		c.Percent, c.Text = present(p)
@@ -62,23 +63,25 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	return c
 }
 
-// fresh reports whether this differs from what was last told about the topic.
+// fresh reports whether what differs from the last report about the topic, and
+// remembers it.
 func (s *reporter) fresh(topic, what string) bool {
 	before := s.reported[topic]
 	s.reported[topic] = what
 	return before != what
 }
 
-// condition tells of a condition that became true or false. What is Unknown
-// has not happened yet, Ready and Stalled are told by the end, and that nobody asked for
-// plugins or has a word against the hosts is no news.
+// condition returns a note about a condition that became true or false, and
+// whether there is one. It reports no condition that is Unknown (the step has not
+// happened yet), Ready or Stalled (reported at the end), or without news (no
+// plugins requested, no host with a problem).
 func (s *reporter) condition(cond apis.Condition) (string, bool) {
 	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
 		return "", false
 	}
 	state := string(cond.Status) + cond.Reason
 	if cond.IsFalse() {
-		state += cond.Message // such as how many hosts are still missing
+		state += cond.Message // such as the number of missing hosts
 	}
 	if !s.fresh(string(cond.Type), state) || cond.IsUnknown() {
 		return "", false
@@ -96,7 +99,8 @@ func (s *reporter) condition(cond apis.Condition) (string, bool) {
 	return note, true
 }
 
-// retryNote tells of a failure after which another attempt follows.
+// retryNote describes a failure after which another attempt follows; empty: there
+// is none.
 func retryNote(p *v1alpha1.Provisioning) string {
 	f := p.Status.Failure
 	switch {
@@ -105,14 +109,14 @@ func retryNote(p *v1alpha1.Provisioning) string {
 	case f.NextAttempt != nil:
 		return fmt.Sprintf("failed: %s; next attempt at %s", oneLine(f), timeOfDay(f.NextAttempt))
 	case retryAsked(p):
-		return fmt.Sprintf("failed: %s; another attempt was asked for", oneLine(f))
+		return fmt.Sprintf("failed: %s; another attempt was requested", oneLine(f))
 	}
 	return ""
 }
 
 func timeOfDay(t *metav1.Time) string { return t.UTC().Format("15:04:05 MST") }
 
-// oneLine is a failure as a sentence.
+// oneLine describes a failure in one line.
 func oneLine(f *v1alpha1.FailureStatus) string {
 	var s strings.Builder
 	s.WriteString(f.Reason)
@@ -128,7 +132,7 @@ func oneLine(f *v1alpha1.FailureStatus) string {
 	return s.String()
 }
 
-// present is what happens now.
+// present describes the current step. percent is -1 if there is no progress.
 func present(p *v1alpha1.Provisioning) (percent int, text string) {
 	progress := p.Status.Progress
 	switch {
@@ -155,8 +159,9 @@ func running(p *v1alpha1.Provisioning) bool {
 	return p.Status.Run != nil && p.Status.Run.CompletionTime == nil
 }
 
-// waiting says what for, by Ready, which repeats the condition that matters
-// most. What is False was told in full as a note.
+// waiting describes what the Provisioning waits for, from the condition Ready,
+// which repeats the most important condition. It leaves out the message of a False
+// condition, because a note has the message.
 func waiting(p *v1alpha1.Provisioning) string {
 	text := "waiting"
 	cond := p.Status.GetCondition(apis.ConditionReady)
@@ -172,7 +177,8 @@ func waiting(p *v1alpha1.Provisioning) string {
 	return text
 }
 
-// countNodes leaves out standby hosts, on which nothing is installed, and what is lost.
+// countNodes counts nodes. It leaves out standby hosts, on which nothing is
+// installed, and lost nodes.
 func countNodes(p *v1alpha1.Provisioning) (ready, all int) {
 	for _, node := range p.Status.Nodes {
 		switch node.State {
@@ -186,10 +192,10 @@ func countNodes(p *v1alpha1.Provisioning) (ready, all int) {
 	return ready, all
 }
 
-// noRun stands for the time of a run that has not started.
+// noRun is the time of a run that has not started.
 const noRun time.Duration = -1
 
-// elapsed is how long the current run takes so far, or took.
+// elapsed returns the time of the current run until now or until its end.
 func elapsed(p *v1alpha1.Provisioning, now time.Time) time.Duration {
 	run := p.Status.Run
 	if run == nil || run.StartTime == nil {
@@ -198,11 +204,11 @@ func elapsed(p *v1alpha1.Provisioning, now time.Time) time.Duration {
 	if run.CompletionTime != nil {
 		now = run.CompletionTime.Time
 	}
-	// Clocks differ between machines; a negative time would only confuse.
+	// The clocks of machines differ, so the difference can be negative.
 	return max(now.Sub(run.StartTime.Time), 0).Truncate(time.Second)
 }
 
-// clock writes 03:12, or 1:03:12 from an hour on.
+// clock formats a time as 03:12, or as 1:03:12 from one hour on.
 func clock(d time.Duration) string {
 	if d == noRun {
 		return "--:--"
@@ -214,12 +220,13 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// conditionOrder is the order in which things happen.
+// conditionOrder is the order in which the conditions become true.
 var conditionOrder = []apis.ConditionType{
 	v1alpha1.ConditionArtifactsAvailable, v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
 	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady,
 }
 
+// inOrder returns the conditions in conditionOrder, and then unknown conditions by name.
 func inOrder[C ~[]apis.Condition](conditions C) []apis.Condition {
 	rank := func(c apis.Condition) int {
 		if i := slices.Index(conditionOrder, c.Type); i >= 0 {
@@ -237,8 +244,8 @@ func inOrder[C ~[]apis.Condition](conditions C) []apis.Condition {
 // escapes matches a terminal's control sequences: colours, titles and the like.
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)`)
 
-// clean makes one printable line of text that came from somewhere else: escape
-// sequences in a playbook's message must not reach the terminal.
+// clean returns text as one printable line. It is for text from other sources:
+// escape sequences in a playbook's message must not reach the terminal.
 func clean(text string) string {
 	text = escapes.ReplaceAllString(text, "")
 	printable := strings.Map(func(r rune) rune {

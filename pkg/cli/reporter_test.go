@@ -22,7 +22,7 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// created is when every Provisioning of the stories was made.
+// created is the creation time of every Provisioning in the scripts.
 var created = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 // scene is a Provisioning at a moment after its creation.
@@ -31,7 +31,7 @@ type scene struct {
 	p  *v1alpha1.Provisioning
 }
 
-// script reads a story: YAML documents, each a Provisioning and the time "at".
+// script reads the scenes of a script: YAML documents, each a Provisioning and the time "at".
 func script(t *testing.T, file string) []scene {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -59,7 +59,7 @@ func scenes(t *testing.T, file string, data []byte) []scene {
 	return all
 }
 
-// splitScenes lets anchors of one document be used in all that follow it.
+// splitScenes splits the documents. The anchors of a document can be used in all later documents.
 func splitScenes(t *testing.T, data []byte) [][]byte {
 	t.Helper()
 	var list []string
@@ -103,7 +103,7 @@ func golden(t *testing.T, file, got string) {
 func TestWatchReportsProgress(t *testing.T) {
 	files, err := filepath.Glob("testdata/watch/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
+		t.Fatalf("no scripts: %v", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -112,19 +112,19 @@ func TestWatchReportsProgress(t *testing.T) {
 	}
 }
 
-// reportAll is what a person sees who watches from the first scene on.
+// reportAll returns the output of a watch that starts with the first scene.
 func reportAll(t *testing.T, scenes []scene) string {
 	t.Helper()
 	var out bytes.Buffer
-	screen, tale := newDisplay(&out), newReporter()
+	screen, progress := newDisplay(&out), newReporter()
 	for i, s := range scenes {
-		screen.show(tale.next(s.p, s.at))
+		screen.show(progress.next(s.p, s.at))
 		end := verdictOf(s.p)
 		if end == underway {
 			continue
 		}
 		if i != len(scenes)-1 {
-			t.Fatalf("scene %d ends the story, but others follow", i+1)
+			t.Fatalf("scene %d ends the watch, but others follow", i+1)
 		}
 		commands := &session{IOStreams: genericiooptions.IOStreams{Out: &out}, now: func() time.Time { return s.at }}
 		code := finish(commands.conclude(&site{namespace: "site-a", flags: " --context=lab"}, s.p), genericiooptions.IOStreams{ErrOut: &out})
@@ -136,7 +136,7 @@ func reportAll(t *testing.T, scenes []scene) string {
 func TestStatusPage(t *testing.T) {
 	files, err := filepath.Glob("testdata/watch/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
+		t.Fatalf("no scripts: %v", err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")

@@ -12,19 +12,19 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-const longHelp = `Follow and use the clusters that the Binary Provisioning Agent makes of a
-site's bare-metal hosts. Each is asked for by one Provisioning object.
+const longHelp = `Follow and use the clusters that the Binary Provisioning Agent (BPA) installs on
+a site's bare-metal hosts. One Provisioning object describes each cluster.
 
 Exit codes:
     0  done; for watch: the cluster is ready
-    1  failed; for watch: the cluster failed for good, or was deleted
+    1  failed; for watch: the cluster failed permanently, or was deleted
     2  the command line is wrong
-    3  what was asked for is not there yet
-  124  --timeout passed first
+    3  the requested result does not exist yet
+  124  the time of --timeout is over
   130  interrupted`
 
-// Run executes the command line and returns its exit code. Errors go to the
-// streams' ErrOut.
+// Run executes the command line and returns its exit code. It writes errors to
+// the streams' ErrOut.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	flags := genericclioptions.NewConfigFlags(true)
 	root := newRoot(flags, &session{
@@ -36,6 +36,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	return finish(root.ExecuteContext(ctx), streams)
 }
 
+// finish writes the error and returns the exit code.
 func finish(err error, streams genericiooptions.IOStreams) int {
 	if err == nil {
 		return codeDone
@@ -48,7 +49,7 @@ func finish(err error, streams genericiooptions.IOStreams) int {
 	return codeFailed
 }
 
-// session is what all commands share.
+// session holds the data that all commands share.
 type session struct {
 	genericiooptions.IOStreams
 	now     func() time.Time
@@ -65,7 +66,7 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bpa"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q: there are watch, status, kubeconfig, hosts, bundle and depot", args[0]))
+				return usageError(fmt.Errorf("unknown command %q: the commands are watch, status, kubeconfig, hosts, bundle and depot", args[0]))
 			}
 			return nil
 		},
@@ -82,16 +83,16 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 	return root
 }
 
-// oneName accepts NAME, or nothing where a command can find it out.
+// oneName accepts the argument NAME; if it is not required, also no argument.
 func oneName(required bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 1 && strings.TrimSpace(args[0]) != "", len(args) == 0 && !required:
 			return nil
 		case len(args) > 1:
-			return usageError(fmt.Errorf("one NAME is wanted, not %d: %s", len(args), strings.Join(args, " ")))
+			return usageError(fmt.Errorf("expected one NAME, got %d: %s", len(args), strings.Join(args, " ")))
 		}
-		return usageError(fmt.Errorf("NAME is missing: the name of a Provisioning; see %s --help", cmd.CommandPath()))
+		return usageError(fmt.Errorf("NAME is missing: give the name of a Provisioning; see %s --help", cmd.CommandPath()))
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// depotFor is the site's depot if p has an image there: only then it makes a difference to a dry run, and the settings are read.
+// depotFor returns the site's depot if p has an uploaded OS image in it. Otherwise it returns the
+// zero value and does not read the settings, because the depot does not matter for the dry run.
 func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings.Depot, error) {
 	if p.Spec.OSImage == nil || p.Spec.OSImage.Upload == "" {
 		return settings.Depot{}, nil
@@ -29,14 +30,15 @@ func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings
 	return parsed.Depot, nil
 }
 
-// settings are the site's; without a ConfigMap the defaults, as for the controller.
+// settings returns the site's settings. Without the ConfigMap it returns the defaults, like the
+// controller.
 func (s *site) settings(ctx context.Context) (settings.Settings, error) {
 	var cm corev1.ConfigMap
 	switch err := s.client.Get(ctx, client.ObjectKey{Namespace: settings.Namespace, Name: settings.Name}, &cm); {
 	case apierrors.IsNotFound(err):
 		return settings.Default(), nil
 	case err != nil:
-		return settings.Settings{}, fmt.Errorf("read the site's settings, ConfigMap %s in namespace %s, since spec.osImage.upload is in the site's depot: %w",
+		return settings.Settings{}, fmt.Errorf("read the site's settings (ConfigMap %s in namespace %s), which name the depot of spec.osImage.upload: %w",
 			settings.Name, settings.Namespace, err)
 	}
 	parsed, err := settings.Parse(&cm)

@@ -21,15 +21,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// site is the bootstrap cluster as this user sees it: one namespace of it.
+// site is one namespace of the bootstrap cluster, with the user's access to it.
 type site struct {
 	client    client.WithWatch
 	config    *rest.Config
 	namespace string
-	// flags are what the hints must repeat so that they reach the same place,
-	// such as " --context=lab".
+	// flags holds the flags that suggested commands must repeat so that they
+	// reach the same cluster, such as " --context=lab".
 	flags string
-	// access is the kubeconfig that --merge writes to.
+	// access writes the kubeconfig of --merge.
 	access clientcmd.ConfigAccess
 }
 
@@ -41,7 +41,7 @@ func connect(flags *genericclioptions.ConfigFlags) (*site, error) {
 	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig: %w\nName the bootstrap cluster's with --kubeconfig or KUBECONFIG", err)
+		return nil, fmt.Errorf("read kubeconfig: %w\nName the kubeconfig of the bootstrap cluster with --kubeconfig or KUBECONFIG", err)
 	}
 	scheme, err := newScheme()
 	if err != nil {
@@ -59,7 +59,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), metal3.AddToScheme(scheme))
 }
 
-// repeated returns the connection flags that were given.
+// repeated returns the connection flags of the command line.
 func repeated(flags *genericclioptions.ConfigFlags) string {
 	var s strings.Builder
 	for _, f := range []struct {
@@ -73,7 +73,8 @@ func repeated(flags *genericclioptions.ConfigFlags) string {
 	return s.String()
 }
 
-// get reads one Provisioning. Without a name it takes the only one there is.
+// get reads one Provisioning. An empty name means the only Provisioning of the
+// namespace.
 func (s *site) get(ctx context.Context, name string) (*v1alpha1.Provisioning, error) {
 	if name == "" {
 		return s.only(ctx)
@@ -128,30 +129,31 @@ func names(all []v1alpha1.Provisioning) string {
 	return strings.Join(list, ", ")
 }
 
-// explain adds to an API server's answer what a person can do about it.
+// explain adds the next step for the user to an error of the API server.
 func (s *site) explain(err error) error {
 	var netErr net.Error
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case isKindMissing(err):
-		return errors.New("this cluster does not know the kind Provisioning: BPA is not installed here (install it with \"ko apply -f config/\"), or another cluster is meant (see --context and --kubeconfig)")
+		return errors.New("this cluster does not have the kind Provisioning: install BPA with \"ko apply -f config/\", or select another cluster with --context or --kubeconfig")
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w\nYour account lacks this right in namespace %s: ask for it, or use another account with --context or --user", err, s.namespace)
+		return fmt.Errorf("%w\nYour account lacks this right in namespace %s: ask an administrator for it, or use another account with --context or --user", err, s.namespace)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w: the cluster does not accept your credentials; renew them, or see --context and --kubeconfig", err)
+		return fmt.Errorf("%w: the cluster does not accept your credentials; renew them, or select others with --context or --kubeconfig", err)
 	case errors.As(err, &netErr):
-		return fmt.Errorf("the bootstrap cluster does not answer: %w\nIs it up? Is it the one that --context and --kubeconfig name?", err)
+		return fmt.Errorf("the bootstrap cluster does not answer: %w\nCheck that it runs, and that --context and --kubeconfig name the right cluster", err)
 	}
 	return err
 }
 
-// isKindMissing tells a cluster without our CRD from one without the object.
+// isKindMissing reports whether the cluster lacks the kind itself, and not only
+// an object of the kind.
 func isKindMissing(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
 	}
-	// A kind removed after discovery is a 404 that names no object.
+	// If the kind was removed after discovery, the answer is a 404 without the name of an object.
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false

@@ -10,11 +10,11 @@ func newStatus(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status [NAME]",
 		Aliases: []string{"get"},
-		Short:   "Show a Provisioning on one page: conditions, nodes, run, what to do next",
-		Long: `Show a Provisioning on one page: conditions, nodes, run, what to do next.
+		Short:   "Show a Provisioning on one page: conditions, nodes, run, next step",
+		Long: `Show a Provisioning on one page: conditions, nodes, run, next step.
 
-Without NAME the only Provisioning of the namespace is shown, or a table if
-there are several.`,
+Without NAME the command shows the only Provisioning of the namespace, or a
+table if there are several.`,
 		Example: "  kubectl bpa status edge-1\n  kubectl bpa get -n site-a",
 		Args:    oneName(false),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,22 +16,22 @@ func newWatch(s *session) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch [NAME]",
-		Short: "Follow a Provisioning until its cluster is ready or has failed for good",
-		Long: `Follow a Provisioning until its cluster is ready or has failed for good.
+		Short: "Follow a Provisioning until its cluster is ready or has failed permanently",
+		Long: `Follow a Provisioning until its cluster is ready or has failed permanently.
 
-It has failed as well if nothing goes on before a person acts, as after a change
-of the spec of an installed cluster (condition Stalled).
+The command also fails if a user must act before the Provisioning can continue,
+such as after a change of the spec of an installed cluster (condition Stalled).
 
-One line for each change: time of the run, percent, task and step, nodes that
-are ready. On a terminal the last line is a progress bar. Without NAME the only
-Provisioning of the namespace is followed.
+Each change is one line: the time of the run, percent, task and step, and the
+number of ready nodes. On a terminal the last line is a progress bar. Without NAME
+the command follows the only Provisioning of the namespace.
 
 ` + exitCodes(),
 		Example: "  kubectl bpa watch edge-1\n  kubectl bpa watch edge-1 -n site-a --timeout=45m",
 		Args:    oneName(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout < 0 {
-				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for none", timeout))
+				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", timeout))
 			}
 			ctx := cmd.Context()
 			if timeout > 0 {
@@ -42,10 +42,11 @@ Provisioning of the namespace is followed.
 			return s.watch(ctx, first(args), timeout)
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time, such as 45m; 0 waits for ever")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time, such as 45m; 0: no limit")
 	return cmd
 }
 
+// exitCodes returns the exit codes of longHelp.
 func exitCodes() string {
 	_, codes, _ := strings.Cut(longHelp, "Exit codes:")
 	return "Exit codes:" + codes
@@ -69,22 +70,22 @@ func (s *session) watch(ctx context.Context, name string, timeout time.Duration)
 	return s.conclude(site, last)
 }
 
-// follow shows the Provisioning until its verdict, and returns it as last seen.
+// follow shows the Provisioning until its verdict, and returns its last state.
 func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioning) (*v1alpha1.Provisioning, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out, tale := newDisplay(s.Out), newReporter()
+	out, progress := newDisplay(s.Out), newReporter()
 	defer out.close()
 	states, err := site.observe(ctx, p.Name)
 	if err != nil {
 		return p, err
 	}
-	// The clock on the screen moves though nothing else does.
+	// The displayed time advances also if there is no change.
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	uid := p.UID
 	for {
-		out.show(tale.next(p, s.now()))
+		out.show(progress.next(p, s.now()))
 		if verdictOf(p) != underway {
 			return p, nil
 		}
@@ -104,9 +105,9 @@ func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioni
 	}
 }
 
-// stopped says why following ended before a verdict.
+// stopped returns the error for a watch that ended before a verdict. p may be nil.
 func stopped(ctx context.Context, err error, p *v1alpha1.Provisioning, timeout time.Duration) error {
-	now := "nothing was seen of it"
+	now := "the Provisioning was not read"
 	if p != nil {
 		_, now = present(p)
 		now = fmt.Sprintf("%s is neither ready nor failed; last seen: %s", p.Name, now)
@@ -115,19 +116,20 @@ func stopped(ctx context.Context, err error, p *v1alpha1.Provisioning, timeout t
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return exitf(codeTimeout, "timeout of %v: %s", timeout, now)
 	case ctx.Err() != nil:
-		return exitf(codeInterrupted, "interrupted, the cluster is not: %s", now)
+		return exitf(codeInterrupted, "interrupted; the controller continues its work: %s", now)
 	}
 	return err
 }
 
-// conclude tells the end: to stdout if it is good, as the error if not.
+// conclude writes the result to stdout if the cluster is ready, and otherwise
+// returns it as an error.
 func (s *session) conclude(site *site, p *v1alpha1.Provisioning) error {
 	advice := strings.Join(site.advice(p), "\n")
 	switch {
 	case verdictOf(p) == failed && stalled(p) != nil:
-		return fmt.Errorf("%s stands still\n%s", p.Name, advice)
+		return fmt.Errorf("%s is stalled\n%s", p.Name, advice)
 	case verdictOf(p) == failed:
-		return fmt.Errorf("%s failed for good\n%s\n%s", p.Name, failureTable(p.Status.Failure), advice)
+		return fmt.Errorf("%s failed permanently\n%s\n%s", p.Name, failureTable(p.Status.Failure), advice)
 	}
 	_, _ = fmt.Fprintf(s.Out, "%s is ready: %s\n%s\n", p.Name, s.summary(p), advice)
 	return nil
@@ -148,7 +150,7 @@ func (s *session) summary(p *v1alpha1.Provisioning) string {
 	return text
 }
 
-// failureTable is a failure with one field a line, empty ones left out.
+// failureTable returns a failure with one field per line. It leaves out empty fields.
 func failureTable(f *v1alpha1.FailureStatus) string {
 	var rows []string
 	for _, row := range [][2]string{
