@@ -6,18 +6,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
-// bounds of a listener: most connections at a time, and each of them for one client address.
+// bounds limit the connections of one listener: most is the limit of all connections at a time,
+// each that of one client address.
 type bounds struct{ most, each int }
 
-// bounds leave half of all connections to others by default, whatever one address does. Many nodes may share an address, behind a NAT or a
-// NodePort, so it is no less.
+// bounds returns the limits that the flags set. By default one client address may use half of all
+// connections, so that the other half stays free for other clients. The default is not lower
+// because many nodes may share one address, behind a NAT or a NodePort.
 func (c config) bounds() (bounds, error) {
 	b := bounds{c.connections, c.perAddress}
 	if b.most <= 0 {
-		return b, fmt.Errorf("--max-connections=%d lets nobody in", b.most)
+		return b, fmt.Errorf("--max-connections=%d allows no connection: give a number of at least 1", b.most)
 	}
 	if b.each < 0 || b.each > b.most {
-		return b, fmt.Errorf("--max-connections-per-address=%d: give a number up to that of --max-connections (%d), or 0 for half of it", b.each, b.most)
+		return b, fmt.Errorf("--max-connections-per-address=%d: give a number up to --max-connections (%d), or 0 for half of --max-connections", b.each, b.most)
 	}
 	if b.each == 0 {
 		b.each = max(1, b.most/2)

@@ -28,15 +28,15 @@ import (
 // kills is how often the depot is killed; DEPOT_KILLS asks for another number.
 const kills = 100
 
-// ledger is what the depot has acknowledged, and what it must therefore have.
+// ledger records what the depot has acknowledged, and therefore must have after each restart.
 type ledger struct {
 	mu        sync.Mutex
 	artifacts map[string]string  // path to sha256
 	images    map[string]v1.Hash // reference without registry to digest
-	open      map[string]*upload // path to what is under way
+	open      map[string]*upload // path to unfinished upload
 }
 
-// upload is content that goes to the depot in pieces.
+// upload is content that a worker sends to the depot in pieces.
 type upload struct {
 	path, kind string
 	content    []byte
@@ -44,9 +44,9 @@ type upload struct {
 	images     []string
 }
 
-// TestNothingAcknowledgedIsLost kills a depot at random moments of uploads and
-// pushes, and looks after each restart whether everything that was acknowledged
-// is there, whole, and nothing else is.
+// TestNothingAcknowledgedIsLost kills a depot at random moments of uploads and pushes. After each
+// restart it checks that everything that was acknowledged is there and whole, and that nothing else
+// is visible.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	rounds := kills
 	if n, err := strconv.Atoi(os.Getenv("DEPOT_KILLS")); err == nil {
@@ -66,7 +66,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round*10+worker)))
 			working.Go(func() { l.work(ctx, p.address, r, fmt.Sprintf("r%d-w%d", round, worker)) })
 		}
-		time.Sleep(time.Duration(random.IntN(250)) * time.Millisecond) // the moment of the kill is what is tried
+		time.Sleep(time.Duration(random.IntN(250)) * time.Millisecond) // kill at a random moment
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +79,11 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	l.verify(t, p.address, true)
 	t.Logf("after %d kills: %d artifacts and %d images, all whole", rounds, len(l.artifacts), len(l.images))
 	if len(l.artifacts) == 0 || len(l.images) == 0 {
-		t.Error("nothing was acknowledged, so nothing was tried")
+		t.Error("nothing was acknowledged, so nothing was tested")
 	}
 }
 
-// work sends until the depot is gone.
+// work sends images, archives and files until the depot is gone.
 func (l *ledger) work(ctx context.Context, address string, r *rand.Rand, name string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("%s-n%d", name, n)
@@ -180,18 +180,18 @@ func (l *ledger) resume(ctx context.Context, address string, u *upload, r *rand.
 	return nil
 }
 
-// done notes that an upload is complete, and the images that it has brought.
+// done records that an upload is complete, together with the images that it contains.
 func (l *ledger) done(u *upload) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.artifacts[u.path] = fmt.Sprintf("%x", sha256.Sum256(u.content))
 	for _, ref := range u.images {
-		l.images[ref] = v1.Hash{} // its manifest is made by the depot
+		l.images[ref] = v1.Hash{} // the depot makes its manifest, so any digest is right
 	}
 	delete(l.open, u.path)
 }
 
-// errBusy is an answer that asks to try again.
+// errBusy means that the depot answered 503 with Retry-After.
 var errBusy = errors.New("503")
 
 func ask(ctx context.Context, method, url string, body io.Reader, want int, header ...string) error {
@@ -220,7 +220,7 @@ func ask(ctx context.Context, method, url string, body io.Reader, want int, head
 	return nil
 }
 
-// verify looks at what was acknowledged; all of it, or what was open lately.
+// verify checks unfinished uploads, and with all also everything else that was acknowledged.
 func (l *ledger) verify(t *testing.T, address string, all bool) {
 	t.Helper()
 	for path, u := range l.open {
@@ -240,8 +240,8 @@ func (l *ledger) verify(t *testing.T, address string, all bool) {
 	}
 }
 
-// verifyOpen: what is under way has at least the bytes that were acknowledged,
-// and its content is not to be had unless it is whole.
+// verifyOpen checks an unfinished upload: the depot has at least the bytes that it acknowledged,
+// and serves the content only if it is whole.
 func (l *ledger) verifyOpen(t *testing.T, address, path string, u *upload) {
 	t.Helper()
 	resp, err := http.Head("http://" + address + path)
@@ -256,13 +256,13 @@ func (l *ledger) verifyOpen(t *testing.T, address, path string, u *upload) {
 	u.offset = offset
 	got, status := fetch(t, "http://"+address+path+"/content")
 	for deadline := time.Now().Add(time.Minute); status == http.StatusNotFound && offset == len(u.content) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond) // between two questions: it is being recovered
+		time.Sleep(10 * time.Millisecond) // the depot still recovers the upload
 		got, status = fetch(t, "http://"+address+path+"/content")
 	}
 	whole := fmt.Sprintf("%x", sha256.Sum256(u.content))
 	switch {
 	case status == http.StatusNotFound && offset < len(u.content):
-	case status == http.StatusOK && got == whole: // it was complete, and the answer got lost
+	case status == http.StatusOK && got == whole: // the upload was complete, and only the answer was lost
 		l.done(u)
 	default:
 		t.Fatalf("half-written %s is visible: %d with sha256 %s", path, status, got)
@@ -287,7 +287,7 @@ func (l *ledger) verifyImage(t *testing.T, address, ref string, want v1.Hash) {
 	}
 }
 
-// finish completes what is under way, from where the depot says it is.
+// finish completes all unfinished uploads, from the offset that the depot reports.
 func (l *ledger) finish(t *testing.T, address string) {
 	t.Helper()
 	l.verify(t, address, false)
@@ -299,7 +299,7 @@ func (l *ledger) finish(t *testing.T, address string) {
 	}
 }
 
-// fetch returns the SHA-256 of what is at a URL.
+// fetch returns the SHA-256 of the content at a URL.
 func fetch(t *testing.T, url string) (sum string, status int) {
 	t.Helper()
 	resp, err := http.Get(url)

@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// socketPrefix is before the path of a socket file in a listen address.
+// socketPrefix marks a listen address as the path of a socket file.
 const socketPrefix = "unix:"
 
-// listenLocal listens where only this machine can knock: a socket file (unix:PATH, for the depot's own user) or a loopback address.
-// Anything else is refused, since a secret would be readable on the way.
+// listenLocal listens on an address that only this machine can reach: a socket file (unix:PATH, for
+// the depot's own user) or a loopback address. It refuses any other address, since the token is
+// sent unencrypted.
 func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, socketPrefix); ok {
 		return listenFile(ctx, path)
@@ -25,7 +26,7 @@ func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 		return nil, err
 	}
 	if !resolved.IP.IsLoopback() {
-		return nil, errors.New("the local door is not encrypted and must be on a loopback address or be a socket file (unix:PATH)")
+		return nil, errors.New("the local listener is not encrypted: its address must be on a loopback address or a socket file (unix:PATH)")
 	}
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", resolved.String())
 }
@@ -34,12 +35,13 @@ func listenFile(ctx context.Context, path string) (net.Listener, error) {
 	if err := removeDead(ctx, path); err != nil {
 		return nil, err
 	}
-	before := syscall.Umask(0o177) // nobody else may open it, not even for the moment before a chmod
+	before := syscall.Umask(0o177) // with a later chmod, others could open the socket for a moment
 	defer syscall.Umask(before)
 	return (&net.ListenConfig{}).Listen(ctx, "unix", path)
 }
 
-// removeDead clears away the socket of a depot that was killed, and nothing else.
+// removeDead removes the socket file that a killed depot left at path. It returns an error if
+// another program listens there, or if path is not a socket.
 func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,11 +51,11 @@ func removeDead(ctx context.Context, path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is no socket", path)
+		return fmt.Errorf("%s exists and is not a socket: remove it or give another path", path)
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err == nil {
-		return errors.Join(fmt.Errorf("another program listens on %s", path), c.Close())
+		return errors.Join(fmt.Errorf("another program listens on %s: stop that program or give another path", path), c.Close())
 	}
 	return os.Remove(path)
 }

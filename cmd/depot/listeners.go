@@ -16,17 +16,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
 )
 
-// tlsDir is the folder below the root that holds the depot's own authority and certificate.
+// tlsDir is the folder below the root that holds the depot's certificate authority and certificate.
 const tlsDir = "tls"
 
-// endpoint is one way into the store: where it listens, and what it lets through.
+// endpoint is one listener of the depot. Its handler serves the requests that this listener allows.
 type endpoint struct {
 	name     string
 	listener net.Listener
 	handler  http.Handler
 }
 
-// openListeners listens at every address that was asked for.
+// openListeners opens a listener for every address that the flags give.
 func openListeners(ctx context.Context, c config, store http.Handler, log *slog.Logger) ([]endpoint, error) {
 	if err := c.checkListeners(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func openListeners(ctx context.Context, c config, store http.Handler, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	guarded, err := withTokens(c, store, log)
+	authenticated, err := withTokens(c, store, log)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func openListeners(ctx context.Context, c config, store http.Handler, log *slog.
 		{"local", c.localListen, local, func() (net.Listener, error) { return listenLocal(ctx, c.localListen) }},
 		{"probe", c.probeListen, probes, func() (net.Listener, error) { return listenTCP(ctx, c.probeListen, probeBounds, log) }},
 		{"plain", c.listen, auth.ReadOnly(store, howToWrite(c)), func() (net.Listener, error) { return listenTCP(ctx, c.listen, bounds, log) }},
-		{"tls", c.tlsListen, guarded, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, bounds, log)) }},
+		{"tls", c.tlsListen, authenticated, func() (net.Listener, error) { return encrypt(listenTCP(ctx, c.tlsListen, bounds, log)) }},
 	} {
 		if d.address == "" {
 			continue
@@ -74,10 +74,10 @@ func openListeners(ctx context.Context, c config, store http.Handler, log *slog.
 
 func (c config) checkListeners() error {
 	if c.listen == "" && c.tlsListen == "" && c.localListen == "" {
-		return errors.New("no door is open: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine, with its own secret)")
+		return errors.New("no listener is configured: give --tls-listen (reads, and writes with a token), --listen (plain HTTP, reads only) or --local-listen (this machine only, writes with the local token)")
 	}
 	if c.listen != "" && !c.anonymousRead {
-		return errors.New("--listen serves anonymous reads only: with --anonymous-read=false use --tls-listen alone")
+		return errors.New("--listen serves anonymous reads only: with --anonymous-read=false give --tls-listen instead of --listen")
 	}
 	return nil
 }
@@ -88,7 +88,9 @@ func closeListeners(endpoints []endpoint) {
 	}
 }
 
-// withAuthority makes the depot's identity if there is a TLS door: it encrypts that one, and is handed out at all of them.
+// withAuthority opens the depot's certificate authority, or creates it, if there is a TLS listener.
+// encrypt wraps that listener in TLS. all is the store, which then also serves the authority's
+// certificate at /ca.crt of every listener.
 func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func(net.Listener, error) (net.Listener, error), all http.Handler, err error) {
 	if c.tlsListen == "" {
 		return nil, store, nil
@@ -97,7 +99,7 @@ func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func
 	if err != nil {
 		return nil, nil, err
 	}
-	log.Info("who trusts this authority trusts the depot; it is at /ca.crt", "sha256", authority.Fingerprint())
+	log.Info("certificate authority of the depot: clients that trust it trust the depot; download it from /ca.crt", "sha256", authority.Fingerprint())
 	mux := http.NewServeMux()
 	mux.Handle("GET /ca.crt", authority)
 	mux.Handle("/", store)
@@ -105,12 +107,13 @@ func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func
 		if err != nil {
 			return nil, err
 		}
-		// HTTP/1.1 alone: the depot's traffic is few large streams, which HTTP/2 makes slower.
+		// Only HTTP/1.1: the depot's traffic is few large streams, and HTTP/2 makes these slower.
 		return tls.NewListener(plain, authority.Config()), nil
 	}, mux, nil
 }
 
-// withTokens guards the store for the TLS door; without a Kubernetes to ask, that one is for reading.
+// withTokens returns the handler of the TLS listener, which authenticates and authorizes requests
+// by Kubernetes tokens. Without a Kubernetes API server to ask, that listener is read-only.
 func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, error) {
 	if c.tlsListen == "" {
 		return nil, nil
@@ -125,7 +128,7 @@ func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, e
 		return nil, err
 	}
 	if cluster == nil {
-		log.Warn("no Kubernetes to ask about tokens: nobody writes over TLS; --kubeconfig names one")
+		log.Warn("there is no Kubernetes API server to review tokens, so all writes over TLS are refused: give --kubeconfig")
 		return auth.New(store, options...), nil
 	}
 	reviewer, err := kubernetes.New(cluster, c.audience)
@@ -135,19 +138,20 @@ func withTokens(c config, store http.Handler, log *slog.Logger) (http.Handler, e
 	return auth.New(store, append(options, auth.WithAuthorizer(reviewer))...), nil
 }
 
-// withSecret is the local door: at an address of the machine, its users need its secret to write; a socket file is guarded by its mode.
+// withSecret returns the handler of the local listener. On a loopback address, writes need the
+// local token. A socket file needs no token, since its mode decides which users can open it.
 func withSecret(c config, store http.Handler, log *slog.Logger) (http.Handler, error) {
 	if c.localListen == "" || strings.HasPrefix(c.localListen, socketPrefix) {
 		return auth.Local(store), nil
 	}
 	token, err := localToken(c.root)
 	if err != nil {
-		return nil, fmt.Errorf("the secret of the local door: %w", err)
+		return nil, fmt.Errorf("the token of the local listener: %w", err)
 	}
 	return auth.Loopback(store, token, "cat "+filepath.Join(c.root, localTokenFile), log), nil
 }
 
-// howToWrite is told to who tries it at the plain door.
+// howToWrite returns the hint that the plain listener adds when it refuses a write.
 func howToWrite(c config) string {
 	text := "Write"
 	if c.tlsListen != "" {
@@ -163,12 +167,12 @@ func howToWrite(c config) string {
 		}
 	}
 	if text == "Write" {
-		return "This depot has no door for writing: start it with --tls-listen or --local-listen"
+		return "This depot has no listener for writes: start it with --tls-listen or --local-listen"
 	}
 	return text
 }
 
-// hostOf gives the host of a listen address, if it names one.
+// hostOf returns the host of a listen address, or nothing if the address has no specific host.
 func hostOf(address string) []string {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {

@@ -25,18 +25,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// open starts a depot with all three doors.
+// open starts a depot with a local, a plain and a TLS listener.
 func open(t *testing.T, root string, args ...string) *process {
 	t.Helper()
 	p := startWith(t, nil, append([]string{"--root=" + root, "--local-listen=127.0.0.1:0", "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0"}, args...)...)
-	p.knowsSecretOf(t, root)
+	p.useToken(t, root)
 	return p
 }
 
-// trusting is a client that got the CA at the plain door.
+// trusting returns a transport that trusts the CA certificate from the plain listener.
 func trusting(t *testing.T, p *process) *http.Transport {
 	t.Helper()
-	status, ca := get(t, http.DefaultClient, "http://"+p.doors["plain"]+"/ca.crt")
+	status, ca := get(t, http.DefaultClient, "http://"+p.listeners["plain"]+"/ca.crt")
 	roots := x509.NewCertPool()
 	if status != http.StatusOK || !roots.AppendCertsFromPEM([]byte(ca)) {
 		t.Fatalf("/ca.crt = %d %q", status, ca)
@@ -66,8 +66,9 @@ func get(t *testing.T, client *http.Client, url string) (status int, body string
 	return response.StatusCode, string(raw)
 }
 
-// TestEachDoorLetsThroughWhatItShould pushes and pulls at all three doors with a client that knows nothing of them.
-func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
+// TestEachListenerAllowsItsOwnRequests pushes and pulls over all three listeners with a client that
+// has no code for depots.
+func TestEachListenerAllowsItsOwnRequests(t *testing.T) {
 	root := t.TempDir()
 	depot := open(t, root)
 	transport := trusting(t, depot)
@@ -80,13 +81,13 @@ func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := func(endpoint string) name.Tag {
-		ref, err := name.NewTag(depot.doors[endpoint] + "/app:v1")
+		ref, err := name.NewTag(depot.listeners[endpoint] + "/app:v1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ref
 	}
-	for _, tt := range []struct{ door, password, refusal string }{
+	for _, tt := range []struct{ listener, password, refusal string }{
 		{"plain", string(secret), "this listener is for reading only"},
 		{"tls", string(secret), "this depot has no Kubernetes to ask about tokens"},
 		{"local", "", "cat " + filepath.Join(root, localTokenFile)},
@@ -97,21 +98,21 @@ func TestEachDoorLetsThroughWhatItShould(t *testing.T) {
 		if tt.password != "" {
 			auth = &authn.Basic{Username: "any", Password: tt.password}
 		}
-		err := remote.Write(ref(tt.door), img, remote.WithTransport(transport), remote.WithAuth(auth))
+		err := remote.Write(ref(tt.listener), img, remote.WithTransport(transport), remote.WithAuth(auth))
 		if tt.refusal == "" && err != nil || tt.refusal != "" && (err == nil || !strings.Contains(err.Error(), tt.refusal)) {
-			t.Errorf("push at the %s door: %v; want %q", tt.door, err, tt.refusal)
+			t.Errorf("push to the %s listener: %v; want %q", tt.listener, err, tt.refusal)
 		}
 	}
-	for endpoint := range depot.doors {
+	for endpoint := range depot.listeners {
 		pulled, err := remote.Image(ref(endpoint), remote.WithTransport(transport))
 		if err == nil {
 			err = validate.Image(pulled)
 		}
 		if err != nil {
-			t.Errorf("pull at the %s door: %v", endpoint, err)
+			t.Errorf("pull from the %s listener: %v", endpoint, err)
 		}
 	}
-	if status, body := get(t, &http.Client{Transport: transport}, "https://"+depot.doors["tls"]+"/readyz"); status != http.StatusOK {
+	if status, body := get(t, &http.Client{Transport: transport}, "https://"+depot.listeners["tls"]+"/readyz"); status != http.StatusOK {
 		t.Errorf("readyz over TLS = %d %s", status, body)
 	}
 }
@@ -125,11 +126,11 @@ func TestAuthoritySurvivesRestart(t *testing.T) {
 	}
 	_ = first.Wait()
 	second := open(t, root, "--host=depot.example")
-	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+second.doors["tls"]+"/readyz"); status != http.StatusOK {
+	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+second.listeners["tls"]+"/readyz"); status != http.StatusOK {
 		t.Errorf("readyz by the old CA = %d", status)
 	}
 	for _, secret := range []string{"/files/../tls/ca.pem", "/tls/ca.pem", "/files/%2e%2e/tls/ca.pem", "/files/../local-token", "/local-token"} {
-		if status, body := get(t, http.DefaultClient, "http://"+second.doors["plain"]+secret); strings.Contains(body, "PRIVATE KEY") || status == http.StatusOK {
+		if status, body := get(t, http.DefaultClient, "http://"+second.listeners["plain"]+secret); strings.Contains(body, "PRIVATE KEY") || status == http.StatusOK {
 			t.Errorf("%s = %d %s", secret, status, body)
 		}
 	}
@@ -157,11 +158,12 @@ func TestSocketFileIsForItsOwnerAndOutlivesAKill(t *testing.T) {
 	}
 }
 
-// TestHostilePeers: who sends too much or too slowly is refused or cut off, and the next is served.
+// TestHostilePeers checks that the depot refuses or cuts off clients that send too much or too
+// slowly, and then serves the next client.
 func TestHostilePeers(t *testing.T) {
 	depot := open(t, t.TempDir(), "--max-connections=2", "--max-connections-per-address=2")
 	transport := trusting(t, depot)
-	plain := depot.doors["plain"]
+	plain := depot.listeners["plain"]
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+plain+"/readyz", nil)
 	if err != nil {
@@ -192,7 +194,7 @@ func TestHostilePeers(t *testing.T) {
 		t.Errorf("oversize manifest = %s %s", response.Status, text)
 	}
 
-	// Two that never end their headers take both places, until they are cut off.
+	// Two clients that never finish their headers have both places until the depot cuts them off.
 	http.DefaultClient.CloseIdleConnections()
 	transport.CloseIdleConnections()
 	began := time.Now()
@@ -209,10 +211,10 @@ func TestHostilePeers(t *testing.T) {
 		slow = append(slow, c)
 	}
 	if status, _ := get(t, http.DefaultClient, "http://"+plain+"/readyz"); status != http.StatusOK {
-		t.Errorf("after the slow ones: %d", status)
+		t.Errorf("after the slow clients: %d", status)
 	}
 	if took := time.Since(began); took < headerTimeout/2 {
-		t.Errorf("served after %s: --max-connections does not hold", took)
+		t.Errorf("served after %s: --max-connections has no effect", took)
 	}
 	for _, c := range slow {
 		if err := c.SetReadDeadline(began.Add(3 * headerTimeout)); err != nil {
@@ -222,8 +224,8 @@ func TestHostilePeers(t *testing.T) {
 			t.Errorf("a request without an end: %q, %v; want the connection closed", answer, err)
 		}
 	}
-	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+depot.doors["tls"]+"/readyz"); status != http.StatusOK {
-		t.Errorf("the TLS door meanwhile: %d", status)
+	if status, _ := get(t, &http.Client{Transport: transport}, "https://"+depot.listeners["tls"]+"/readyz"); status != http.StatusOK {
+		t.Errorf("the TLS listener at the same time: %d", status)
 	}
 }
 
@@ -238,7 +240,7 @@ func dialFrom(t *testing.T, address, to string) net.Conn {
 	return c
 }
 
-// getFrom is served within limit, or fails.
+// getFrom fails unless the depot serves the request within limit.
 func getFrom(t *testing.T, address, host, path string, limit time.Duration) {
 	t.Helper()
 	c := dialFrom(t, address, host)
@@ -253,12 +255,12 @@ func getFrom(t *testing.T, address, host, path string, limit time.Duration) {
 	}
 }
 
-// TestSilentRequestsKeepNobodyOut: requests that never send their body, whether
-// they are refused or not, hold a share of the places, and that for a while.
+// TestSilentRequestsKeepNobodyOut checks that requests that never send their body hold only a share
+// of the places, and only for a limited time. Some of these requests are refused, others not.
 func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 	const places, attackers = 8, 40
 	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), "--probe-listen=127.0.0.1:0")
-	plain := depot.doors["plain"]
+	plain := depot.listeners["plain"]
 	began := time.Now()
 	var silent []net.Conn
 	for n := range attackers {
@@ -270,8 +272,8 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 		silent = append(silent, c)
 	}
 	getFrom(t, "127.0.0.2", plain, "/files/", 5*time.Second)
-	getFrom(t, "127.0.0.1", depot.doors["probe"], "/readyz", 5*time.Second)
-	for _, c := range silent[:places] { // the first have places, whatever becomes of the others
+	getFrom(t, "127.0.0.1", depot.listeners["probe"], "/readyz", 5*time.Second)
+	for _, c := range silent[:places] { // the first connections have places
 		if err := c.SetReadDeadline(began.Add(45 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -282,11 +284,12 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 	getFrom(t, "127.0.0.1", plain, "/readyz", 5*time.Second)
 }
 
-// TestTwoAddressesKeepNobodyOutForLong: idle connections of two clients take all places, and silent requests wait for these.
+// TestTwoAddressesKeepNobodyOutForLong fills all places with idle connections of two clients.
+// Silent requests of these clients wait for the same places.
 func TestTwoAddressesKeepNobodyOutForLong(t *testing.T) {
 	const places, each = 8, 4
 	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), fmt.Sprint("--max-connections-per-address=", each))
-	plain := depot.doors["plain"]
+	plain := depot.listeners["plain"]
 	for _, attacker := range []string{"127.0.0.2", "127.0.0.3"} {
 		for range each {
 			c := dialFrom(t, attacker, plain)
@@ -307,28 +310,30 @@ func TestTwoAddressesKeepNobodyOutForLong(t *testing.T) {
 	getFrom(t, "127.0.0.1", plain, "/readyz", 45*time.Second)
 }
 
-// TestProbesAreAnsweredWhenEveryPlaceIsTaken, and nothing else is answered there.
+// TestProbesAreAnsweredWhenEveryPlaceIsTaken also checks that the probe listener serves nothing but
+// probes.
 func TestProbesAreAnsweredWhenEveryPlaceIsTaken(t *testing.T) {
 	depot := open(t, t.TempDir(), "--max-connections=2", "--probe-listen=127.0.0.1:0")
 	for _, endpoint := range []string{"plain", "tls"} {
 		for n := range 2 {
-			c := dialFrom(t, fmt.Sprint("127.0.0.", n+1), depot.doors[endpoint])
+			c := dialFrom(t, fmt.Sprint("127.0.0.", n+1), depot.listeners[endpoint])
 			if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nX: "); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		getFrom(t, "127.0.0.1", depot.doors["probe"], path, 5*time.Second)
+		getFrom(t, "127.0.0.1", depot.listeners["probe"], path, 5*time.Second)
 	}
 	for _, path := range []string{"/v2/", "/files/", "/v1/openapi.json"} {
-		if status, _ := get(t, http.DefaultClient, "http://"+depot.doors["probe"]+path); status != http.StatusNotFound {
+		if status, _ := get(t, http.DefaultClient, "http://"+depot.listeners["probe"]+path); status != http.StatusNotFound {
 			t.Errorf("%s at the listener for probes = %d, want 404", path, status)
 		}
 	}
 }
 
-// TestATransferBelowTheRateGivesItsPlaceBack: one that sends a byte at times, and one that reads nothing.
+// TestATransferBelowTheRateGivesItsPlaceBack covers a client that sends a byte now and then, and a
+// client that reads nothing.
 func TestATransferBelowTheRateGivesItsPlaceBack(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "files"), 0o755); err != nil {
@@ -342,11 +347,11 @@ func TestATransferBelowTheRateGivesItsPlaceBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	depot := open(t, root, "--max-connections=2", "--min-rate=256MiB")
-	reader := dialFrom(t, "127.0.0.1", depot.doors["plain"])
+	reader := dialFrom(t, "127.0.0.1", depot.listeners["plain"])
 	if _, err := io.WriteString(reader, "GET /files/big HTTP/1.1\r\nHost: depot\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	writer := dialFrom(t, "127.0.0.2", depot.doors["plain"])
+	writer := dialFrom(t, "127.0.0.2", depot.listeners["plain"])
 	if _, err := io.WriteString(writer, "PUT /files/a HTTP/1.1\r\nHost: depot\r\nContent-Length: 100\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -359,6 +364,6 @@ func TestATransferBelowTheRateGivesItsPlaceBack(t *testing.T) {
 			}
 		}
 	}()
-	getFrom(t, "127.0.0.1", depot.doors["plain"], "/readyz", 30*time.Second)
-	getFrom(t, "127.0.0.2", depot.doors["plain"], "/readyz", 30*time.Second)
+	getFrom(t, "127.0.0.1", depot.listeners["plain"], "/readyz", 30*time.Second)
+	getFrom(t, "127.0.0.2", depot.listeners["plain"], "/readyz", 30*time.Second)
 }

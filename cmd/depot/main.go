@@ -33,22 +33,22 @@ func main() {
 		os.Exit(code)
 	}
 	var c config
-	flag.StringVar(&c.root, "root", "", "directory of the store (required); files/ in it appears as /files/")
+	flag.StringVar(&c.root, "root", "", "directory of the store (required); its subdirectory files/ is served as /files/")
 	flag.StringVar(&c.tlsListen, "tls-listen", "", "address to serve HTTPS on, such as :5443: reads, and writes with a Kubernetes token")
 	flag.StringVar(&c.listen, "listen", "", "address to serve plain HTTP on, such as :5000: anonymous reads only")
-	flag.StringVar(&c.localListen, "local-listen", "", "serve this machine on a loopback address (reads, and writes with the token that is made in ROOT/local-token) or on unix:PATH (everything, for who may open it)")
-	flag.StringVar(&c.probeListen, "probe-listen", "", "address to answer /healthz and /readyz on by plain HTTP and nothing else, such as :8081; clients that fill the other listeners do not fill this one")
-	flag.Func("host", "name or address that clients reach the depot by, for its certificate (repeatable)", func(host string) error {
+	flag.StringVar(&c.localListen, "local-listen", "", "address for programs on this machine: a loopback address (reads, and writes with the token that the depot creates in ROOT/local-token) or unix:PATH (reads and writes without a token, for users that may open the socket)")
+	flag.StringVar(&c.probeListen, "probe-listen", "", "address to serve only /healthz and /readyz on, by plain HTTP, such as :8081; it has its own connection limit, so probes are answered while the other listeners are full")
+	flag.Func("host", "host name or IP address by which clients reach the depot, for its certificate (repeatable)", func(host string) error {
 		c.hosts = append(c.hosts, host)
 		return nil
 	})
-	flag.IntVar(&c.connections, "max-connections", 2048, "connections at a time on --listen and on --tls-listen; more wait")
-	flag.IntVar(&c.perAddress, "max-connections-per-address", 0, "how many of them one client address may have; as many more wait, and others are closed (0: half of --max-connections)")
+	flag.IntVar(&c.connections, "max-connections", 2048, "most connections at a time on --listen, and as many on --tls-listen; further connections wait")
+	flag.IntVar(&c.perAddress, "max-connections-per-address", 0, "most connections of one client address at a time; the same number of further connections waits, and all others are closed (0: half of --max-connections)")
 	c.minRate = size(deadline.Default().Rate)
-	flag.Var(&c.minRate, "min-rate", "least average speed of a transfer in bytes per second; a slower one is cut off")
-	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "let anybody read; false: reads need a token and a right as well")
-	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "how to reach the Kubernetes that judges tokens; in a pod its own by default")
-	flag.StringVar(&c.audience, "audience", kubernetes.Audience, "what tokens must be for; empty: the API server's own audience")
+	flag.Var(&c.minRate, "min-rate", "lowest average speed of a transfer in bytes per second; the depot cuts off a slower transfer")
+	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "allow reads without a token; false: reads need a token and permission too")
+	flag.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API server that reviews tokens; default in a pod: the API server of its cluster")
+	flag.StringVar(&c.audience, "audience", kubernetes.Audience, "audience that tokens must have; empty: the API server's own audience")
 	c.storage.flags(flag.CommandLine)
 	flag.BoolVar(&c.verbose, "verbose", false, "log every request")
 	flag.Parse()
@@ -67,10 +67,10 @@ func main() {
 	}
 }
 
-// run serves until ctx ends.
+// run opens the store and serves it until ctx ends.
 func run(ctx context.Context, c config, log *slog.Logger) error {
 	if c.root == "" {
-		return errors.New("--root is empty: name the directory to keep the store in")
+		return errors.New("--root is empty: give the directory of the store")
 	}
 	registry.RedirectLog(log)
 	held, err := lock(c.root)
@@ -87,7 +87,7 @@ func run(ctx context.Context, c config, log *slog.Logger) error {
 		return errors.Join(err, store.Close())
 	}
 	for _, d := range endpoints {
-		log.Info("serving", "door", d.name, "address", d.listener.Addr().String(), "root", c.root)
+		log.Info("serving", "listener", d.name, "address", d.listener.Addr().String(), "root", c.root)
 	}
 	return errors.Join(serve(ctx, endpoints, c.deadlines(), log), store.Close())
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// asDepot makes this test binary behave as the command itself.
+// asDepot is the environment variable that makes this test binary behave as the depot command.
 const asDepot = "DEPOT_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -34,10 +34,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// secrets are those of the local doors, by their addresses.
+// secrets maps the address of a local listener to its token.
 var secrets sync.Map
 
-// asMachine shows a local door its secret: these tests are the machine itself, unless they bring a transport of their own.
+// asMachine adds the token to requests to a local listener. Tests use it by default, since
+// http.DefaultTransport is one.
 type asMachine struct{ http.RoundTripper }
 
 func (a asMachine) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -50,23 +51,24 @@ func (a asMachine) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a asMachine) CloseIdleConnections() { a.RoundTripper.(*http.Transport).CloseIdleConnections() }
 
-// process is a depot of its own, on loopback ports that the system chose.
+// process is a running depot, on loopback ports that the system chose.
 type process struct {
 	*exec.Cmd
-	address string            // of the local door
-	doors   map[string]string // addresses by the names of the doors
+	address   string            // of the local listener
+	listeners map[string]string // listener name to address
 }
 
-// start runs a depot with a local door.
+// start runs a depot with a local listener.
 func start(t *testing.T, root string, env ...string) *process {
 	t.Helper()
 	p := startWith(t, env, "--root="+root, "--local-listen=127.0.0.1:0")
-	p.knowsSecretOf(t, root)
+	p.useToken(t, root)
 	return p
 }
 
-// knowsSecretOf makes these tests, and programs that they start, known at the local door.
-func (p *process) knowsSecretOf(t *testing.T, root string) {
+// useToken sends the token in root with all requests to the local listener, from these tests and
+// from the programs that they start.
+func (p *process) useToken(t *testing.T, root string) {
 	t.Helper()
 	secret, err := localToken(root)
 	if err != nil {
@@ -94,7 +96,7 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 	return &process{cmd, endpoints["local"], endpoints}
 }
 
-// openedListeners reads the log up to the lines that say where we serve.
+// openedListeners reads the log until it has the addresses of count listeners.
 func openedListeners(t *testing.T, log io.Reader, count int) map[string]string {
 	t.Helper()
 	endpoints := map[string]string{}
@@ -103,12 +105,12 @@ func openedListeners(t *testing.T, log io.Reader, count int) map[string]string {
 		if !lines.Scan() {
 			t.Fatal("the depot ended before it served")
 		}
-		var entry struct{ Msg, Door, Address string }
+		var entry struct{ Msg, Listener, Address string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			t.Fatalf("log line %q is no JSON: %v", lines.Text(), err)
+			t.Fatalf("log line %q is not JSON: %v", lines.Text(), err)
 		}
 		if entry.Msg == "serving" {
-			endpoints[entry.Door] = entry.Address
+			endpoints[entry.Listener] = entry.Address
 		}
 	}
 	go io.Copy(io.Discard, log) //nolint:errcheck // only so that the pipe never fills
@@ -183,19 +185,19 @@ func TestBadFlagsAreExplained(t *testing.T) {
 		want  string
 	}{
 		{[]string{"--root="}, "--root is empty"},
-		{nil, "no door is open"},
+		{nil, "no listener is configured"},
 		{[]string{"--listen=nowhere:99999"}, "listen on nowhere:99999"},
 		{[]string{"--tls-listen=nowhere:99999"}, "listen on nowhere:99999"},
 		{[]string{"--local-listen=0.0.0.0:0"}, "must be on a loopback address"},
 		{[]string{"--local-listen=:0"}, "must be on a loopback address"},
-		{[]string{"--local-listen=unix:" + file}, "is no socket"},
+		{[]string{"--local-listen=unix:" + file}, "is not a socket"},
 		{[]string{"--local-listen=unix:" + taken.address}, "another program listens"},
 		{[]string{"--listen=127.0.0.1:0", "--anonymous-read=false"}, "anonymous reads only"},
 		{[]string{"--tls-listen=127.0.0.1:0", "--kubeconfig=/absent"}, "kubeconfig /absent"},
-		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=0"}, "lets nobody in"},
-		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=5", "--max-connections-per-address=6"}, "up to that of --max-connections (5)"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=0"}, "allows no connection"},
+		{[]string{"--tls-listen=127.0.0.1:0", "--max-connections=5", "--max-connections-per-address=6"}, "up to --max-connections (5)"},
 		{[]string{"--tls-listen=127.0.0.1:0", "--min-rate=0"}, "at least 1"},
-		{[]string{"--probe-listen=127.0.0.1:0"}, "no door is open"},
+		{[]string{"--probe-listen=127.0.0.1:0"}, "no listener is configured"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"--root=" + t.TempDir()}, tt.flags...)...)

@@ -23,13 +23,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Exit statuses of the commands that work on a store.
+// These are the exit statuses of scrub and gc: exitDamage if scrub found damage, exitFailed if the
+// command failed.
 const (
 	exitDamage = 1
 	exitFailed = 2
 )
 
-// maintain runs a command other than serving, if the arguments name one.
+// maintain runs the command that the first argument names, scrub or gc. ok is false if it names
+// neither; the depot then serves.
 func maintain(args []string) (code int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -39,7 +41,7 @@ func maintain(args []string) (code int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	registry.RedirectLog(slog.New(slog.DiscardHandler)) // what is wrong is said as an error
+	registry.RedirectLog(slog.New(slog.DiscardHandler)) // the command returns problems as errors
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	code, err := run(ctx, args[1:], os.Stdout)
@@ -50,17 +52,17 @@ func maintain(args []string) (code int, ok bool) {
 	return code, true
 }
 
-// runScrub reads everything. It may run beside a depot that serves, except
-// with --set-aside.
+// runScrub verifies all content of the store. It may run while a depot serves the same store,
+// except with --set-aside.
 func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("scrub", flag.ExitOnError)
 	root := set.String("root", "", "directory of the store (required)")
-	aside := set.Bool("set-aside", false, "take damaged files, and damaged blobs with what needs them, out of the store, so that the same can be uploaded again; no depot may serve it meanwhile")
+	aside := set.Bool("set-aside", false, "move damaged files, and damaged blobs with the manifests and tags that need them, out of the store, so that clients can upload the same content again; stop the depot of this store first")
 	s.where(set)
 	_ = set.Parse(args) // ends the process on an error
 	if *root == "" {
-		return 0, fmt.Errorf("--root is empty: name the directory of the store")
+		return 0, fmt.Errorf("--root is empty: give the directory of the store")
 	}
 	if *aside {
 		held, err := lock(*root)
@@ -108,12 +110,12 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 		return 0, nil
 	}
 	if !*aside {
-		_, _ = fmt.Fprintln(out, "Clients skip what a depot says it has: stop the depot, run scrub with --set-aside, and upload the damaged content again.")
+		_, _ = fmt.Fprintln(out, "Clients do not upload content that the depot lists. To replace the damaged content: stop the depot, run scrub with --set-aside, start the depot and upload the content again.")
 	}
 	return exitDamage, nil
 }
 
-// setAside makes damaged content absent, so that clients upload it again.
+// setAside moves damaged content out of the store, so that clients upload it again.
 func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.Damage, damagedFiles []string) error {
 	for _, d := range damaged {
 		if err := scrub.SetAside(ctx, s, d); err != nil {
@@ -128,8 +130,8 @@ func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.
 	return nil
 }
 
-// alone keeps depots off a bucket for as long as a command works on it; the
-// lock on the directory does so for the rest. Its context ends when that fails.
+// alone locks the bucket against depots until release is called. Without a bucket it does nothing:
+// the lock on the directory is enough. The returned context ends when the bucket's lease is lost.
 func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (context.Context, func(), error) {
 	if s.s3.Bucket == "" {
 		return ctx, func() {}, nil
@@ -148,22 +150,22 @@ func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (c
 	return ctx, func() {
 		cancel()
 		if err := errors.Join(release(), root.Close()); err != nil {
-			log.Warn("the bucket's lease stays for a minute", "error", err)
+			log.Warn("the bucket's lease could not be released and expires after a minute", "error", err)
 		}
 	}, nil
 }
 
-// runGC frees what nothing refers to.
+// runGC removes the manifests and blobs that no tag and no kept image needs.
 func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("gc", flag.ExitOnError)
-	root := set.String("root", "", "directory of the store (required); no depot may serve it meanwhile")
-	dry := set.Bool("dry-run", false, "only say what would be freed")
-	keepFile := set.String("keep", "", "file with the digests of the images that clusters use, one a line: with it, other images without a tag go as well")
+	root := set.String("root", "", "directory of the store (required); stop the depot of this store first")
+	dry := set.Bool("dry-run", false, "only report what gc would free")
+	keepFile := set.String("keep", "", "file with the digests of the images that clusters use, one per line; gc then also frees the images that have neither a tag nor a line in this file")
 	s.where(set)
 	_ = set.Parse(args) // ends the process on an error
 	if *root == "" {
-		return 0, fmt.Errorf("--root is empty: name the directory of the store")
+		return 0, fmt.Errorf("--root is empty: give the directory of the store")
 	}
 	held, err := lock(*root)
 	if err != nil {
@@ -184,7 +186,7 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	}
 	defer release()
 	if !*dry {
-		if err := opened.FinishRemovals(ctx); err != nil { // of a depot that was killed
+		if err := opened.FinishRemovals(ctx); err != nil { // that a killed depot left
 			return 0, err
 		}
 	}
@@ -199,8 +201,8 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 
 var isDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 
-// keeper reads a digest from each line. A reference may stand before it, as in
-// the imageID of a pod.
+// keeper reads the file of --keep, with one digest per line. A line may be a full reference that
+// ends with the digest, as the imageID of a pod does. An empty file name keeps all images.
 func keeper(file string) (garbage.Keeper, error) {
 	if file == "" {
 		return garbage.All{}, nil
@@ -218,15 +220,15 @@ func keeper(file string) (garbage.Keeper, error) {
 		}
 		found := isDigest.FindString(lines.Text())
 		if found == "" {
-			return nil, fmt.Errorf("%s line %d has no digest: %q", file, n, lines.Text())
+			return nil, fmt.Errorf("%s line %d has no sha256 digest: %q", file, n, lines.Text())
 		}
 		listed[digest.Digest(found)] = true
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if len(listed) == 0 { // a list that could not be made, rather than clusters without images
-		return nil, fmt.Errorf("%s has no digest: every image without a tag would be freed; make the list again with \"kubectl bpa depot images-in-use\"", file)
+	if len(listed) == 0 { // more likely a failed command than clusters without images
+		return nil, fmt.Errorf("%s lists no digest, so gc would free every image without a tag: write the list again with \"kubectl bpa depot images-in-use\"", file)
 	}
 	return listed, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// command runs the depot's binary to its end.
+// command runs the depot's binary until it ends.
 func command(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -70,7 +70,8 @@ func TestStoreIsScrubbedAndCollected(t *testing.T) {
 	}
 }
 
-// A damaged file is absent once it is set aside: a client that asks for its checksum first uploads it again.
+// Set-aside removes a damaged file from the store, so a client that asks for its checksum first
+// uploads it again.
 func TestDamagedFileIsSetAside(t *testing.T) {
 	root := t.TempDir()
 	const name = "dl.k8s.io/kubelet"
@@ -93,7 +94,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, code := command(t, "scrub", "--root="+root); code != exitDamage || !strings.Contains(out, "file "+name) || !strings.Contains(out, "--set-aside") {
-		t.Errorf("scrub = %d %s, want the file's name and what to do", code, out)
+		t.Errorf("scrub = %d %s, want the file's name and the next step", code, out)
 	}
 	if out, code := command(t, "scrub", "--root="+root, "--set-aside"); code != exitDamage || !strings.Contains(out, "file "+name) {
 		t.Errorf("scrub --set-aside = %d %s", code, out)
@@ -125,7 +126,7 @@ func TestKeepListTakesReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !keep.Keep("app", digest.Digest(d)) || keep.Keep("app", "sha256:other") {
-		t.Error("want what is listed to be kept, and nothing else")
+		t.Error("want only the listed digest to be kept")
 	}
 	if err := os.WriteFile(file, []byte("app:v1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -137,6 +138,6 @@ func TestKeepListTakesReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := keeper(file); err == nil || !strings.Contains(err.Error(), "images-in-use") {
-		t.Errorf("a list of nothing: %v, want an error that says how to make one", err)
+		t.Errorf("an empty list: %v, want an error that says how to make one", err)
 	}
 }

@@ -13,13 +13,12 @@ import (
 	"testing"
 )
 
-// mostMemory is what the depot may have resident while files of any size go in
-// and out, in KiB.
+// mostMemory is the most resident memory, in KiB, that the depot may use while it receives and
+// sends files of any size.
 const mostMemory = 64 << 10
 
-// TestMemoryDoesNotGrowWithTheFile sends a file through each door and back, and
-// reads the most that the depot ever had resident. DEPOT_MIB asks for another
-// size.
+// TestMemoryDoesNotGrowWithTheFile sends a file to each API and back, and then reads the depot's
+// peak resident memory. DEPOT_MIB sets another file size.
 func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 	mib := int64(1 << 10)
 	if n, err := strconv.ParseInt(os.Getenv("DEPOT_MIB"), 10, 64); err == nil {
@@ -44,7 +43,7 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 	}
 }
 
-// stream yields bytes that do not compress and are never in memory together.
+// stream produces bytes that do not compress, without keeping them in memory.
 type stream struct {
 	left int64
 	n    uint64
@@ -99,7 +98,7 @@ func sendPieces(t *testing.T, url, image string, size int64) {
 	}
 }
 
-// peak is the most memory that a process has had resident, in KiB.
+// peak returns the peak resident memory of a process, in KiB.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))

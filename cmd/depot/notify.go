@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// notify tells the supervisor about our state, by systemd's sd_notify protocol.
-// Without NOTIFY_SOCKET nobody asked to be told.
+// notify reports the depot's state to the supervisor by systemd's sd_notify protocol. It does
+// nothing without NOTIFY_SOCKET, since no supervisor waits for the report then.
 func notify(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return nil
 	}
-	// A leading @ means the abstract namespace; net understands it.
+	// A leading @ means the abstract namespace; package net supports it.
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
 		return err

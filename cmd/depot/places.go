@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// listenTCP takes as many connections at a time as its bounds say; more wait.
+// listenTCP listens on a TCP address and serves as many connections at a time as b allows. Further
+// connections wait.
 func listenTCP(ctx context.Context, address string, b bounds, log *slog.Logger) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -23,21 +24,26 @@ func listenTCP(ctx context.Context, address string, b bounds, log *slog.Logger) 
 	return p, nil
 }
 
-// places is a listener that keeps connections until there is a place for them: in the kernel while all places are taken, and here while those of
-// their client's address are. It hands out connections that are still TCP connections to net/http, which sends files by the kernel then.
+// places is a listener that limits the number of connections. A connection is accepted only when it
+// has a place, and it keeps the place until it is closed. There are bounds.most places, of which
+// one client address may have bounds.each.
+//
+// Connections wait in the kernel while all places are taken. They wait here while only the places
+// of their client address are taken. Accept returns TCP connections, so net/http can send files by
+// the kernel.
 type places struct {
 	*net.TCPListener
 	bounds
 	log *slog.Logger
 
-	taken  chan struct{} // one for each place that is
-	ready  chan net.Conn // they have a place, so there is room for all
+	taken  chan struct{} // has an element for each place that is taken
+	ready  chan net.Conn // connections that have a place; sends never block, since its capacity is bounds.most
 	failed chan error
 	closed chan struct{}
 	once   sync.Once
 
 	mu      sync.Mutex
-	done    bool // nobody accepts any more
+	done    bool // no connection is accepted any more
 	clients map[netip.Addr]*client
 	waiting int
 }
@@ -45,11 +51,11 @@ type places struct {
 // client is an address that has connections.
 type client struct {
 	active  int
-	waiting []*net.TCPConn // no more than may be active
-	refused bool           // which is in the log
+	waiting []*net.TCPConn // at most bounds.each
+	refused bool           // a refused connection of this client is in the log
 }
 
-// Accept returns a connection that has a place.
+// Accept waits for a connection that has a place.
 func (p *places) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.ready:
@@ -64,13 +70,13 @@ func (p *places) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends all connections that were not accepted, too.
+// Close stops the listener and closes the connections that Accept has not returned.
 func (p *places) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	p.dropWaiting()
 	for {
 		select {
-		case c := <-p.ready: // none comes after dropWaiting
+		case c := <-p.ready: // no connection becomes ready after dropWaiting
 			_ = c.Close()
 		default:
 			return p.TCPListener.Close()
@@ -111,14 +117,15 @@ func (p *places) run() {
 		}
 		<-p.taken
 		select {
-		case p.failed <- err: // the server waits before it asks again
+		case p.failed <- err: // the server waits before it calls Accept again
 		case <-p.closed:
 			return
 		}
 	}
 }
 
-// admit gives a connection the place that is taken already, or has it wait for another of its client's, or closes it.
+// admit handles a new connection, for which run has taken a place already. The connection gets this
+// place, or waits for a place of its client address, or is closed.
 func (p *places) admit(conn *net.TCPConn) {
 	address := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
 	kept, first := p.keep(address, conn)
@@ -126,11 +133,12 @@ func (p *places) admit(conn *net.TCPConn) {
 		_ = conn.Close()
 	}
 	if first {
-		p.log.Warn("connections are closed: their client has as many as one address may have, and as many wait; see --max-connections-per-address", "address", address.String(), "limit", p.each)
+		p.log.Warn("connections of one client address are refused: its open connections are at the limit, and as many wait; to allow more, raise --max-connections-per-address", "address", address.String(), "limit", p.each)
 	}
 }
 
-// keep says whether a connection stays, and if not, whether it is the first of its client that does not.
+// keep reports whether a connection stays open. If it does not, first reports whether this is the
+// first refused connection of its client. keep gives the place back unless the connection gets it.
 func (p *places) keep(address netip.Addr, conn *net.TCPConn) (kept, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,11 +166,13 @@ func (p *places) keep(address netip.Addr, conn *net.TCPConn) (kept, first bool) 
 	return false, first
 }
 
+// hand passes a connection that has a place to Accept.
 func (p *places) hand(address netip.Addr, conn *net.TCPConn) {
 	p.ready <- &placed{TCPConn: conn, leave: sync.OnceFunc(func() { p.leave(address) })}
 }
 
-// leave gives the place to the client's next connection, or back.
+// leave passes the place on to the next waiting connection of the same client. If none waits, the
+// place becomes free.
 func (p *places) leave(address netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,6 +190,7 @@ func (p *places) leave(address netip.Addr) {
 	<-p.taken
 }
 
+// placed is a connection that gives its place back when it is closed.
 type placed struct {
 	*net.TCPConn
 	leave func()

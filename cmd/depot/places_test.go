@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// accepted waits for the next connection that has a place.
+// accepted returns the next connection that has a place.
 func accepted(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	c, err := l.Accept()
@@ -18,7 +18,7 @@ func accepted(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// Nodes behind one NAT wait for each other, and lose no connection.
+// Connections of nodes behind one NAT wait for each other, and the nodes lose no connection.
 func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 4, each: 2}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 	if c := accepted(t, l); c.RemoteAddr().String() != other.LocalAddr().String() {
 		t.Errorf("accepted %s, want the other client's %s", c.RemoteAddr(), other.LocalAddr())
 	}
-	// Two wait. The fifth is one too many.
+	// Two connections wait. The fifth is above the limit.
 	if err := ours[4].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -45,23 +45,23 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 		if err := done.Close(); err != nil {
 			t.Fatal(err)
 		}
-		_ = done.Close() // twice gives one place back
+		_ = done.Close() // a second Close gives no second place back
 		c := accepted(t, l)
 		if c.RemoteAddr().String() != ours[n+2].LocalAddr().String() {
-			t.Errorf("accepted %s, want %s, who has waited", c.RemoteAddr(), ours[n+2].LocalAddr())
+			t.Errorf("accepted %s, want %s, which has waited", c.RemoteAddr(), ours[n+2].LocalAddr())
 		}
 		if _, err := io.WriteString(c, "x"); err != nil {
 			t.Error(err)
 		}
 	}
 	p := l.(*places)
-	if !settles(p, func() bool { return len(p.taken) == 4 && p.waiting == 0 }) { // one is for the next connection
+	if !becomes(p, func() bool { return len(p.taken) == 4 && p.waiting == 0 }) { // one of them for the next connection
 		t.Errorf("%d places are taken and %d wait, want 4 and none", len(p.taken), p.waiting)
 	}
 }
 
-// settles waits until a listener is as wanted, which is looked at under its lock.
-func settles(p *places, wanted func() bool) bool {
+// becomes waits until wanted is true, and calls it under the listener's lock.
+func becomes(p *places, wanted func() bool) bool {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range 20_000 {
@@ -87,7 +87,8 @@ func wantClosed(t *testing.T, c net.Conn) {
 	}
 }
 
-// A connection that has a place and was not accepted yet, one that waits, and one that comes at the same time.
+// Close ends a connection that has a place and was not accepted yet, a connection that waits, and a
+// connection that arrives at the same time.
 func TestCloseLeavesNoConnection(t *testing.T) {
 	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 4, each: 1}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -96,7 +97,7 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 	p := l.(*places)
 	ready := dialFrom(t, "127.0.0.1", l.Addr().String())
 	waits := dialFrom(t, "127.0.0.1", l.Addr().String())
-	if !settles(p, func() bool { return len(p.ready) == 1 && p.waiting == 1 }) {
+	if !becomes(p, func() bool { return len(p.ready) == 1 && p.waiting == 1 }) {
 		t.Fatal("the connections did not arrive")
 	}
 	if err := l.Close(); err != nil {
@@ -123,8 +124,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// A client that has gone leaves nothing behind.
-func TestPlacesForgetWhoHasGone(t *testing.T) {
+// A client whose connections are all closed leaves no entry behind.
+func TestPlacesForgetClosedClients(t *testing.T) {
 	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 2, each: 1}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -140,12 +141,12 @@ func TestPlacesForgetWhoHasGone(t *testing.T) {
 	left := len(p.clients)
 	p.mu.Unlock()
 	if left != 0 {
-		t.Errorf("%d clients are remembered", left)
+		t.Errorf("%d clients are still listed", left)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Accept(); err == nil {
-		t.Error("a listener that is closed accepts")
+		t.Error("a closed listener accepts a connection")
 	}
 }

@@ -2,10 +2,10 @@ package main
 
 import "net/http"
 
-// probeBounds are for a few supervisors, each of which asks now and then.
+// probeBounds are enough for a few supervisors, each of which probes now and then.
 var probeBounds = bounds{most: 64, each: 8}
 
-// probesOnly answers those who supervise the depot, each on a connection of its own.
+// probesOnly serves the health probes alone. It closes the connection after each answer.
 func probesOnly(store http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/readyz"} {

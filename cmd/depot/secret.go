@@ -13,13 +13,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/auth"
 )
 
-// localTokenFile, below the root, is what a user of the machine must be able to read to write at the local door: root, or the depot's own user.
+// localTokenFile is the file below the root that holds the token for writes on the local listener.
+// Only root and the depot's own user can read it.
 const localTokenFile = "local-token"
 
-// localTokenBytes are as many as nobody guesses.
+// localTokenBytes is the length of the token's random bytes, enough that nobody can guess them.
 const localTokenBytes = 32
 
-// localToken reads the machine's secret, or makes it at the first start. One that others can read is refused.
+// localToken reads the local token, or creates it at the first start. It returns an error if other
+// users can read or change the file, or if the token is too short.
 func localToken(root string) (auth.Secret, error) {
 	path := filepath.Join(root, localTokenFile)
 	info, err := os.Stat(path)
@@ -30,7 +32,7 @@ func localToken(root string) (auth.Secret, error) {
 		return "", err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("others may read or change %s: remove it, and the next start makes another", path)
+		return "", fmt.Errorf("other users may read or change %s: remove this file and start the depot again, which creates a new token", path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +40,7 @@ func localToken(root string) (auth.Secret, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < hex.EncodedLen(localTokenBytes) {
-		return "", fmt.Errorf("%s is damaged or too short: remove it, and the next start makes another", path)
+		return "", fmt.Errorf("the token in %s is damaged or too short: remove this file and start the depot again, which creates a new token", path)
 	}
 	return auth.Secret(token), nil
 }
@@ -57,7 +59,7 @@ func makeLocalToken(path string) (auth.Secret, error) {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("make %s: %w", path, err), os.Remove(temp.Name()))
+		return "", errors.Join(fmt.Errorf("create %s: %w", path, err), os.Remove(temp.Name()))
 	}
 	return auth.Secret(token), nil
 }

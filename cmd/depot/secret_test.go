@@ -33,7 +33,7 @@ func TestLocalTokenIsMadeOnceForItsOwner(t *testing.T) {
 	}
 }
 
-func TestLocalTokenThatIsNoSecretIsRefused(t *testing.T) {
+func TestLocalTokenThatIsNotSecretIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -41,8 +41,8 @@ func TestLocalTokenThatIsNoSecretIsRefused(t *testing.T) {
 	}{
 		"empty":            {"\n", 0o600, "too short"},
 		"cut":              {"abcd", 0o600, "too short"},
-		"others read it":   {strings.Repeat("a", 64), 0o644, "others may read"},
-		"others change it": {strings.Repeat("a", 64), 0o620, "others may read or change"},
+		"others read it":   {strings.Repeat("a", 64), 0o644, "other users may read"},
+		"others change it": {strings.Repeat("a", 64), 0o620, "other users may read or change"},
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, localTokenFile)
@@ -53,7 +53,7 @@ func TestLocalTokenThatIsNoSecretIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := localToken(root); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "remove it") {
-			t.Errorf("%s: %v; want it refused since %s, and told what to do", name, err, tt.want)
+			t.Errorf("%s: %v; want an error with %q and the next step", name, err, tt.want)
 		}
 	}
 }

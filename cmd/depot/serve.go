@@ -14,15 +14,18 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
-	// idleTimeout is short: an idle connection keeps others from its place, and clients open the next one at once.
+	// idleTimeout is short because an idle connection uses a place that other clients wait for. A
+	// client can open a new connection at once.
 	idleTimeout = 15 * time.Second
-	// largestHeader is enough for a long token and the metadata of an upload.
+	// largestHeader, in bytes, is enough for a long token and the metadata of an upload.
 	largestHeader = 64 << 10
-	// drainTimeout is how long running transfers get to finish at a stop.
+	// drainTimeout is how long running transfers may continue after the depot is told to stop.
 	drainTimeout = 20 * time.Second
 )
 
-// serve announces readiness once all doors are open, and ends gracefully: transfers under way may finish, within drainTimeout.
+// serve serves all endpoints until ctx ends or one of them fails. It reports readiness to the
+// supervisor once all listeners are open. At the end, running transfers may finish within
+// drainTimeout.
 func serve(ctx context.Context, endpoints []endpoint, limits deadline.Limits, log *slog.Logger) error {
 	failed := make(chan error, len(endpoints))
 	var servers []*http.Server
@@ -32,7 +35,7 @@ func serve(ctx context.Context, endpoints []endpoint, limits deadline.Limits, lo
 		go func() { failed <- server.Serve(d.listener) }()
 	}
 	if err := notify("READY=1"); err != nil {
-		log.Warn("the supervisor cannot be told that the depot is ready", "error", err)
+		log.Warn("cannot report readiness to the supervisor", "error", err)
 	}
 	select {
 	case err := <-failed:
@@ -44,8 +47,8 @@ func serve(ctx context.Context, endpoints []endpoint, limits deadline.Limits, lo
 }
 
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
-	// Package deadline bounds each request by its progress; here only headers and
-	// idle connections are bounded, or large blobs would be cut.
+	// Package deadline bounds each request by its progress. Timeouts here bound only headers and
+	// idle connections: a timeout for whole requests would cut off large blobs.
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -62,7 +65,7 @@ func drain(ctx context.Context, servers []*http.Server, log *slog.Logger) error 
 	for _, s := range servers {
 		all.Go(func() {
 			if err := s.Shutdown(ctx); err != nil {
-				log.Warn("transfers were cut off", "error", err)
+				log.Warn("transfers that did not finish in time were cut off", "error", err)
 			}
 		})
 	}

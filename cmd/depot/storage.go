@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store/bucket"
 )
 
-// storage is where the depot keeps things, and how much of them.
+// storage holds the flags that say where the store is and how much it may contain.
 type storage struct {
 	limits limits.Limits
 	s3     bucket.At
@@ -26,17 +26,17 @@ type storage struct {
 
 func (s *storage) flags(set *flag.FlagSet) {
 	s.limits = limits.Limits{MaxUpload: 64 << 30, MaxOpen: 256, Expiry: 7 * 24 * time.Hour, MinFree: 1 << 30}
-	set.Var((*size)(&s.limits.MaxUpload), "max-upload", "largest upload, and the most an archive may unpack to (bytes, or with KiB, MiB, GiB, TiB; 0: no limit)")
-	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "uploads and pushes that may be under way (0: no limit)")
-	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an upload may rest before it is removed (0: for ever)")
-	set.Var((*size)(&s.limits.Quota), "quota", "most that images, uploads and plain files may take together (0: no limit)")
-	set.Var((*size)(&s.limits.MinFree), "min-free", "room on the disk that uploads have to leave; with --s3-bucket the disk below --root, which plain files have to leave")
+	set.Var((*size)(&s.limits.MaxUpload), "max-upload", "largest upload, and largest unpacked size of an archive (bytes, or with KiB, MiB, GiB, TiB; 0: no limit)")
+	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "most unfinished uploads and pushes at a time (0: no limit)")
+	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an unfinished upload may receive no data before the depot removes it (0: forever)")
+	set.Var((*size)(&s.limits.Quota), "quota", "most space that images, uploads and plain files may use together (0: no limit)")
+	set.Var((*size)(&s.limits.MinFree), "min-free", "disk space below --root that uploads must leave free; with --s3-bucket only plain files use that disk")
 	s.where(set)
 }
 
-// where are the flags that say where the store is.
+// where registers the flags that say where the store is.
 func (s *storage) where(set *flag.FlagSet) {
-	set.StringVar(&s.s3.Bucket, "s3-bucket", "", "keep images and uploads in this bucket, which must exist; plain files stay below --root. Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	set.StringVar(&s.s3.Bucket, "s3-bucket", "", "keep images and uploads in this bucket, which must exist; plain files stay below --root. Credentials: environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	set.StringVar(&s.s3.Endpoint, "s3-endpoint", "", "URL of the S3 server; empty: AWS")
 	set.StringVar(&s.s3.Region, "s3-region", "us-east-1", "region of the bucket")
 	set.StringVar(&s.s3.Prefix, "s3-prefix", "", "path within the bucket")
@@ -51,7 +51,7 @@ func (s *storage) options() []depot.Option {
 	return options
 }
 
-// open opens the store alone, for work on it while no depot serves it.
+// open opens the store without a depot, for a maintenance command.
 func (s *storage) open(ctx context.Context, root string) (*store.Store, error) {
 	if s.s3.Bucket == "" {
 		return store.OnDisk(ctx, filepath.Join(root, depot.RegistryDir))
@@ -60,7 +60,7 @@ func (s *storage) open(ctx context.Context, root string) (*store.Store, error) {
 	return bucket.Open(ctx, s.s3)
 }
 
-// size is a number of bytes as people write it.
+// size is a number of bytes, written with or without a unit such as MiB.
 type size int64
 
 var units = []struct {
@@ -86,16 +86,17 @@ func (s *size) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/factor {
-		return errors.New("want a number of bytes, or one with KiB, MiB, GiB or TiB")
+		return errors.New("give a number of bytes, or a number with KiB, MiB, GiB or TiB")
 	}
 	*s = size(n * factor)
 	return nil
 }
 
-// lockFile keeps a second process out of a store.
+// lockFile is the file below the root that a process locks while it uses the store.
 const lockFile = "lock"
 
-// lock takes a store for this process; the end of the process gives it back.
+// lock locks the store below root for this process. The lock ends with the process, or when the
+// returned file is closed.
 func lock(root string) (*os.File, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func lock(root string) (*os.File, error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s is in use by another depot: stop it first: %w", root, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("the store %s is in use by another depot: stop that depot first: %w", root, err), f.Close())
 	}
 	return f, nil
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// TestTusClientResumesAfterAKill uploads with tus-js-client from npm, kills the
-// depot when some pieces have been acknowledged, and lets the client go on with
-// another depot on the same store. It needs Node.js and npm.
+// TestTusClientResumesAfterAKill uploads with tus-js-client from npm and kills the depot after some
+// pieces were acknowledged. The client then continues with another depot on the same store. The
+// test needs Node.js and npm.
 func TestTusClientResumesAfterAKill(t *testing.T) {
 	dir := tusClient(t)
 	content := make([]byte, 24<<20)
@@ -71,7 +71,7 @@ func TestTusClientResumesAfterAKill(t *testing.T) {
 	}
 }
 
-// tusClient installs the client from the package registry that npm is set up for.
+// tusClient installs the client from the package registry that npm is configured for.
 func tusClient(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -34,7 +34,7 @@ site_pid=$!
 declare -A address
 while [ -z "${address[plain]:-}" ] || [ -z "${address[local]:-}" ]; do
 	read -r -t 60 -u "$log" line || { echo "bundle.sh: the depot did not start within 60 s" >&2; exit 1; }
-	if [[ $line =~ \"(door|listener)\":\"([a-z]+)\",\"address\":\"([^\"]+)\" ]]; then address[${BASH_REMATCH[2]}]=${BASH_REMATCH[3]}; fi
+	if [[ $line =~ \"listener\":\"([a-z]+)\",\"address\":\"([^\"]+)\" ]]; then address[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}; fi
 done
 cat <&"$log" >"$work/site.log" &
 bpa import "$out" --depot "http://${address[local]}" --depot-token-file "$work/site/local-token"

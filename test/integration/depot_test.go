@@ -365,11 +365,11 @@ func (d *depot) awaitListeners(t *testing.T, log io.Reader) {
 		if !lines.Scan() {
 			t.Fatal("the depot exited before all listeners were ready")
 		}
-		var entry struct{ Msg, Door, Address string }
+		var entry struct{ Msg, Listener, Address string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			t.Fatalf("%v: %s", err, lines.Text())
 		}
-		switch entry.Door {
+		switch entry.Listener {
 		case "tls":
 			d.tls = entry.Address
 		case "plain":

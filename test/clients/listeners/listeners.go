@@ -59,14 +59,14 @@ func (d *Depot) start(t *testing.T, program string, args ...string) {
 		if !lines.Scan() {
 			t.Fatal("the depot exited before all listeners were ready")
 		}
-		var entry struct{ Msg, Door, Address, Error string }
+		var entry struct{ Msg, Listener, Address, Error string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			t.Fatalf("%v: %s", err, lines.Text())
 		}
 		if entry.Error != "" {
 			t.Errorf("depot: %s", lines.Text())
 		}
-		switch entry.Door {
+		switch entry.Listener {
 		case "local":
 			d.Local = entry.Address
 		case "plain":

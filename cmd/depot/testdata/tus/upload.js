@@ -1,6 +1,6 @@
 // Uploads a file with tus-js-client: upload.js FILE ENDPOINT [UPLOAD_URL].
-// Given the URL of an upload it resumes that one. It prints "url URL" once the
-// upload exists, "at N" for each piece that was acknowledged, and "done".
+// With UPLOAD_URL it resumes that upload. It prints "url URL" once the upload
+// exists, "at N" for each acknowledged piece, and "done" at the end.
 const fs = require('fs')
 const tus = require('tus-js-client')
 
