@@ -52,7 +52,7 @@ func TestLocalTokenThatIsNotSecretIsRefused(t *testing.T) {
 		if err := os.Chmod(path, tt.mode); err != nil { // whatever the umask
 			t.Fatal(err)
 		}
-		if _, err := localToken(root); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "remove it") {
+		if _, err := localToken(root); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "remove this file") {
 			t.Errorf("%s: %v; want an error with %q and the next step", name, err, tt.want)
 		}
 	}

@@ -50,7 +50,7 @@ func TestPackagesThatAreNotTaken(t *testing.T) {
 	app, other := apttest.Package(t, "app", "1", "amd64", ""), apttest.Package(t, "app", "1", "amd64", "Section: other\n")
 	upload := func(path string, content []byte) answer { return call(t, "PUT", url+path, bytes.NewReader(content)) }
 	upload("debian-12/app.deb", app).want(t, http.StatusCreated)
-	upload("debian-12/bad.deb", []byte("text")).want(t, http.StatusUnprocessableEntity, "no Debian package", "nothing of it was kept")
+	upload("debian-12/bad.deb", []byte("text")).want(t, http.StatusUnprocessableEntity, "not a Debian package", "nothing of it was kept")
 	upload("debian-12/pool/bad.deb", app[:len(app)-1]).want(t, http.StatusUnprocessableEntity)
 	upload("debian-12/again.deb", other).want(t, http.StatusConflict, "app 1 amd64 is here already", `"apt/debian-12/app.deb"`)
 	upload("debian-12/app.deb", other).want(t, http.StatusConflict)

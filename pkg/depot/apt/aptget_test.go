@@ -21,7 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
 )
 
-// node is a machine that has nothing but apt, with its state in a folder of its own.
+// node is a machine with only apt, whose state is in a folder of its own.
 type node struct {
 	t   *testing.T
 	dir string
@@ -48,7 +48,7 @@ func (n *node) write(name, content string) {
 	}
 }
 
-// configure keeps the machine's own settings out, proxies among them.
+// configure writes a configuration that ignores the settings of the test machine, such as proxies.
 func (n *node) configure(more string) {
 	n.write("apt.conf", fmt.Sprintf(`Dir "%[1]s";
 Dir::State::status "%[1]s/status";
@@ -64,7 +64,8 @@ Acquire::https::Proxy::127.0.0.1 "DIRECT";
 %s`, n.dir, more))
 }
 
-// get runs apt-get, for which a warning is a failure too: a node's operator would have to read it.
+// get runs apt-get and treats a warning as an error, since an operator would have to investigate
+// it.
 func (n *node) get(args ...string) (string, error) {
 	command := exec.CommandContext(n.t.Context(), "apt-get", append([]string{"-q", "-y"}, args...)...)
 	command.Env = []string{"APT_CONFIG=" + filepath.Join(n.dir, "apt.conf"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
@@ -97,7 +98,7 @@ func (n *node) downloaded() string {
 	return strings.Join(found, " ")
 }
 
-// needsApt ends the test where there is no apt.
+// needsApt fails the test if apt or dpkg is missing.
 func needsApt(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"apt-get", "dpkg-deb"} {
@@ -107,7 +108,7 @@ func needsApt(t *testing.T) {
 	}
 }
 
-// built is a package as dpkg-deb makes it.
+// built returns a package that dpkg-deb makes.
 func built(t *testing.T, compression string, fields ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +130,7 @@ func built(t *testing.T, compression string, fields ...string) []byte {
 	return content
 }
 
-// site is a depot with its plain door and its encrypted one.
+// site is a depot with a plain listener and a TLS listener.
 type site struct {
 	depot       *depot.Depot
 	http, https string
@@ -169,7 +170,8 @@ func (s site) put(t *testing.T, path string, content []byte, status int) string 
 	return text
 }
 
-// TestAptInstallsFromTheDepot goes the way of a node: over each door and with each way of packing.
+// TestAptInstallsFromTheDepot installs as a node does, over each listener and with each
+// compression.
 func TestAptInstallsFromTheDepot(t *testing.T) {
 	needsApt(t)
 	s := newSite(t)
@@ -196,8 +198,8 @@ func TestAptInstallsFromTheDepot(t *testing.T) {
 	}
 }
 
-// TestAptUpdatesWhilePackagesAreUploaded: between the Release that a node reads and the index that it names, others upload packages and ask
-// for the index that has them.
+// TestAptUpdatesWhilePackagesAreUploaded uploads packages, and requests the index that has them,
+// after a node reads a Release and before it reads the index that this Release names.
 func TestAptUpdatesWhilePackagesAreUploaded(t *testing.T) {
 	needsApt(t)
 	s := newSite(t)

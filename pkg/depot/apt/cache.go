@@ -15,7 +15,8 @@ import (
 	"slices"
 )
 
-// stateName is what a repository remembers across restarts: a line of JSON for the history, then one for each package.
+// stateName is the file that keeps a repository's state across restarts. It has one line of JSON
+// for the history, then one line for each package.
 const stateName = "state.json"
 
 type savedHistory struct {
@@ -27,10 +28,11 @@ type savedRecord struct {
 	record
 }
 
-// save is a saving of time only, so a failure is logged and not passed on.
+// save writes the repository's state to stateName. The file only saves time after a restart, so
+// save logs a failure instead of returning it.
 func (r *repository) save() {
 	if err := r.trySave(); err != nil {
-		r.log.Warn("what was read of packages cannot be kept and will be read again", "system", r.system, "error", err)
+		r.log.Warn("cannot save the data of the packages: the depot will read all packages again after a restart", "system", r.system, "error", err)
 	}
 }
 
@@ -59,7 +61,8 @@ func (r *repository) trySave() error {
 	return f.keepAs(stateName)
 }
 
-// load takes up what an earlier process has saved; what is damaged of it is made again.
+// load reads the state that an earlier process saved. Records that are missing or damaged are read
+// from the packages again.
 func (r *repository) load() {
 	f, err := r.root.Open(r.cached(stateName))
 	if err != nil {
@@ -82,7 +85,8 @@ func (r *repository) load() {
 	}
 }
 
-// hasFiles tells whether what is to be served is still there: the cache may be removed by anybody at any time.
+// hasFiles reports whether the index files of g still exist with the right size. Users may remove
+// the cache at any time.
 func (r *repository) hasFiles(g generation) bool {
 	for _, f := range []indexFile{g.Index, g.Packed} {
 		if info, err := r.root.Stat(r.cached(f.SHA256)); err != nil || info.Size() != f.Size {
@@ -92,7 +96,8 @@ func (r *repository) hasFiles(g generation) bool {
 	return true
 }
 
-// tidy removes indexes that nobody is told of any more, and what a killed process had not finished.
+// tidy removes the indexes that are not in the history, and the temporary files of a killed
+// process.
 func (r *repository) tidy() {
 	keep := map[string]bool{stateName: true}
 	for _, g := range r.history {
@@ -109,7 +114,7 @@ func (r *repository) tidy() {
 	}
 }
 
-// newFile is a file of the cache while it is written.
+// newFile is a file of the cache that is being written.
 type newFile struct {
 	io.Writer
 	file *os.File
@@ -118,6 +123,7 @@ type newFile struct {
 	temp string
 }
 
+// newFile creates a temporary file in the cache. The caller must call discard.
 func (r *repository) newFile() (*newFile, error) {
 	if err := r.root.MkdirAll(r.cached(""), 0o755); err != nil {
 		return nil, err
@@ -131,7 +137,7 @@ func (r *repository) newFile() (*newFile, error) {
 	return &newFile{Writer: io.MultiWriter(f, sum), file: f, sum: sum, in: r, temp: temp}, nil
 }
 
-// keep names the file by its content.
+// keep renames the file to the SHA-256 of its content.
 func (n *newFile) keep() (indexFile, error) {
 	info, err := n.file.Stat()
 	if err != nil {
@@ -141,7 +147,8 @@ func (n *newFile) keep() (indexFile, error) {
 	return done, n.keepAs(done.SHA256)
 }
 
-// keepAs gives the file its name once its bytes would survive a crash: else a name could be left with other bytes than it says.
+// keepAs syncs the file and then renames it. Without the sync, a crash could leave a file whose
+// content does not match its name.
 func (n *newFile) keepAs(name string) error {
 	if err := n.file.Sync(); err != nil {
 		return err
@@ -149,7 +156,8 @@ func (n *newFile) keepAs(name string) error {
 	return n.in.root.Rename(n.temp, n.in.cached(name))
 }
 
-// discard closes the file, and removes it unless it was kept. What remains is tidied up later.
+// discard closes the file, and removes it unless keep or keepAs has renamed it. tidy removes any
+// file that discard cannot remove.
 func (n *newFile) discard() {
 	_ = n.file.Close()
 	_ = n.in.root.Remove(n.temp)

@@ -7,30 +7,33 @@ import (
 	"strings"
 )
 
-// Control is what a package says of itself.
+// Control holds the control fields of a package.
 type Control struct {
 	Package      string `json:"package"`
 	Version      string `json:"version"`
 	Architecture string `json:"architecture"`
-	// Text has the fields as they stand in the package, without those that an index adds. Bytes: old packages are not all in UTF-8.
+	// Text has the fields as they are in the package, without the fields that an index adds. It is
+	// bytes because old packages are not all in UTF-8.
 	Text []byte `json:"text"`
 }
 
-// String is equal for what dpkg would take for the same package.
+// String returns "package version architecture". It is equal for packages that dpkg cannot
+// distinguish.
 func (c Control) String() string {
 	return fmt.Sprintf("%s %s %s", c.Package, c.Version, c.Architecture)
 }
 
-// stanza is a package's entry in an index.
+// stanza returns the package's entry in an index.
 func (c Control) stanza(filename string, size int64, sha256 string) string {
 	return fmt.Sprintf("%sFilename: %s\nSize: %d\nSHA256: %s\n\n", c.Text, filename, size, sha256)
 }
 
 var (
 	fieldName = regexp.MustCompile(`^[!-9;-~]+$`)
-	// added by the index: a package's own word on where it lies and what it hashes to would contradict it.
+	// added lists the fields that the index adds. They are removed from the package's own fields,
+	// which could contradict the real path and checksum.
 	added = []string{"filename", "size", "md5sum", "sha1", "sha256", "sha512"}
-	// needed are the fields that name a package, with what they may be.
+	// needed lists the fields that identify a package, with the values that they may have.
 	needed = map[string]*regexp.Regexp{
 		"package":      regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*$`),
 		"version":      regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+~:-]*$`),
@@ -38,10 +41,11 @@ var (
 	}
 )
 
-// parseControl takes one paragraph (deb-control(5)) and nothing else: a second one would be an entry of its own in the index.
+// parseControl parses exactly one paragraph (deb-control(5)). It refuses a second paragraph, which
+// would become an entry of its own in the index.
 func parseControl(text string) (Control, error) {
 	if strings.ContainsAny(text, "\r\x00") {
-		return Control{}, malformed("its file control has characters that are none of a text's")
+		return Control{}, malformed("its file control has characters that a text must not have (CR or NUL)")
 	}
 	values := map[string]string{}
 	var kept strings.Builder
@@ -54,7 +58,7 @@ func parseControl(text string) (Control, error) {
 			name, value, ok := strings.Cut(line, ":")
 			current = strings.ToLower(name)
 			if _, twice := values[current]; !ok || twice || !fieldName.MatchString(name) || strings.HasPrefix(name, "#") {
-				return Control{}, malformed("its file control has a line that is no field, or a second one of the same name: %.80q", line)
+				return Control{}, malformed("its file control has a line that is not a field, or a second field of the same name: %.80q", line)
 			}
 			values[current] = strings.TrimSpace(value)
 		} else if needed[current] != nil || current == "" {
@@ -66,7 +70,7 @@ func parseControl(text string) (Control, error) {
 	}
 	for _, name := range []string{"package", "version", "architecture"} {
 		if !needed[name].MatchString(values[name]) {
-			return Control{}, malformed("its file control says no valid %s: %.80q", name, values[name])
+			return Control{}, malformed("its file control has no valid %s: %.80q", name, values[name])
 		}
 	}
 	return Control{values["package"], values["version"], values["architecture"], []byte(kept.String())}, nil

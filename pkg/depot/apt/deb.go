@@ -10,26 +10,29 @@ import (
 	"strings"
 )
 
-// Bounds of what is read of one package. The package pault.ag/go/debian/deb has no such bounds: see
-// docs/decisions/2026-11-22-deb-reader.md. A control archive has lists of checksums too, which take 5 MiB in the largest packages.
+// These are the bounds for reading one package, in bytes and in members of its ar archive. The
+// package pault.ag/go/debian/deb has no such bounds: see docs/decisions/2026-11-22-deb-reader.md. A
+// control archive also contains lists of checksums, which take 5 MiB in the largest packages.
 const (
 	maxUnpacked = 16 << 20
 	maxControl  = 256 << 10
 	maxMembers  = 16
 )
 
-// ErrFormat is in the error if a file is no Debian package, or a damaged one.
-var ErrFormat = errors.New("no Debian package")
+// ErrFormat means that a file is not a Debian package, or that the package is damaged.
+var ErrFormat = errors.New("not a Debian package")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
 }
 
-// ReadControl reads what a Debian package (deb(5), format 2.0) of size bytes says of itself. Of its data it only sees whether they are there.
+// ReadControl reads the control fields of a Debian package (deb(5), format 2.0) of size bytes. It
+// checks that the package's data member is there, and does not read it. The error is ErrFormat if
+// the file is not a valid package; otherwise it comes from reading the file.
 func ReadControl(file io.ReaderAt, size int64) (Control, error) {
 	in := &source{file: file}
 	text, err := controlText(in, size)
-	if in.err != nil { // the disk's fault, not the package's
+	if in.err != nil { // the disk failed; the package may be good
 		return Control{}, in.err
 	}
 	if err != nil {
@@ -38,7 +41,7 @@ func ReadControl(file io.ReaderAt, size int64) (Control, error) {
 	return parseControl(string(text))
 }
 
-// source remembers why reading failed, which decompression would hide.
+// source keeps the error of a failed read, which a decompressor would hide.
 type source struct {
 	file io.ReaderAt
 	err  error
@@ -52,7 +55,9 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// controlText goes through the members: debian-binary, control.tar*, data.tar*, in this order. Those that begin with "_" may stand between.
+// controlText returns the file control of a package. The members must be debian-binary,
+// control.tar* and data.tar*, in this order. Members whose names begin with "_" may stand between
+// them.
 func controlText(in io.ReaderAt, size int64) ([]byte, error) {
 	at, err := checkMagic(in, size)
 	if err != nil {
@@ -72,7 +77,7 @@ func controlText(in io.ReaderAt, size int64) ([]byte, error) {
 		case control != nil && strings.HasPrefix(m.name, "data.tar"):
 			return control.controlFile()
 		default:
-			return nil, malformed("its member %q is not where one of that name has to be", m.name)
+			return nil, malformed("its member %q is not where a member of that name has to be", m.name)
 		}
 	}
 	return nil, malformed("it has more than %d members before its data", maxMembers)
@@ -85,7 +90,8 @@ const (
 	formatMember = "debian-binary"
 )
 
-// checkMagic returns where the members after debian-binary begin.
+// checkMagic checks the beginning of a package and returns the offset of the member after
+// debian-binary.
 func checkMagic(in io.ReaderAt, size int64) (int64, error) {
 	magic := make([]byte, len(arMagic))
 	if n, _ := in.ReadAt(magic, 0); string(magic[:n]) != arMagic {
@@ -107,7 +113,7 @@ func checkMagic(in io.ReaderAt, size int64) (int64, error) {
 type member struct {
 	name string
 	data *io.SectionReader
-	end  int64 // where the next one begins
+	end  int64 // offset of the next member
 }
 
 func readMember(in io.ReaderAt, at, size int64) (*member, error) {
@@ -120,14 +126,14 @@ func readMember(in io.ReaderAt, at, size int64) (*member, error) {
 		return nil, malformed("the header of the member at byte %d is damaged", at)
 	}
 	name := strings.TrimSuffix(strings.TrimRight(string(header[:16]), " "), "/")
-	start, have := at+arHeader, int64(length) // ten digits: no overflow below
+	start, have := at+arHeader, int64(length) // length has at most ten digits, so nothing overflows below
 	if have > size-start {
 		return nil, malformed("it is cut off: its member %q should have %d bytes and has %d", name, have, size-start)
 	}
 	return &member{name: name, data: io.NewSectionReader(in, start, have), end: start + have + have%2}, nil
 }
 
-// controlFile finds the file "control" in a control archive.
+// controlFile returns the content of the file "control" in a control archive.
 func (m *member) controlFile() ([]byte, error) {
 	unpacked, done, err := unpack(m.name, m.data)
 	if err != nil {

@@ -25,7 +25,7 @@ func readControl(deb []byte) (Control, error) {
 	return ReadControl(bytes.NewReader(deb), int64(len(deb)))
 }
 
-// tarOf is an archive of files: name, content and so on.
+// tarOf returns a tar archive of files, which are given as name, content and so on.
 func tarOf(t testing.TB, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,7 +44,7 @@ func tarOf(t testing.TB, files ...string) string {
 	return b.String()
 }
 
-// packed is content after it went through a compressor.
+// packed returns the compressed content.
 func packed(t testing.TB, content string, compressor func(io.Writer) (io.WriteCloser, error)) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -65,7 +65,7 @@ func toXZ(w io.Writer) (io.WriteCloser, error)   { return xz.NewWriter(w) }
 func toGzip(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }
 func toZstd(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }
 
-// withControl is a package whose control archive is what is given.
+// withControl returns a package with the given control archive.
 func withControl(t testing.TB, name, archive string) []byte {
 	t.Helper()
 	return apttest.Archive(t, "debian-binary", "2.0\n", name, archive, "data.tar.xz", "data")
@@ -90,9 +90,9 @@ func TestControlIsReadHoweverItIsPacked(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPackage(t *testing.T) {
+func TestInvalidPackagesAreRefused(t *testing.T) {
 	good := withControl(t, "control.tar", tarOf(t, "control", plainControl))
-	// A size of -60 in a member's header would lead back to the same header.
+	// A member of size -60 would end at its own header, so reading would never end.
 	back := bytes.Replace(good, []byte("4         `\n2.0\n"), []byte("-60       `\n2.0\n"), 1)
 	huge := bytes.Replace(good, []byte("4         `\ndata"), []byte("9999999999`\ndata"), 1)
 	window := func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithWindowSize(512<<20)) }
@@ -101,7 +101,7 @@ func TestWhatIsNoPackage(t *testing.T) {
 		want string
 	}{
 		"empty":               {nil, "does not begin as an ar archive"},
-		"a text":              {[]byte("this is no package at all"), "does not begin as an ar archive"},
+		"a text":              {[]byte("this is not a package"), "does not begin as an ar archive"},
 		"nothing but a head":  {[]byte(arMagic), "cut off"},
 		"another archive":     {apttest.Archive(t, "file", "2.0\n"), "first member is not debian-binary"},
 		"another format":      {apttest.Archive(t, "debian-binary", "3.0\n"), "format 2"},
@@ -114,9 +114,9 @@ func TestWhatIsNoPackage(t *testing.T) {
 		"size of ten digits":  {huge, `its member "data.tar.xz" should have 9999999999 bytes and has 4`},
 		"half an ar header":   {bytes.Replace(good, []byte("`\n2.0"), []byte("`X2.0"), 1), "header of the member at byte 8 is damaged"},
 		"data before control": {apttest.Archive(t, "debian-binary", "2.0\n", "data.tar", "", "control.tar", ""), `"data.tar" is not where`},
-		"lzma of 2 GiB":       {withControl(t, "control.tar.lzma", "\x5d\xff\xff\xff\x7f"), "none of the ways"},
+		"lzma of 2 GiB":       {withControl(t, "control.tar.lzma", "\x5d\xff\xff\xff\x7f"), "compression that is not supported"},
 		"zstd of 512 MiB":     {withControl(t, "control.tar.zst", packed(t, strings.Repeat("0", maxUnpacked), window)), "window size exceeded"},
-		"unknown packing":     {withControl(t, "control.tar.bz2", ""), "none of the ways"},
+		"unknown packing":     {withControl(t, "control.tar.bz2", ""), "compression that is not supported"},
 		"not what it says":    {withControl(t, "control.tar.gz", "text"), "control.tar.gz cannot be unpacked"},
 		"not xz":              {withControl(t, "control.tar.xz", "some text that is long"), "does not begin as an xz file"},
 		"damaged xz":          {withControl(t, "control.tar.xz", changed(packed(t, "x", toXZ), 15)), "xz block is damaged"},
@@ -154,9 +154,9 @@ func TestControlThatIsRefused(t *testing.T) {
 		"blank, not empty":    {plainControl + " \t\nPackage: evil\n", "more than one paragraph"},
 		"carriage return":     {"Package: app\r\nVersion: 1\r\nArchitecture: all\r\n", "characters"},
 		"NUL":                 {plainControl + "X: \x00\n", "characters"},
-		"twice":               {plainControl + "version: 3\n", "second one"},
-		"no field":            {plainControl + "text\n", "no field"},
-		"comment":             {plainControl + "# x: y\n", "no field"},
+		"twice":               {plainControl + "version: 3\n", "second field"},
+		"not a field":         {plainControl + "text\n", "not a field"},
+		"comment":             {plainControl + "# x: y\n", "not a field"},
 		"continues nothing":   {" text\n" + plainControl, "continues nothing"},
 		"a name on two lines": {"Package: app\n evil\nVersion: 1\nArchitecture: all\n", "continues nothing"},
 	} {
@@ -167,7 +167,7 @@ func TestControlThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhereAPackageLiesIsNotItsOwnWord(t *testing.T) {
+func TestPackageCannotSetItsPathOrChecksum(t *testing.T) {
 	lies := "Filename: ../evil\nSHA256: 00\n 11\nsize: 1\nMD5sum: 22\n"
 	got, err := parseControl("\n" + lies + plainControl + "\n")
 	if err != nil || string(got.Text) != plainControl {
@@ -180,17 +180,17 @@ type broken struct{}
 
 func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestABadDiskIsNotTheFaultOfThePackage(t *testing.T) {
+func TestReadErrorIsNotAFormatError(t *testing.T) {
 	if _, err := ReadControl(broken{}, 1000); !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, ErrFormat) {
 		t.Errorf("ReadControl = %v, want the disk's error", err)
 	}
 }
 
-// TestMemoryForAPackageIsBounded: the header of an xz block may ask for 4 GiB.
+// TestMemoryForAPackageIsBounded reads a package whose xz block asks for 4 GiB of memory.
 func TestMemoryForAPackageIsBounded(t *testing.T) {
 	greedy := []byte(packed(t, tarOf(t, "control", plainControl), toXZ))
 	block := greedy[xzStreamHeader : xzStreamHeader+(int(greedy[xzStreamHeader])+1)*4]
-	block[4] = 40 // the size of the dictionary, in the form of the xz format: 4 GiB
+	block[4] = 40 // the dictionary size as xz encodes it: 4 GiB
 	binary.LittleEndian.PutUint32(block[len(block)-4:], crc32.ChecksumIEEE(block[:len(block)-4]))
 	if size, err := xzDictionary(block); err != nil || size != 1<<32-1 {
 		t.Fatalf("the header asks for %d bytes, %v", size, err)
@@ -218,7 +218,7 @@ func FuzzReadControl(f *testing.F) {
 		control, err := readControl(deb)
 		if err != nil {
 			if !errors.Is(err, ErrFormat) {
-				t.Errorf("error = %v, want ErrFormat: nothing but the bytes can be wrong", err)
+				t.Errorf("error = %v, want ErrFormat: only the content can be wrong", err)
 			}
 			return
 		}
@@ -237,7 +237,8 @@ func FuzzParseControl(f *testing.F) {
 	})
 }
 
-// checkStanza: whatever a package says, it makes one entry, with the depot's own words on where it is.
+// checkStanza checks that a package makes exactly one index entry, and that the depot sets its path
+// and checksum.
 func checkStanza(t *testing.T, control Control) {
 	t.Helper()
 	stanza := control.stanza("pool/app.deb", 7, "sum")

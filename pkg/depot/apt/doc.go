@@ -1,8 +1,10 @@
-// Package apt makes each folder files/apt/SYSTEM of the depot a flat Debian repository: it reads the packages (.deb) that people put there,
-// and generates Packages, Packages.gz, Release and by-hash/SHA256/* from them when somebody asks.
+// Package apt serves each folder files/apt/SYSTEM of the depot as a flat Debian repository. It
+// reads the packages (.deb) that users put there, and generates Packages, Packages.gz, Release and
+// by-hash/SHA256/* from them when a client asks for one of these.
 //
-// Invariant: the same folder gives the same bytes, and whatever a Release names can be had for as long as a node takes to read it. Packages
-// are read as if an enemy had made them: memory and time for one of them are bounded.
+// Invariant: the same folder gives the same bytes, and every file that a Release names stays
+// available for as long as a node takes to read it. Packages are treated as hostile input: the
+// memory and time to read one are bounded.
 //
 // It must not import package depot, which imports it.
 package apt

@@ -10,15 +10,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
-// content is what is in a system's folder at one moment.
+// content lists the packages in a system's folder at one moment.
 type content struct {
-	packages map[string]disk.Stamp // by path below the folder
-	// changed is when anything in it last changed, in Unix nanoseconds. Folders count too: without them, taking away the newest package
-	// would set the clock back, and apt keeps what it has when a Release is older than that.
+	packages map[string]disk.Stamp // key: path below the folder
+	// changed is the time of the last change in the folder, in Unix nanoseconds. It includes
+	// changes of the folders themselves. Otherwise removing the newest package would set the time
+	// back, and apt ignores a Release that is older than the Release it has.
 	changed int64
 }
 
-// listPackages lists the packages in a system's folder. Links to files are followed as far as they stay among the files, links to folders are not.
+// listPackages lists the packages in a system's folder. It follows links to files that stay below
+// files, and no links to folders.
 func listPackages(files *os.Root, folder string) (content, error) {
 	w := walker{files, folder, content{packages: map[string]disk.Stamp{}}}
 	info, err := files.Stat(folder)
@@ -28,7 +30,8 @@ func listPackages(files *os.Root, folder string) (content, error) {
 	return w.found, ifThere(err)
 }
 
-// ifThere passes over what is gone meanwhile, or not there yet; below a file there is nothing either.
+// ifThere returns nil for errors that mean that a file does not exist, was removed meanwhile, or
+// would be below a file.
 func ifThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -42,8 +45,8 @@ type walker struct {
 	found  content
 }
 
-// walk looks at a folder in parent, which is at a path below the system's. Each folder is opened once: to find every file from the root
-// takes three times as long.
+// walk adds the packages in the folder name of parent; at is its path below the system's folder.
+// Each folder is opened once: opening every file from the root takes three times as long.
 func (w *walker) walk(parent *os.Root, name, at string) error {
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
@@ -72,7 +75,8 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 		return nil
 	}
 	if entry.IsDir() {
-		// One that may not be read is told as a package of which nothing is known: it hides no other.
+		// A folder that the depot may not read is listed as a package that cannot be read, so that
+		// it does not hide the other packages.
 		if err := w.walk(dir, entry.Name(), rest); !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
@@ -83,7 +87,7 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
 		if target, err := w.files.Stat(path.Join(w.folder, rest)); err == nil {
-			info = target // else it stays the link's own state: who opens it is told what is wrong
+			info = target // else keep the link's own state; opening the link gives the error
 		}
 	}
 	s := disk.StampOf(info)
@@ -92,7 +96,7 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 	return nil
 }
 
-// hasOwnIndex tells whether a system's folder is somebody else's repository.
+// hasOwnIndex reports whether a system's folder has an index that the depot did not generate.
 func hasOwnIndex(files *os.Root, folder string) (bool, error) {
 	for _, name := range ownIndex {
 		_, err := files.Lstat(path.Join(folder, name))
@@ -103,7 +107,7 @@ func hasOwnIndex(files *os.Root, folder string) (bool, error) {
 	return false, nil
 }
 
-// openRegular opens a file and nothing else, without waiting for who may be at a pipe's other end.
+// openRegular opens a regular file and refuses anything else. It does not block on a pipe.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

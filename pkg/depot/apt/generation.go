@@ -13,24 +13,29 @@ import (
 	"time"
 )
 
-// generation is one state of a system's indexes. Those are files in the repository's cache folder, named by what is in them.
+// generation is one state of a system's indexes. The index files are in the repository's cache
+// folder, named by their SHA-256.
 type generation struct {
-	// Changed is the folder's last change then, in Unix nanoseconds.
+	// Changed is the time of the folder's last change, in Unix nanoseconds.
 	Changed int64     `json:"changedUnixNano"`
 	Index   indexFile `json:"index"`
 	Packed  indexFile `json:"packed"`
 	Release []byte    `json:"release"`
-	// Until is when the next one took its place. Zero: it is served now.
+	// Until is when the next generation replaced this one. Zero means that this one is served now.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// indexFile is named by its SHA-256, in hexadecimal.
+// indexFile describes an index file, which is named by its SHA-256 in hexadecimal. Size is in
+// bytes.
 type indexFile struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 }
 
-// How long a node may take between a Release and the indexes that it names. The newest ones are kept however old they are.
+// These constants limit the generations that are kept. keepFor is the time that a node has between
+// reading a Release and reading the indexes that it names. The newest keepNewest generations are
+// kept however old they are. keepAtMost limits the number of generations, and keepBytes the size of
+// their indexes.
 const (
 	keepFor    = 15 * time.Minute
 	keepNewest = 3
@@ -38,7 +43,7 @@ const (
 	keepBytes  = 256 << 20
 )
 
-// generate writes the indexes of the records, and remembers them.
+// generate writes the indexes of the records, and adds them to the history.
 func (r *repository) generate(changed int64) error {
 	kept, problems := r.entries()
 	r.logProblems(problems)
@@ -59,7 +64,7 @@ func (r *repository) generate(changed int64) error {
 	return nil
 }
 
-// prune keeps what nodes may still be reading.
+// prune returns the newest part of history, which nodes may still be reading.
 func prune(history []generation, now time.Time) []generation {
 	var size int64
 	for i, g := range history {
@@ -83,7 +88,7 @@ func (r *repository) writeIndexes(kept []entry) (plain, packed indexFile, err er
 		return plain, packed, err
 	}
 	defer packedFile.discard()
-	zip := gzip.NewWriter(packedFile) // without a name and a time: the same content gives the same bytes
+	zip := gzip.NewWriter(packedFile) // the header has no name and no time, so the same content gives the same bytes
 	both := bufio.NewWriter(io.MultiWriter(plainFile, zip))
 	for _, e := range kept {
 		if _, err := both.WriteString(e.Control.stanza(e.path, e.Stamp.Size, e.SHA256)); err != nil {
@@ -100,7 +105,8 @@ func (r *repository) writeIndexes(kept []entry) (plain, packed indexFile, err er
 	return plain, packed, err
 }
 
-// release is what apt reads first. Its date is the folder's, so that it does not change with the time of the question.
+// release returns the file Release, which apt reads first. Its date is that of the folder's last
+// change, so that it does not depend on the time of the request.
 func (r *repository) release(kept []entry, g generation) []byte {
 	architectures := map[string]bool{}
 	for _, e := range kept {

@@ -13,7 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Handler serves what is generated. Any other path is for next. Paths are those below /files/.
+// Handler serves the generated files and passes all other paths to next. The paths of requests are
+// relative to /files/.
 func (s *Repositories) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(r.URL.Path, "/")
@@ -31,13 +32,13 @@ func (s *Repositories) Handler(next http.Handler) http.Handler {
 			err = repo.serve(w, r, rest, next)
 		}
 		if err != nil {
-			s.log.Error("packages cannot be indexed", "path", name, "error", err)
+			s.log.Error("cannot index packages", "path", name, "error", err)
 			http.Error(w, fmt.Sprintf("cannot index the packages for %q: see the depot's log", name), http.StatusInternalServerError)
 		}
 	})
 }
 
-// serve returns an error only while nothing has been sent.
+// serve answers a request for a generated file. It returns an error only if it has sent nothing.
 func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string, next http.Handler) error {
 	if sum, ok := strings.CutPrefix(rest, byHash); ok {
 		return r.serveByHash(w, req, sum, next)
@@ -46,7 +47,8 @@ func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string
 	if err != nil {
 		return err
 	}
-	// Without a time of change: it has whole seconds, and apt would take a second change within one for none.
+	// The answer has no Last-Modified: that has whole seconds, so apt would miss a second change
+	// within one second.
 	w.Header().Set("Cache-Control", "no-cache")
 	switch rest {
 	case releaseName:
@@ -61,7 +63,7 @@ func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string
 	return nil
 }
 
-// serveByHash serves what some Release has named, of now or of before.
+// serveByHash serves an index that the current Release or an earlier one names.
 func (r *repository) serveByHash(w http.ResponseWriter, req *http.Request, sum string, next http.Handler) error {
 	file, ok := r.indexOf(sum)
 	if !ok {
@@ -107,7 +109,8 @@ func serveContent(w http.ResponseWriter, req *http.Request, sum, kind string, co
 	http.ServeContent(w, req, "", time.Time{}, content)
 }
 
-// damaged lists what is left out of the index, and why.
+// damaged returns the text of damaged.txt: each package that is left out of the index, with the
+// reason.
 func (r *repository) damaged() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

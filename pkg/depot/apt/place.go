@@ -10,29 +10,31 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// mirrorName is the folder in which a mirror has its indexes.
+// mirrorName is the folder that has the indexes of a mirror.
 const mirrorName = "dists"
 
-// Names that are generated in a system's folder.
+// These are the names of the files that the depot generates in a system's folder.
 const (
 	indexName   = "Packages"
 	packedName  = "Packages.gz"
 	releaseName = "Release"
-	// damagedName lists what is in no index, a line for each: path, colon, reason.
+	// damagedName lists the packages that are in no index, one per line: path, colon, reason.
 	damagedName = "damaged.txt"
 	byHash      = "by-hash/SHA256/"
 )
 
-// ownIndex are the names by which a folder shows that somebody brought an index along: a mirror with upstream's signature, or a repository
-// that another tool keeps. Such a folder is left as it is.
+// ownIndex lists the names that show that a folder has its own index. Such a folder is a mirror
+// with upstream's signature, or a repository that another tool maintains. The depot serves it
+// unchanged.
 var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
 
 var (
-	// askable are the names that apt asks a server for unchanged. It has trouble with "#" and "?".
-	askable = regexp.MustCompile(`^[A-Za-z0-9._+~:%@=,/-]+$`)
+	// fetchable matches the names that apt requests from a server unchanged. apt does not do so for
+	// "#" and "?".
+	fetchable = regexp.MustCompile(`^[A-Za-z0-9._+~:%@=,/-]+$`)
 )
 
-// split divides a path below the plain files, apt/SYSTEM/REST.
+// split splits a path of the form apt/SYSTEM/REST, relative to the plain files.
 func split(name string) (system, rest string, ok bool) {
 	inside, ok := strings.CutPrefix(name, protocol.AptFolder+"/")
 	if !ok {
@@ -50,18 +52,21 @@ func isGenerated(rest string) bool {
 	return strings.HasPrefix(rest, byHash)
 }
 
-// isReserved covers, besides what is generated, the names that apt would take for another index of the same folder.
+// isReserved reports whether rest is a generated name, or a name that apt would take for another
+// index of the same folder.
 func isReserved(rest string) bool {
 	first, _, _ := strings.Cut(rest, "/")
 	return isGenerated(rest) || first == "by-hash" || first == "InRelease" || strings.HasPrefix(first, releaseName) || strings.HasPrefix(first, indexName)
 }
 
-// isHidden is what rsync and the like have not finished.
+// isHidden reports whether rest has a name that begins with a dot, as the unfinished files of rsync
+// do.
 func isHidden(rest string) bool { return strings.HasPrefix(rest, ".") || strings.Contains(rest, "/.") }
 
 func isPackage(rest string) bool { return path.Ext(rest) == ".deb" && !isHidden(rest) }
 
-// Refusal says why an upload is not taken. Its status is an HTTP one.
+// Refusal is the error for an upload that is refused. Status is an HTTP status, Text the reason and
+// the next step.
 type Refusal struct {
 	Status int
 	Text   string
@@ -73,7 +78,7 @@ func refuse(status int, format string, args ...any) error {
 	return &Refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// checkPlace refuses a package where no index would have it.
+// checkPlace refuses a package whose path is in no repository.
 func checkPlace(name string) error {
 	system, rest, ok := split(name)
 	switch {
@@ -81,8 +86,8 @@ func checkPlace(name string) error {
 		return nil
 	case !ok || !protocol.IsSystem(system):
 		return refuse(http.StatusBadRequest, "%q: packages are kept by system: upload it to %s/SYSTEM/, where SYSTEM is ID-VERSION_ID of the nodes' /etc/os-release, such as debian-12", name, protocol.AptFolder)
-	case isHidden(rest) || !askable.MatchString(rest):
-		return refuse(http.StatusBadRequest, "%q: apt cannot fetch a file of that name: take letters, digits and any of ._+~:%%@=,- and no dot at the beginning", name)
+	case isHidden(rest) || !fetchable.MatchString(rest):
+		return refuse(http.StatusBadRequest, "%q: apt cannot fetch a file of that name: use letters, digits and ._+~:%%@=,- only, and no dot at the beginning", name)
 	}
 	return nil
 }

@@ -9,27 +9,30 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// record is what was found out about one package.
+// record is the result of reading one package.
 type record struct {
 	Stamp   disk.Stamp `json:"stamp"`
 	SHA256  string     `json:"sha256,omitempty"`
 	Control Control    `json:"control"`
-	// Problem says why the package cannot be in an index. Empty: it can.
+	// Problem is the reason why the package is left out of the index. It is empty for a package in
+	// the index.
 	Problem string `json:"problem,omitempty"`
-	// again: what was read may already be out of date, or reading failed for a reason that may pass.
+	// again means that the package must be read again: the record may already be out of date, or
+	// reading failed for a reason that may be temporary.
 	again bool
 }
 
-// same tells whether two records make the same index.
+// same reports whether two records give the same index.
 func (r record) same(other record) bool {
 	return r.Stamp == other.Stamp && r.SHA256 == other.SHA256 && r.Problem == other.Problem
 }
 
-// mayStillChange is how old a file's last change must be before what was read of it is kept: two changes within one tick of the file system's
-// clock look alike.
+// mayStillChange is the age that a file's last change must have before its record is final. Two
+// changes within one tick of the file system's clock have the same time.
 const mayStillChange = 2 * time.Second
 
-// read finds out about the package at a path below the repository's folder. A problem that may pass is one too.
+// read reads the package at a path below the repository's folder. A temporary error becomes the
+// record's Problem too.
 func (r *repository) read(rest string, seen disk.Stamp) record {
 	found, err := r.tryRead(rest)
 	if err != nil {
@@ -49,7 +52,7 @@ var errChanging = errors.New("it changed while it was read")
 
 func (r *repository) tryRead(rest string) (record, error) {
 	started := time.Now()
-	if !askable.MatchString(rest) {
+	if !fetchable.MatchString(rest) {
 		return record{}, malformed("apt cannot fetch a file of that name: rename it")
 	}
 	name := path.Join(protocol.AptFolder, r.system, rest)

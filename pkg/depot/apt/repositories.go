@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// cacheDir is where indexes are kept, below the depot's root. All of it can be made again.
+// cacheDir is the folder below the depot's root that keeps the indexes. Users may remove it: the
+// depot generates its content again.
 const cacheDir = "apt-indexes"
 
 // Repositories are the folders apt/SYSTEM of a depot. Make them with New.
@@ -20,20 +21,22 @@ type Repositories struct {
 	mayStillChange time.Duration
 	log            *slog.Logger
 
-	// reading is held while a package is read: one alone takes up to maxUnpacked bytes of memory, however many are uploaded at once.
+	// reading is held while a package is read, so that the depot reads one package at a time. Each
+	// takes up to maxUnpacked bytes of memory.
 	reading sync.Mutex
 
 	mu   sync.Mutex
 	open map[string]*repository
 }
 
-// New makes the repositories of a depot whose plain files are below files. Indexes are kept below root. sum gives the SHA-256 in hexadecimal
-// of a plain file.
+// New returns the repositories of a depot whose plain files are below files. They keep their
+// indexes below root. sum returns the SHA-256, in hexadecimal, of a plain file.
 func New(root, files *os.Root, sum func(name string) (string, error), log *slog.Logger) *Repositories {
 	return &Repositories{root: root, files: files, sum: sum, mayStillChange: mayStillChange, log: log, open: map[string]*repository{}}
 }
 
-// of returns the repository of a system that has a folder with no index of its own, and nil for any other: that folder is served as it is.
+// of returns the repository of a system. It returns nil for a system without a folder, and for a
+// folder that has its own index, which is served unchanged.
 func (s *Repositories) of(system string) (*repository, error) {
 	folder := protocol.PackageFolder(system)
 	if info, err := s.files.Stat(folder); err != nil || !info.IsDir() || !protocol.IsSystem(system) {
@@ -45,8 +48,8 @@ func (s *Repositories) of(system string) (*repository, error) {
 	return s.opened(system), nil
 }
 
-// opened returns the repository of a system, whether it has a folder or not yet. It is the only one of that system, which nothing closes:
-// what it holds in memory is what its index has.
+// opened returns the repository of a system, whether its folder exists yet or not. There is one
+// repository per system. It is never closed: it holds in memory only the data of its index.
 func (s *Repositories) opened(system string) *repository {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,36 +17,36 @@ import (
 type repository struct {
 	system string
 	files  *os.Root
-	root   *os.Root // indexes are below it, see cached
-	// sum gives the SHA-256 of a file below files.
+	root   *os.Root // the indexes are below it, see cached
+	// sum returns the SHA-256 of a file below files.
 	sum            func(name string) (string, error)
 	control        func(file io.ReaderAt, size int64) (Control, error)
 	mayStillChange time.Duration
 	log            *slog.Logger
 
 	mu       sync.Mutex
-	listedAt time.Time // when the last look at the folder began
+	listedAt time.Time // when the last listing of the folder began
 	records  map[string]record
-	logged   map[string]string // problems that are in the log already
-	// history has what was served, the newest first: the first is served now.
+	logged   map[string]string // path to the problem that was logged for it
+	// history has the generations that were served, newest first. The first one is served now.
 	history []generation
-	stale   bool // the records have changed since then
+	stale   bool // the records have changed since the newest generation
 }
 
 func (r *repository) folder() string { return protocol.PackageFolder(r.system) }
 
-// cached is where an index is kept, below root.
+// cached returns the path below root of an index file.
 func (r *repository) cached(name string) string { return path.Join(cacheDir, r.system, name) }
 
-// current returns the indexes of the folder as it is now, or became while this waited.
+// current returns the indexes of the folder as it is after the call began.
 func (r *repository) current() (generation, error) {
 	asked := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.history) > 0 && !r.stale && r.listedAt.After(asked) { // another request's look will do
+	if len(r.history) > 0 && !r.stale && r.listedAt.After(asked) { // another request listed the folder meanwhile
 		return r.history[0], nil
 	}
-	looked := time.Now()
+	started := time.Now()
 	changed, err := r.update()
 	if err != nil {
 		return generation{}, err
@@ -56,11 +56,12 @@ func (r *repository) current() (generation, error) {
 			return generation{}, err
 		}
 	}
-	r.listedAt = looked
+	r.listedAt = started
 	return r.history[0], nil
 }
 
-// update reads what is new in the folder, forgets what is gone, and returns when anything last changed.
+// update reads the packages that are new or changed and drops the records of removed packages. It
+// returns the time of the folder's last change, in Unix nanoseconds.
 func (r *repository) update() (changed int64, err error) {
 	found, err := listPackages(r.files, r.folder())
 	if err != nil {
@@ -84,14 +85,14 @@ func (r *repository) update() (changed int64, err error) {
 	return found.changed, nil
 }
 
-// entry is a package and where it is.
+// entry is a package and its path below the system's folder.
 type entry struct {
 	path string
 	record
 }
 
-// entries are the packages that an index has, in its order. Of the same package under two paths it has the first path's; problems says what
-// is left out and why, by path.
+// entries returns the packages of the index, in its order. If two paths have the same package, kept
+// has only the first path. problems maps the path of each package that is left out to the reason.
 func (r *repository) entries() (kept []entry, problems map[string]string) {
 	first, problems := map[string]entry{}, map[string]string{}
 	for _, at := range slices.Sorted(maps.Keys(r.records)) {
@@ -106,7 +107,7 @@ func (r *repository) entries() (kept []entry, problems map[string]string) {
 		case !twice:
 			first[key] = entry{at, rec}
 		case other.SHA256 != rec.SHA256:
-			problems[at] = "it is " + key + " as " + other.path + " is, with other bytes: remove one of them"
+			problems[at] = "it is " + key + " like " + other.path + ", but with other content: remove one of the two files"
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(first)) {
@@ -119,7 +120,7 @@ func (r *repository) entries() (kept []entry, problems map[string]string) {
 func (r *repository) logProblems(problems map[string]string) {
 	for _, at := range slices.Sorted(maps.Keys(problems)) {
 		if r.logged[at] != problems[at] {
-			r.log.Warn("a package is left out of its index", "system", r.system, "path", at, "why", problems[at])
+			r.log.Warn("a package is left out of the index", "system", r.system, "path", at, "why", problems[at])
 		}
 	}
 	r.logged = problems

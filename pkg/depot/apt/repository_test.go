@@ -24,15 +24,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// fixture is a depot's directory, as far as packages need one.
+// fixture is the part of a depot's directory that this package uses.
 type fixture struct {
 	dir   string
 	repos *Repositories
-	sums  *atomic.Int32 // files that were read for their checksum
+	sums  *atomic.Int32 // number of files that were read for their checksum
 	log   *bytes.Buffer
 }
 
-// newFixture opens a directory; settled files are as old as any has to be.
+// newFixture opens a directory. Its files count as final at once.
 func newFixture(t testing.TB, dir string) *fixture {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
@@ -59,7 +59,7 @@ func newFixture(t testing.TB, dir string) *fixture {
 
 func (w *fixture) path(rest string) string { return filepath.Join(w.dir, "files/apt/debian-12", rest) }
 
-// copyIn stores a file as people do by cp.
+// copyIn stores a file without the depot, as users do with cp.
 func (w *fixture) copyIn(t testing.TB, rest string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(w.path(rest)), 0o755); err != nil {
@@ -97,7 +97,7 @@ func (w *fixture) index(t testing.TB, g generation) string {
 	return string(plain)
 }
 
-// filenames are the packages in the index as it is now.
+// filenames returns the packages in the current index.
 func (w *fixture) filenames(t testing.TB) (all []string) {
 	t.Helper()
 	for line := range strings.SplitSeq(w.index(t, w.current(t)), "\n") {
@@ -207,14 +207,14 @@ func TestPackageThatMayStillChangeIsReadAgain(t *testing.T) {
 	w.copyIn(t, "app.deb", apttest.Package(t, "app", "1", "amd64", ""))
 	first, second := w.current(t), w.current(t)
 	if got := w.sums.Load(); got != 2 {
-		t.Errorf("read %d times, want 2: another write in the same clock tick would go unseen", got)
+		t.Errorf("read %d times, want 2: a second write in the same clock tick would be missed", got)
 	}
 	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("a new generation of the same (-want +got):\n%s", diff)
+		t.Errorf("a new generation without a change (-want +got):\n%s", diff)
 	}
 }
 
-func TestTakingAPackageAwayDoesNotTurnTheClockBack(t *testing.T) {
+func TestRemovingAPackageDoesNotSetTheDateBack(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	w.copyIn(t, "pool/a.deb", apttest.Package(t, "a", "1", "amd64", ""))
 	w.copyIn(t, "pool/b.deb", apttest.Package(t, "b", "1", "amd64", ""))
@@ -226,7 +226,7 @@ func TestTakingAPackageAwayDoesNotTurnTheClockBack(t *testing.T) {
 		t.Errorf("index (-want +got):\n%s", diff)
 	}
 	if after := w.current(t); after.Changed < before.Changed {
-		t.Errorf("the Release is of %d, older than the one before of %d, which apt would keep", after.Changed, before.Changed)
+		t.Errorf("the date of Release is %d, before the last date %d, so apt would ignore it", after.Changed, before.Changed)
 	}
 }
 
@@ -251,14 +251,14 @@ func TestDamagedPackagesAreLeftOutAndLogged(t *testing.T) {
 			t.Errorf("index (-want +got):\n%s", diff)
 		}
 	}
-	told := string(w.repository(t).damaged())
+	list := string(w.repository(t).damaged())
 	for _, want := range []string{
-		`"text.deb": no Debian package: it does not begin as an ar archive`, `"half.deb": no Debian package: it is cut off`,
-		`"other.deb": it is app 1 amd64 as good.deb is, with other bytes`, `"what?.deb": no Debian package: apt cannot fetch`,
+		`"text.deb": not a Debian package: it does not begin as an ar archive`, `"half.deb": not a Debian package: it is cut off`,
+		`"other.deb": it is app 1 amd64 like good.deb, but with other content`, `"what?.deb": not a Debian package: apt cannot fetch`,
 		`"line\nbreak.deb": `, `"out.deb": it cannot be read: `,
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("damaged.txt =\n%swant %s in it", told, want)
+		if !strings.Contains(list, want) {
+			t.Errorf("damaged.txt =\n%swant %s in it", list, want)
 		}
 	}
 	for _, name := range []string{"text.deb", "half.deb", "other.deb", "what?.deb", "out.deb"} {
@@ -266,16 +266,16 @@ func TestDamagedPackagesAreLeftOutAndLogged(t *testing.T) {
 			t.Errorf("%s is in the log %d times, want once:\n%s", name, got, w.log)
 		}
 	}
-	if got, want := strings.Count(told, "\n"), 6; got != want {
-		t.Errorf("damaged.txt has %d lines, want %d:\n%s", got, want, told)
+	if got, want := strings.Count(list, "\n"), 6; got != want {
+		t.Errorf("damaged.txt has %d lines, want %d:\n%s", got, want, list)
 	}
 	w.copyIn(t, "half.deb", apttest.Package(t, "half", "1", "amd64", ""))
 	if diff := cmp.Diff([]string{"good.deb", "half.deb"}, w.filenames(t)); diff != "" {
-		t.Errorf("index once it is whole (-want +got):\n%s", diff)
+		t.Errorf("index after the package was repaired (-want +got):\n%s", diff)
 	}
 }
 
-// A file system of its own has a folder that only root may read: lost+found.
+// The root of a separate file system has a folder that only root may read: lost+found.
 func TestFolderThatMayNotBeReadIsLeftOutAndLogged(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	w.copyIn(t, "good.deb", apttest.Package(t, "app", "1", "amd64", ""))
@@ -288,16 +288,16 @@ func TestFolderThatMayNotBeReadIsLeftOutAndLogged(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if told := string(r.damaged()); !strings.HasPrefix(told, `"lost+found": it cannot be read: `) {
-		t.Errorf("damaged.txt =\n%s", told)
+	if list := string(r.damaged()); !strings.HasPrefix(list, `"lost+found": it cannot be read: `) {
+		t.Errorf("damaged.txt =\n%s", list)
 	}
 	if diff := cmp.Diff([]string{"good.deb"}, w.filenames(t)); diff != "" {
 		t.Errorf("index (-want +got):\n%s", diff)
 	}
 }
 
-// asNobody looks at files without root's rights.
-func asNobody(t *testing.T, look func()) {
+// asNobody calls f without root's rights.
+func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -305,13 +305,13 @@ func asNobody(t *testing.T, look func()) {
 	if err := syscall.Setfsuid(65534); err != nil {
 		t.Fatal(err)
 	}
-	look()
+	f()
 	if err := syscall.Setfsuid(before); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestIndexesOfBeforeAreKeptForAWhile(t *testing.T) {
+func TestEarlierIndexesAreKeptForAWhile(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	var all []generation
 	for i := range 10 {
@@ -343,7 +343,7 @@ func TestIndexesOfBeforeAreKeptForAWhile(t *testing.T) {
 	}
 }
 
-func TestIndexesOfBeforeTakeNoMoreThanTheirRoom(t *testing.T) {
+func TestEarlierIndexesAreLimited(t *testing.T) {
 	now := time.Now()
 	history := func(n int, size int64) []generation {
 		return slices.Repeat([]generation{{Index: indexFile{Size: size}, Until: now}}, n)
@@ -360,7 +360,7 @@ func TestIndexesOfBeforeTakeNoMoreThanTheirRoom(t *testing.T) {
 	}
 }
 
-func TestFolderWithAnIndexOfItsOwnIsNotOurs(t *testing.T) {
+func TestFolderWithItsOwnIndexIsServedUnchanged(t *testing.T) {
 	for _, own := range []string{"dists/bookworm/InRelease", "InRelease", "Release", "Packages"} {
 		w := newFixture(t, t.TempDir())
 		w.copyIn(t, own, nil)
@@ -371,7 +371,7 @@ func TestFolderWithAnIndexOfItsOwnIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestCheckedPaths(t *testing.T) {
 	for name, want := range map[string]string{
 		"other/app.deb":                  "",
 		"apt/debian-12/app.deb":          "",
@@ -400,7 +400,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Of 2000 packages, an index of 2 MB.
+// BenchmarkIndexAfterAnUpload has 2000 packages, whose index has 2 MB.
 func BenchmarkIndexAfterAnUpload(b *testing.B) {
 	w := newFixture(b, b.TempDir())
 	fields := "Depends: " + strings.Repeat("some-library (>= 1.2.3), ", 20) + "end\n"
@@ -417,7 +417,7 @@ func BenchmarkIndexAfterAnUpload(b *testing.B) {
 	}
 }
 
-// upload stores a package as the door does.
+// upload stores a package as the HTTP handler does.
 func (w *fixture) upload(b *testing.B, rest string, content []byte) {
 	b.Helper()
 	temp := filepath.Join(b.TempDir(), "temp")

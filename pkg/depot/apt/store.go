@@ -19,7 +19,8 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Check refuses a path to which nothing may be uploaded, before its bytes come.
+// Check returns a Refusal for a path to which no file may be uploaded. It is called before the
+// upload's content is read.
 func (s *Repositories) Check(name string) error {
 	system, rest, ok := split(name)
 	if ok && (rest == mirrorName || strings.HasPrefix(rest, mirrorName+"/")) {
@@ -32,11 +33,12 @@ func (s *Repositories) Check(name string) error {
 	if own || err != nil {
 		return err
 	}
-	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages in it: upload those alone, and get %s. "+
-		"A mirror with an index of its own is taken as it is if its dists/ comes before", name, protocol.AptFolder, system, releaseName)
+	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages there: upload the packages only, and read %s. "+
+		"To serve a mirror with its own index unchanged, upload its dists/ first", name, protocol.AptFolder, system, releaseName)
 }
 
-// checkMirror refuses to begin a mirror where nodes have an index already: it would be gone with the mirror's first file.
+// checkMirror refuses the first file of a mirror in a folder whose index nodes already use: that
+// index would disappear with this file.
 func (s *Repositories) checkMirror(name, system string) error {
 	repo, err := s.of(system)
 	if repo == nil || err != nil {
@@ -46,12 +48,13 @@ func (s *Repositories) checkMirror(name, system string) error {
 	if err != nil || now.Index.Size == 0 {
 		return err
 	}
-	return refuse(http.StatusConflict, "%q: an index of the packages in %s/%s is served already, and would be gone with a mirror's: "+
-		"upload the mirror to another SYSTEM, and its %s/ first; or take those packages from the depot's folder files/", name, protocol.AptFolder, system, mirrorName)
+	return refuse(http.StatusConflict, "%q: an index of the packages in %s/%s is served already, and this mirror would replace it: "+
+		"upload the mirror to another SYSTEM, with its %s/ first; or remove those packages from the depot's folder files/", name, protocol.AptFolder, system, mirrorName)
 }
 
-// Store puts a file of the given SHA-256, whose bytes are in temp, in its place by calling publish; that returns the file's state in its
-// place. It refuses what ends in .deb and is no package, and one that a repository has with other bytes.
+// Store publishes an uploaded file by calling publish, which moves the file to its path and returns
+// its state there. The content is in temp, and sum is its SHA-256. Store returns a Refusal for a
+// .deb file that is not a package, and for a package that the repository has with other content.
 func (s *Repositories) Store(name string, temp *os.File, sum string, publish func() (fs.FileInfo, error)) error {
 	system, rest, ok := split(name)
 	if !ok || !isPackage(rest) {
@@ -80,7 +83,8 @@ func (s *Repositories) Store(name string, temp *os.File, sum string, publish fun
 	return s.opened(system).store(rest, record{SHA256: sum, Control: control}, publish)
 }
 
-// store holds on to the repository, so that of two who upload the same package with other bytes one is refused.
+// store holds the repository's lock throughout. If two clients upload the same package with
+// different content at the same time, one of them is refused.
 func (r *repository) store(rest string, rec record, publish func() (fs.FileInfo, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +94,7 @@ func (r *repository) store(rest string, rec record, publish func() (fs.FileInfo,
 	entries, _ := r.entries()
 	for _, known := range entries {
 		if known.Control.String() == rec.Control.String() && known.SHA256 != rec.SHA256 {
-			return refuse(http.StatusConflict, "%s is here already with other bytes, as %q: give what has changed another version, or remove that file from the depot's folder files/ first",
+			return refuse(http.StatusConflict, "%s is here already with other bytes, as %q: give the changed package another version, or remove that file from the depot's folder files/ first",
 				rec.Control, path.Join(r.folder(), known.path))
 		}
 	}

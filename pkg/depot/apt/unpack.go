@@ -12,7 +12,8 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// unpack undoes the compression that a member's name tells, with memory for no more than maxUnpacked bytes. Call done afterwards.
+// unpack decompresses a member by the extension of its name, with memory for at most maxUnpacked
+// bytes. The caller must call done afterwards.
 func unpack(name string, packed io.Reader) (unpacked io.Reader, done func(), err error) {
 	done = func() {}
 	switch name {
@@ -29,7 +30,7 @@ func unpack(name string, packed io.Reader) (unpacked io.Reader, done func(), err
 			unpacked, done = z, z.Close
 		}
 	default:
-		err = malformed("its member %q is packed in none of the ways that dpkg knows: gz, xz, zst", name)
+		err = malformed("its member %q has a compression that is not supported: dpkg writes gz, xz or zst", name)
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = malformed("its %s cannot be unpacked: %v", name, err)
@@ -43,14 +44,15 @@ func unpack(name string, packed io.Reader) (unpacked io.Reader, done func(), err
 const (
 	xzMagic        = "\xfd7zXZ\x00"
 	xzStreamHeader = 12
-	xzFilters      = 0x03 // flags of a block: how many filters it has besides the first
+	xzFilters      = 0x03 // flags of a block: number of filters besides the first
 	xzPackedSize   = 0x40
 	xzUnpackedSize = 0x80
 	xzLZMA2        = 0x21
 )
 
-// unpackXZ reads the first block of an xz file, which is the only one below 24 MiB. Readers of whole files take the memory that a block's
-// header asks for, up to 4 GiB. Since no more than maxUnpacked bytes are ever read here, no reference among them reaches further back.
+// unpackXZ reads the first block of an xz file; a file below 24 MiB has only one. Readers of whole
+// files allocate the memory that a block's header asks for, up to 4 GiB. A dictionary of
+// maxUnpacked bytes is enough here, since at most maxUnpacked bytes are read.
 func unpackXZ(packed io.Reader) (io.Reader, error) {
 	head := make([]byte, xzStreamHeader+1)
 	if _, err := io.ReadFull(packed, head); err != nil {
@@ -72,7 +74,7 @@ func unpackXZ(packed io.Reader) (io.Reader, error) {
 	return config.NewReader2(packed)
 }
 
-// xzDictionary returns how much memory the header of a block asks for, in bytes.
+// xzDictionary returns the dictionary size, in bytes, that the header of a block asks for.
 func xzDictionary(block []byte) (int64, error) {
 	fields, sum := block[:len(block)-4], binary.LittleEndian.Uint32(block[len(block)-4:])
 	if crc32.ChecksumIEEE(fields) != sum {
@@ -86,7 +88,7 @@ func xzDictionary(block []byte) (int64, error) {
 		}
 	}
 	if flags&xzFilters != 0 || len(fields) < 3 || fields[0] != xzLZMA2 || fields[1] != 1 {
-		return 0, malformed("its xz block is packed by something other than LZMA2 alone")
+		return 0, malformed("its xz block uses a filter other than LZMA2")
 	}
 	return lzma.DecodeDictCap(fields[2])
 }

@@ -1,4 +1,4 @@
-// Package apttest makes Debian packages for tests, without dpkg. It is imported by tests alone.
+// Package apttest makes Debian packages for tests, without dpkg. Only tests may import it.
 package apttest
 
 import (
@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Package is a package of the given name, version and architecture that holds nothing. Further fields are lines with their newlines.
+// Package returns a package of the given name, version and architecture that contains no files.
+// fields has further control fields, as lines with their newlines.
 func Package(t testing.TB, name, version, architecture, fields string) []byte {
 	t.Helper()
 	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: Nobody <nobody@example.org>\nDescription: nothing\n at all\n%s",
@@ -17,7 +18,8 @@ func Package(t testing.TB, name, version, architecture, fields string) []byte {
 	return Archive(t, "debian-binary", "2.0\n", "control.tar.gz", string(Control(t, control)), "data.tar", "")
 }
 
-// Archive is an ar archive of members: name, content, name, content and so on.
+// Archive returns an ar archive of members, which are given as name, content, name, content and so
+// on.
 func Archive(t testing.TB, members ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,7 +33,7 @@ func Archive(t testing.TB, members ...string) []byte {
 	return b.Bytes()
 }
 
-// Control is a control.tar.gz with the text as its file control.
+// Control returns a control.tar.gz whose file control is text.
 func Control(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
