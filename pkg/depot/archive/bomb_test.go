@@ -13,7 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestIndexBomb: a few small indexes that name each other again and again are some billion manifests to who looks at each.
+// TestIndexBomb imports a few small indexes that name each other many times. A reader that visits
+// each name would visit some billion manifests.
 func TestIndexBomb(t *testing.T) {
 	const times = 2000
 	child := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromString("nowhere"), Size: 7}
@@ -34,7 +35,7 @@ func TestIndexBomb(t *testing.T) {
 	wantRefused(t, pack(t, files...))
 }
 
-// TestSavedBomb: the same for docker's form, whose list may name one config again and again.
+// TestSavedBomb imports an archive in docker's form whose list names one config many times.
 func TestSavedBomb(t *testing.T) {
 	config := fmt.Appendf(nil, `{"rootfs":{"type":"layers","diff_ids":[]},"comment":%q}`, strings.Repeat("a", 1<<20))
 	list := []byte("[")

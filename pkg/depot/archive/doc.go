@@ -1,8 +1,8 @@
-// Package archive brings the images of an uploaded archive into the registry,
-// under the names that the archive gives them: docker save's form and OCI
-// layouts, as tar, tar.gz or tar.zst, with every platform that is in it.
+// Package archive imports the images of an uploaded archive into the registry, under the names that
+// the archive gives them. It reads the form of docker save and OCI layouts, as tar, tar.gz or
+// tar.zst, and imports every platform in them.
 //
-// Invariant: an archive is taken whole or not at all. It is read in passes, so
-// that memory does not depend on its size, and nothing in it decides where
-// anything is written: names only look things up.
+// Invariant: an archive is imported completely or not at all. It is read in several passes, so
+// memory does not depend on its size. File names in an archive are only keys for lookups; they
+// never decide where the depot writes.
 package archive

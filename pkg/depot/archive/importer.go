@@ -17,21 +17,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Importer brings archives into a store, within the limits of a gate.
+// Importer imports archives into Store. It reserves their space in Quota first.
 type Importer struct {
 	Store *store.Store
 	Quota *limits.Quota
 }
 
-// Import reads an archive of size bytes that is called name, and returns the
-// references of its images, without a registry. What is wrong with the archive
-// is a Refusal, and leaves no image behind.
+// Import imports an archive of size bytes. name is the archive's own name. Import returns the
+// references of its images, without a registry. An error in the archive is a Refusal, and leaves no
+// image behind.
 func (i *Importer) Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
 	return i.load(ctx, name, size, open, i.tag)
 }
 
-// Restore is Import of an archive that was imported before. A tag that exists
-// stays: it may have been moved to a newer image since.
+// Restore does the same as Import for an archive that was imported before. It does not change a tag
+// that exists, since that tag may have been moved to a newer image.
 func (i *Importer) Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
 	return i.load(ctx, name, size, open, i.tagAbsent)
 }
@@ -42,11 +42,11 @@ func (i *Importer) load(ctx context.Context, name string, size int64, open func(
 	if err != nil {
 		return nil, err
 	}
-	if err := i.drop(ctx, p.blobs); err != nil {
+	if err := i.dropIntact(ctx, p.blobs); err != nil {
 		return nil, err
 	}
 	key := "images " + rand.Text()
-	if err := i.makeRoom(key, p.blobs); err != nil {
+	if err := i.reserve(key, p.blobs); err != nil {
 		return nil, err
 	}
 	defer i.Quota.Release(key)
@@ -56,9 +56,10 @@ func (i *Importer) load(ctx context.Context, name string, size int64, open func(
 	return i.publish(ctx, p.images, tag)
 }
 
-// drop takes off the list what the store has already. That is read, since a
-// disk may have damaged it: reading takes less than writing it again, and no room.
-func (i *Importer) drop(ctx context.Context, blobs map[string]blob) error {
+// dropIntact removes the blobs from the list that the store has already. It reads these blobs,
+// since a disk may have damaged them: reading is faster than writing them again, and needs no
+// space.
+func (i *Importer) dropIntact(ctx context.Context, blobs map[string]blob) error {
 	for name, b := range blobs {
 		intact, err := i.Store.Intact(ctx, b.digest, b.size)
 		if err != nil {
@@ -71,14 +72,14 @@ func (i *Importer) drop(ctx context.Context, blobs map[string]blob) error {
 	return nil
 }
 
-// makeRoom has room for all of them held.
-func (i *Importer) makeRoom(key string, blobs map[string]blob) error {
+// reserve reserves space for all blobs under key.
+func (i *Importer) reserve(key string, blobs map[string]blob) error {
 	var total int64
 	for _, b := range blobs {
 		total += b.size
 	}
 	if err := i.Quota.Hold(key, total); err != nil {
-		return fmt.Errorf("its images need room of their own: %w", err)
+		return fmt.Errorf("not enough space for the images of the archive: %w", err)
 	}
 	return nil
 }
@@ -95,10 +96,10 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 		delete(blobs, name)
 		buffered := bufio.NewReader(body)
 		_, err := i.Store.AddKnown(ctx, protocol.Staging, buffered, b.digest, b.size)
-		i.Quota.Less(key, b.size) // it is held, or not coming
+		i.Quota.Less(key, b.size) // the blob is stored now, or will not be
 		var other *store.OtherContentError
 		if errors.As(err, &other) {
-			return refuse("%s has sha256 %s, not %s as its manifest says", name, other.Computed.Encoded(), b.digest.Encoded())
+			return refuse("%s has sha256 %s, but its manifest says %s", name, other.Computed.Encoded(), b.digest.Encoded())
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return broken(err)
@@ -107,11 +108,11 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 	})
 }
 
-// tagger points a reference to a manifest that is stored.
+// tagger points a reference to a stored manifest.
 type tagger func(context.Context, ref, manifest) error
 
-// publish makes the manifests pullable by digest, and when all of them are,
-// sets the tags.
+// publish stores the manifests of all images, so that clients can pull them by digest, and then
+// sets the tags. It returns the references.
 func (i *Importer) publish(ctx context.Context, images []image, tag tagger) ([]string, error) {
 	var u undo
 	for _, img := range images {
@@ -154,7 +155,7 @@ func (i *Importer) putManifests(ctx context.Context, r ref, img image, u *undo) 
 		if !there {
 			u.manifests = append(u.manifests, made{r.repository, m.digest})
 		}
-		// One that is there may be damaged.
+		// An existing manifest may be damaged, so it is written again.
 		if err := i.putManifest(ctx, manifests, r, m); err != nil {
 			return err
 		}

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// maxDepth is how deep indexes may be nested.
+	// maxDepth is the largest nesting depth of indexes.
 	maxDepth = 4
-	// maxTree bounds the manifests held in memory.
+	// maxTree limits the bytes of manifests that are held in memory.
 	maxTree = 16 << 20
-	// annotationContainerd is the full name that containerd and docker save give.
+	// annotationContainerd is the annotation with the full image name that containerd and docker
+	// save write.
 	annotationContainerd = "io.containerd.image.name"
 )
 
@@ -34,7 +35,7 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 			return plan{}, err
 		}
 		if len(i.manifests) == 0 {
-			return plan{}, refuse("nothing of image %s is in it", root.Digest)
+			return plan{}, refuse("no manifest of image %s is in it", root.Digest)
 		}
 		if i.refs, err = refsOf(root, name, c, i); err != nil {
 			return plan{}, err
@@ -44,7 +45,7 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 	return p, p.checkNames()
 }
 
-// tree is the manifests of a layout, by digest.
+// tree maps the digest of each manifest of a layout to its content.
 type tree map[digest.Digest][]byte
 
 func (r *reader) tree(c contents) (tree, error) {
@@ -62,7 +63,7 @@ func (r *reader) tree(c contents) (tree, error) {
 		for file, body := range files {
 			d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(file))
 			if digest.FromBytes(body) != d {
-				return nil, refuse("%s has another content than its name says", file)
+				return nil, refuse("the content of %s does not match the digest in its name", file)
 			}
 			t[d] = body
 			var index v1.Index
@@ -76,8 +77,8 @@ func (r *reader) tree(c contents) (tree, error) {
 	return t, nil
 }
 
-// missing are the files of manifests that have not been read yet. An index may
-// name platforms that nobody put into the archive.
+// missing returns the files of those wanted manifests that are in the archive and have not been
+// read yet. An index may list platforms that the archive does not contain.
 func (t tree) missing(wanted []v1.Descriptor, c contents) []string {
 	var names []string
 	for _, d := range wanted {
@@ -90,7 +91,8 @@ func (t tree) missing(wanted []v1.Descriptor, c contents) []string {
 	return names
 }
 
-// blobFile is a blob's place in a layout, and nothing for what cannot be in one.
+// blobFile returns the path of a blob in a layout. It returns "" for a digest that cannot be in a
+// layout.
 func blobFile(d digest.Digest) string {
 	if d.Validate() != nil || d.Algorithm() != digest.SHA256 {
 		return ""
@@ -98,7 +100,7 @@ func blobFile(d digest.Digest) string {
 	return path.Join("blobs", "sha256", d.Encoded())
 }
 
-// walk adds up images from a tree of manifests.
+// walk collects images from a tree of manifests.
 type walk struct {
 	tree
 	contents
@@ -106,7 +108,7 @@ type walk struct {
 	work  work
 }
 
-// add appends a manifest to an image after what it refers to.
+// add appends a manifest to an image, after the manifests that it refers to.
 func (w *walk) add(d v1.Descriptor, i *image, depth int) error {
 	body, ok := w.tree[d.Digest]
 	if err := w.work.did(len(body)); err != nil {
@@ -127,7 +129,7 @@ func (w *walk) add(d v1.Descriptor, i *image, depth int) error {
 	case v1.MediaTypeImageManifest, schema2.MediaTypeManifest:
 		return addImage(d, body, i, w.contents, w.blobs)
 	}
-	return refuse("manifest %s is of type %q: the depot takes OCI images and indexes, and Docker's of schema 2", d.Digest, d.MediaType)
+	return refuse("manifest %s is of type %q: the depot accepts OCI images and indexes, and Docker images and manifest lists of schema 2", d.Digest, d.MediaType)
 }
 
 func (w *walk) addIndex(d v1.Descriptor, body []byte, i *image, depth int) error {
@@ -158,12 +160,12 @@ func addImage(d v1.Descriptor, body []byte, i *image, c contents, blobs map[stri
 	parts := append([]v1.Descriptor{m.Config}, m.Layers...)
 	for _, part := range parts {
 		if len(part.URLs) > 0 {
-			return refuse("layer %s of manifest %s is to be had from elsewhere only (%s)", part.Digest, d.Digest, part.URLs[0])
+			return refuse("layer %s of manifest %s is not in the archive, only at a URL (%s)", part.Digest, d.Digest, part.URLs[0])
 		}
 		file := blobFile(part.Digest)
 		size, ok := c.sizes[file]
 		if !ok || size != part.Size {
-			return refuse("blob %q of manifest %s is missing or has not its %d bytes", part.Digest, d.Digest, part.Size)
+			return refuse("blob %q of manifest %s is missing or does not have %d bytes", part.Digest, d.Digest, part.Size)
 		}
 		blobs[file] = blob{size, part.Digest}
 	}

@@ -10,14 +10,15 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// packedLayer is a compressed layer in an archive of docker save's form, whose
-// manifest.json says nothing of its digest.
+// packedLayer is a compressed layer in an archive of docker save's form, whose manifest.json does
+// not have its digest.
 type packedLayer struct {
 	mediaType        string
 	digest, unpacked digest.Digest
 }
 
-// packedLayers reads the compressed layers once, for both of their digests.
+// packedLayers reads each compressed layer once and computes the digests of its compressed and its
+// uncompressed content.
 func (r *reader) packedLayers(c contents) (map[string]packedLayer, error) {
 	wanted := map[string]bool{}
 	for _, s := range c.saved {
@@ -47,7 +48,7 @@ func (r *reader) packedLayers(c contents) (map[string]packedLayer, error) {
 func (r *reader) unpackLayer(name string, size int64, body *bufio.Reader) (packedLayer, error) {
 	packed, unpacked := sha256.New(), sha256.New()
 	layer := reader{packed: size, most: r.most}
-	magic, _ := body.Peek(4) // was there a moment ago
+	magic, _ := body.Peek(4) // the caller has peeked at these bytes already
 	plain, done, err := layer.decompress(magic, io.TeeReader(body, packed))
 	if err != nil {
 		return packedLayer{}, err

@@ -9,18 +9,18 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// plan is what an archive brings, before any of it is stored.
+// plan lists the content of an archive before any of it is stored.
 type plan struct {
 	images []image
-	// blobs are the files to store, by their names in the archive.
+	// blobs maps the name of each file to store to its expected content.
 	blobs map[string]blob
 }
 
-// image is one tree of manifests with the references that are to lead to it.
+// image is one tree of manifests with the references that will point to it.
 type image struct {
 	refs []ref
-	// manifests are in the order in which the registry takes them, children
-	// first; the last one gets the tags.
+	// manifests are in the order in which the registry accepts them: children first. The last one
+	// gets the tags.
 	manifests []manifest
 }
 
@@ -31,14 +31,13 @@ type manifest struct {
 	blobs     []v1.Descriptor
 }
 
-// blob is a file's expected content.
+// blob is the expected content of a file. size is in bytes.
 type blob struct {
 	size   int64
 	digest digest.Digest
 }
 
-// contents are an archive's table of files, and the few of them that say what
-// the others are.
+// contents is the file table of an archive, with the few files that describe the others.
 type contents struct {
 	sizes map[string]int64
 	index *v1.Index
@@ -56,7 +55,7 @@ func (r *reader) contents() (contents, error) {
 	c := contents{sizes: map[string]int64{}}
 	err := r.each(func(name string, size int64, body io.Reader) error {
 		if _, twice := c.sizes[name]; twice {
-			return refuse("%q is in it twice", name)
+			return refuse("the file %q is in it twice", name)
 		}
 		c.sizes[name] = size
 		switch name {
@@ -119,5 +118,5 @@ func (r *reader) plan(name string) (plan, error) {
 	case len(c.saved) > 0:
 		return r.planSaved(c)
 	}
-	return plan{}, refuse("it has neither an index.json with images nor a manifest.json: it is no archive of docker save, nor an OCI layout")
+	return plan{}, refuse("it has neither an index.json with images nor a manifest.json: upload an archive of docker save or an OCI layout")
 }

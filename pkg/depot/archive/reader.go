@@ -14,28 +14,29 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bounds of an archive. Images of a whole Kubernetes have some hundred files.
+// These are the bounds of an archive, in files, characters and bytes. The images of a whole
+// Kubernetes have some hundred files.
 const (
 	maxEntries  = 10_000
 	maxName     = 512
-	maxManifest = 4 << 20 // as the registry has it
-	// maxRatio is how many bytes may come out of one; what compresses better is
-	// a bomb. The slack is for small archives of zeros.
+	maxManifest = 4 << 20 // the limit of the registry
+	// maxRatio is the largest ratio of unpacked to packed bytes; an archive that compresses better
+	// is treated as a bomb. slack, in bytes, is added for small archives of zeros.
 	maxRatio = 100
 	slack    = 64 << 20
-	// window is the memory that unpacking zstd may take.
+	// window is the largest memory, in bytes, that unpacking zstd may use.
 	window = 16 << 20
 )
 
-// reader reads one archive, as often as needed.
+// reader reads one archive, as many times as needed. packed is its size in bytes.
 type reader struct {
 	open   func() (io.ReadSeekCloser, error)
 	packed int64
-	// most is how many bytes may be unpacked, 0 for no limit.
+	// most is the largest unpacked size in bytes; 0 means no limit.
 	most int64
 }
 
-// each visits the archive's files in order. A visit need not read the body.
+// each calls visit for the archive's files in order. visit may leave the body unread.
 func (r *reader) each(visit func(name string, size int64, body io.Reader) error) (err error) {
 	f, err := r.open()
 	if err != nil {
@@ -75,12 +76,12 @@ func (r *reader) each(visit func(name string, size int64, body io.Reader) error)
 	}
 }
 
-// unpack finds the compression by the first bytes. A plain archive is handed
-// on as it is, so that what nobody reads is skipped by seeking.
+// unpack detects the compression by the first bytes. It returns an uncompressed archive unchanged,
+// so that unread files are skipped by seeking.
 func (r *reader) unpack(f io.ReadSeeker) (io.Reader, func(), error) {
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(f, magic); err != nil {
-		return nil, nil, refuse("it is too short for one")
+		return nil, nil, refuse("it is too short for an archive")
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, err
@@ -131,22 +132,22 @@ type bound struct {
 
 func (b *bound) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, refuse("it unpacks to far more than its size: it is a bomb, or more than the depot takes in one upload")
+		return 0, refuse("its unpacked size is far above its size, as that of a bomb, or above the depot's limit for one upload")
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
 }
 
-// check returns the cleaned name of a file, nothing for what has no content,
-// and refuses what an archive of images never has.
+// check returns the cleaned name of a file. It returns "" for an entry without content, and refuses
+// entries that archives of images never have.
 func check(head *tar.Header) (string, error) {
 	if len(head.Name) > maxName {
 		return "", refuse("a file's name has %d characters", len(head.Name))
 	}
 	name := path.Clean(head.Name)
 	if strings.HasPrefix(name, "/") || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsAny(name, "\\\x00") {
-		return "", refuse("the name %q leads out of it", head.Name)
+		return "", refuse("the name %q leads out of the archive", head.Name)
 	}
 	switch head.Typeflag {
 	case tar.TypeReg:
@@ -159,8 +160,8 @@ func check(head *tar.Header) (string, error) {
 	return "", refuse("%q is of type %q, neither a file nor a directory", head.Name, string(head.Typeflag))
 }
 
-// broken is for errors in the archive's own form. Those of the storage below
-// would look the same, so the cause is always said.
+// broken returns a Refusal for an error in the archive's format. An error of the storage below
+// would look the same, so the text always includes the cause.
 func broken(err error) error {
 	var already *Refusal
 	if errors.As(err, &already) {
@@ -171,7 +172,7 @@ func broken(err error) error {
 
 func readManifest(name string, size int64, body io.Reader) ([]byte, error) {
 	if size > maxManifest {
-		return nil, refuse("%s has %d bytes, and manifests have at most %d", name, size, maxManifest)
+		return nil, refuse("%s has %d bytes, but a manifest may have at most %d", name, size, maxManifest)
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(body, data); err != nil {

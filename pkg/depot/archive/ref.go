@@ -11,13 +11,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// ref is where an image is pulled from: a name without its registry, since
-// nodes ask the depot in place of any registry.
+// ref is the reference by which an image is pulled. It has no registry, since nodes ask the depot
+// in place of every registry.
 type ref struct{ repository, tag string }
 
 func (r ref) String() string { return r.repository + ":" + r.tag }
 
-// parseRef reads a name as docker does: busybox is library/busybox:latest.
+// parseRef parses a name as docker does: busybox is library/busybox:latest.
 func parseRef(name string) (ref, error) {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -35,9 +35,10 @@ func parseRef(name string) (ref, error) {
 	return r, nil
 }
 
-// refsOf finds the names of an image in a layout: the full one if a tool gave
-// it, docker's list if it is there too, else the layout's reference. That may
-// be a tag alone, and then the archive's own name is the image's.
+// refsOf returns the references of an image in a layout. It uses the first of these that exists:
+// the full name that a tool wrote, a reference annotation with a full name, docker's list of names,
+// and the reference annotation with a tag alone. In the last case the archive's own name is the
+// image's name.
 func refsOf(root v1.Descriptor, archive string, c contents, i image) ([]ref, error) {
 	if full := root.Annotations[annotationContainerd]; full != "" {
 		r, err := parseRef(full)
@@ -69,7 +70,7 @@ func refsOf(root v1.Descriptor, archive string, c contents, i image) ([]ref, err
 	return []ref{r}, err
 }
 
-// savedNames are docker's names for the image whose config this one has.
+// savedNames returns docker's names for the image with the same config.
 func savedNames(c contents, i image) []string {
 	for _, s := range c.saved {
 		for _, m := range i.manifests {

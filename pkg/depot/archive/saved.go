@@ -9,9 +9,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// planSaved plans what docker save wrote before it wrote layouts: a config and
-// layers. The config has the digests of the layers as they are unpacked. Layers
-// are kept as they came, packed or not, and the image gets an OCI manifest.
+// planSaved plans an archive of the older docker save form: a config and layers, without a layout.
+// The config has the digests of the uncompressed layers. The depot keeps layers as they are in the
+// archive, compressed or not, and makes an OCI manifest for the image.
 func (r *reader) planSaved(c contents) (plan, error) {
 	var names []string
 	for _, s := range c.saved {
@@ -46,7 +46,7 @@ func planImage(s saved, config []byte, c contents, packed map[string]packedLayer
 		return image{}, refuse("config %s: %v", s.Config, err)
 	}
 	if len(content.RootFS.DiffIDs) != len(s.Layers) {
-		return image{}, refuse("config %s is of %d layers, and manifest.json names %d", s.Config, len(content.RootFS.DiffIDs), len(s.Layers))
+		return image{}, refuse("config %s has %d layers, but manifest.json names %d", s.Config, len(content.RootFS.DiffIDs), len(s.Layers))
 	}
 	m := v1.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2},
@@ -64,7 +64,7 @@ func planImage(s saved, config []byte, c contents, packed map[string]packedLayer
 		desc := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: id, Size: size}
 		if as, ok := packed[layer]; ok {
 			if as.unpacked != id {
-				return image{}, refuse("layer %s unpacks to %s, not %s as config %s says", layer, as.unpacked, id, s.Config)
+				return image{}, refuse("layer %s unpacks to %s, but it should be %s by config %s", layer, as.unpacked, id, s.Config)
 			}
 			desc.MediaType, desc.Digest = as.mediaType, as.digest
 		}
@@ -77,7 +77,7 @@ func planImage(s saved, config []byte, c contents, packed map[string]packedLayer
 	}
 	i := image{manifests: []manifest{{v1.MediaTypeImageManifest, body, digest.FromBytes(body), append([]v1.Descriptor{m.Config}, m.Layers...)}}}
 	if len(s.RepoTags) == 0 {
-		return image{}, refuse("the image with config %s has no name: save it by its name and tag", s.Config)
+		return image{}, refuse("the image with config %s has no name: save it again by its name and tag", s.Config)
 	}
 	for _, tag := range s.RepoTags {
 		ref, err := parseRef(tag)

@@ -10,15 +10,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// undo takes back an archive that the registry refused half-way, which a plan
-// should not let happen.
+// undo removes the manifests of an archive that the registry refused after it had accepted part of
+// it. The checks of a plan should prevent this.
 type undo struct {
 	manifests []made
-	// repositories were not there before.
+	// repositories did not exist before the import.
 	repositories []string
 }
 
-// made is a manifest that was not there before.
+// made is a manifest that did not exist before the import.
 type made struct {
 	repository string
 	digest     digest.Digest
@@ -44,8 +44,8 @@ func (u *undo) run(ctx context.Context, s *store.Store) error {
 	return errors.Join(errs...)
 }
 
-// removeEmpty forgets a repository that has no manifest (any more). Others may
-// lie in its folder, as coredns/coredns does in that of coredns: they stay.
+// removeEmpty removes a repository that has no manifest. Other repositories may lie in its folder,
+// as coredns/coredns lies in that of coredns: these stay.
 func removeEmpty(ctx context.Context, s *store.Store, repository string) error {
 	at := store.RepositoriesPath + "/" + repository
 	held, err := s.Driver.List(ctx, at+"/_manifests/revisions/sha256")
@@ -54,7 +54,7 @@ func removeEmpty(ctx context.Context, s *store.Store, repository string) error {
 	}
 	for _, revision := range held {
 		if _, err := s.Driver.Stat(ctx, revision+"/link"); !store.IsAbsent(err) {
-			return err // somebody has pushed there meanwhile
+			return err // a client has pushed to it meanwhile
 		}
 	}
 	for _, part := range []string{"/_manifests", "/_layers"} {

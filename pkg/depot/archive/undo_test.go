@@ -7,7 +7,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// coredns and coredns/coredns are two repositories, one folder inside of the other.
+// The repositories are coredns and coredns/coredns, of which one folder is inside the other.
 func TestWhatIsTakenBackTakesNothingElse(t *testing.T) {
 	i := newImporter(t)
 	data, _ := dockerSave(t, "registry.k8s.io/coredns/coredns:v1")

@@ -1,24 +1,24 @@
 package archive
 
-// Bounds of what an archive has us do. Its lists may name one thing again and
-// again, and lists of lists do so more often than anybody can count.
+// These constants bound the work that an archive can cause. Its lists may name the same object many
+// times, and nested lists multiply that number.
 const (
-	// maxWork is in bytes of manifests and configs that are looked at, each as
-	// often as it is named.
+	// maxWork limits the bytes of manifests and configs that are read, counted each time they are
+	// named.
 	maxWork = 256 << 20
-	// perName is what it costs to look at one that has no bytes.
+	// perName is the number of bytes that each name counts in addition to its content.
 	perName = 256
-	// maxNames is how many references may lead to an archive's images.
+	// maxNames is the largest number of references to an archive's images.
 	maxNames = 2000
 )
 
-// work counts what was looked at.
+// work counts the bytes that were read.
 type work int64
 
-// did adds one manifest or config.
+// did counts one manifest or config of size bytes.
 func (w *work) did(size int) error {
 	if *w += work(size + perName); *w > maxWork {
-		return refuse("it names the same manifests too often: it is a bomb")
+		return refuse("it names the same manifests too often, as a bomb does")
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func (p plan) checkNames() error {
 		names += len(i.refs)
 	}
 	if names > maxNames {
-		return refuse("it has %d image names, at most %d are taken at once", names, maxNames)
+		return refuse("it has %d image names, but an archive may have at most %d", names, maxNames)
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
-// Package deadline bounds how long the peer of a request may let the server
-// wait. The timeouts of net/http bound a whole request, and an OS image over a
-// thin line takes hours; so time is granted by the bytes that move.
+// Package deadline limits how long a client may let the server wait during a request. The timeouts
+// of net/http apply to a whole request, and an OS image over a slow network takes hours. This
+// package therefore extends the deadline with each byte that is transferred.
 //
-// Invariant: whatever a handler does, or leaves undone, with a request's body
-// and response, no read or write of the connection is without a deadline while
-// the request is served, its body is drained or its response is flushed.
+// Invariant: every read and write of the connection has a deadline while the request is served, its
+// body is drained and its response is flushed. This holds whatever a handler does with the body and
+// the response.
 //
-// It knows HTTP only, and must not import other packages of the depot.
+// The package must not import other packages of the depot: it depends on HTTP only.
 package deadline

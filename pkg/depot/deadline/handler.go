@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Handler keeps requests to the limits. It must be the outermost handler: the
-// server drains bodies that an inner one refuses or leaves unread.
+// Handler applies the limits to each request. It must be the outermost handler, since the server
+// drains bodies that an inner handler refuses or leaves unread.
 func Handler(l Limits, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
@@ -22,8 +22,8 @@ func Handler(l Limits, next http.Handler) http.Handler {
 		}
 		response.grant(0)
 		next.ServeHTTP(response, r)
-		response.body.grant() // the server drains what is left of it
-		response.grant(0)     // and flushes what it still has
+		response.body.grant() // the server drains the rest of the body
+		response.grant(0)     // and flushes the rest of the response
 	})
 }
 
@@ -33,24 +33,24 @@ func withBody(r *http.Request, body io.ReadCloser) *http.Request {
 	return r
 }
 
-// body is a request's body. Its methods that set deadlines may be called on nil.
+// body is a request's body. The methods that set deadlines accept a nil receiver.
 type body struct {
 	io.ReadCloser
 	rc *http.ResponseController
 
 	mu        sync.Mutex
 	allowance allowance
-	// over says that the deadline stays as it is: the body has ended, or a handler
-	// has ended it.
+	// over means that the deadline must not change any more: the body has ended, or a handler has
+	// ended it.
 	over bool
-	// begun says that no Read writes anymore: the body was read before, or the
-	// handler has answered.
+	// begun means that no Read can cause a "100 Continue" any more: the body was read before, or
+	// the handler has answered.
 	begun bool
 }
 
-// grant sets the deadline for what is read next, by the handler or the server.
-// Where there is nothing left to read none is set: the server goes on reading to
-// notice that its peer hangs up, and would take a deadline for that.
+// grant sets the deadline for the next read, by the handler or the server. It sets none once the
+// body has ended: the server then reads on to notice a disconnect, and would treat a passed
+// deadline as a disconnect.
 func (b *body) grant() {
 	if b == nil {
 		return
@@ -58,12 +58,12 @@ func (b *body) grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {
-		// A writer without deadlines, such as a test's recorder, needs none.
+		// A writer that does not support deadlines, such as a test's recorder, needs none.
 		_ = b.rc.SetReadDeadline(time.Now().Add(b.allowance.left))
 	}
 }
 
-// pause takes the deadline away until the next grant.
+// pause removes the deadline until the next grant.
 func (b *body) pause() {
 	if b == nil {
 		return
@@ -75,7 +75,7 @@ func (b *body) pause() {
 	}
 }
 
-// end sets the last deadline; the zero time is none.
+// end sets the final deadline of the body; the zero time means no deadline.
 func (b *body) end(deadline time.Time) error {
 	if b == nil {
 		return nil
@@ -89,8 +89,8 @@ func (b *body) end(deadline time.Time) error {
 	return b.rc.SetReadDeadline(deadline)
 }
 
-// begin grants time for the "100 Continue" that the server may write within the
-// first Read. The handler may have worked for long before that.
+// begin sets the write deadline for the "100 Continue" that the server may send within the first
+// Read. The handler may have worked for a long time before that.
 func (b *body) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *body) begin() {
 	}
 }
 
-// answered says that the server writes no "100 Continue" from now on.
+// answered records that the server sends no "100 Continue" from now on.
 func (b *body) answered() {
 	if b == nil {
 		return
@@ -124,7 +124,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close may read what is left of a small body.
+// Close sets a deadline because the server may read the rest of a small body in it.
 func (b *body) Close() error {
 	b.grant()
 	err := b.ReadCloser.Close()
@@ -132,14 +132,14 @@ func (b *body) Close() error {
 	return err
 }
 
-// writer is a response. A handler may use it from one goroutine, as any.
+// writer is a response. As usual, a handler may use it from one goroutine only.
 type writer struct {
 	http.ResponseWriter
 	rc        *http.ResponseController
 	body      *body
 	allowance allowance
-	// headers says that the handler has answered, and flushed that the server has
-	// drained the body, as it does before it sends headers.
+	// headers means that the handler has answered. flushed means that the server has drained the
+	// body, which it does before it sends the headers.
 	headers, flushed bool
 	sent             int64
 }
@@ -147,8 +147,8 @@ type writer struct {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// SetReadDeadline lets a handler end the body at once, which wakes a Read that
-// waits. No handler gives a peer more time.
+// SetReadDeadline lets a handler end the body at once, which wakes a Read that waits. It ignores a
+// later deadline, so that no handler can give a client more time.
 func (w *writer) SetReadDeadline(deadline time.Time) error {
 	if deadline.IsZero() || deadline.After(time.Now()) {
 		return nil
@@ -156,7 +156,7 @@ func (w *writer) SetReadDeadline(deadline time.Time) error {
 	return w.body.end(deadline)
 }
 
-// SetWriteDeadline leaves the deadline as it is.
+// SetWriteDeadline does nothing: only this package sets the write deadline.
 func (w *writer) SetWriteDeadline(time.Time) error { return nil }
 
 // grant sets the deadline for sending up to n bytes.
@@ -164,7 +164,7 @@ func (w *writer) grant(n int64) {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(w.allowance.left + w.allowance.limits.earned(n)))
 }
 
-// chunk is how much is sent between two deadlines.
+// chunk is the number of bytes that are sent between two deadlines.
 const chunk = 256 << 10
 
 func (w *writer) WriteHeader(code int) {
@@ -173,7 +173,7 @@ func (w *writer) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// answer gives the peer time for what the server drains of the body.
+// answer sets the read deadline with which the server drains the body.
 func (w *writer) answer() {
 	if !w.headers {
 		w.headers = true
@@ -182,7 +182,7 @@ func (w *writer) answer() {
 	}
 }
 
-// buffered is more than the server keeps back of a response.
+// buffered is more than the number of bytes of a response that the server buffers.
 const buffered = 16 << 10
 
 func (w *writer) Write(p []byte) (total int, err error) {
@@ -199,28 +199,28 @@ func (w *writer) Write(p []byte) (total int, err error) {
 	}
 }
 
-// ReadFrom keeps the kernel's file-to-socket copy, a chunk at a time. Any other
-// source may be a storage that takes long to answer, so only the writes of what
-// it yields are timed.
+// ReadFrom lets the kernel copy a file to the socket, one chunk at a time. Any other source may be
+// a storage that takes long to answer, so only the writes of its content are timed, and not the
+// reads.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 	file, left := src, int64(-1)
 	if limited, ok := src.(*io.LimitedReader); ok {
 		file, left = limited.R, limited.N
 	}
-	// os.File hands itself over behind a type of package os, so its methods tell.
+	// os.File passes itself on within an unexported type, so the file is detected by its methods.
 	if _, ok := file.(syscall.Conn); ok {
 		return w.sendFile(file, left)
 	}
-	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // there is nothing else in it
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has no other type
 	defer buffers.Put(buffer)
 	return io.CopyBuffer(struct{ io.Writer }{w}, src, *buffer)
 }
 
-// buffers are as large as those of io.Copy.
+// buffers have the size of io.Copy's buffers.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// sendFile sends left bytes, or all if left is negative. The net package
-// recognises a file behind one LimitedReader and no more.
+// sendFile sends left bytes, or the whole rest if left is negative. Package net detects a file
+// behind at most one LimitedReader.
 func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	for left != 0 {
 		part := int64(chunk)
@@ -239,7 +239,7 @@ func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	return total, nil
 }
 
-// timed sends up to n bytes.
+// timed calls send, which sends up to n bytes, with a deadline for them.
 func (w *writer) timed(n int64, send func() (int64, error)) (int64, error) {
 	w.answer()
 	w.grant(n)
@@ -248,7 +248,7 @@ func (w *writer) timed(n int64, send func() (int64, error)) (int64, error) {
 	w.allowance.moved(sent, time.Since(began))
 	if w.sent += sent; w.sent > buffered && !w.flushed {
 		w.flushed = true
-		w.body.pause() // a long response must not end by a deadline that was for the body
+		w.body.pause() // the body's deadline must not end a long response
 	}
 	return sent, err
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
-// brief limits, so that a test need not wait long.
+// brief has short limits, so that tests do not wait long.
 var brief = deadline.Limits{First: 500 * time.Millisecond, Pause: 2 * time.Second, Rate: 256 << 10}
 
-// far is later than anything that the limits allow.
+// far is later than any deadline that the limits allow.
 const far = 20 * time.Second
 
 func serve(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, connect func() net.Conn) {
@@ -56,7 +56,7 @@ func readBody(errs chan error) http.HandlerFunc {
 	}
 }
 
-// wantTimeout waits for what a handler's read or write came to.
+// wantTimeout waits for the error of a handler's read or write.
 func wantTimeout(t *testing.T, errs chan error) {
 	t.Helper()
 	select {
@@ -70,7 +70,7 @@ func wantTimeout(t *testing.T, errs chan error) {
 	}
 }
 
-// The server drains what no handler reads.
+// The server drains a body that the handler does not read.
 func TestABodyThatNeverComesEndsTheConnection(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"unread":  func(http.ResponseWriter, *http.Request) {},
@@ -133,7 +133,7 @@ func TestASlowUploadThatKeepsTheRateEndsWell(t *testing.T) {
 	}
 }
 
-// What the depot does with a body that is all there may take longer than any peer.
+// After the whole body has arrived, the depot may work longer than any client may be silent.
 func TestTheServersOwnTimeIsNotThePeers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "all of it"} {
@@ -159,7 +159,7 @@ func TestTheServersOwnTimeIsNotThePeers(t *testing.T) {
 	}
 }
 
-// A client that asks first must learn at once that its body is not wanted.
+// A client that sends "Expect: 100-continue" must get a refusal of its body at once.
 func TestExpectedBodyIsRefusedAtOnce(t *testing.T) {
 	_, connect := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusConflict) })
 	c := connect()
@@ -172,7 +172,8 @@ func TestExpectedBodyIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// net/http writes "100 Continue" within the first read of the body, which may come late: a handler waits for a lock before.
+// net/http writes "100 Continue" within the first read of the body. That read may come late, for
+// example after a handler has waited for a lock.
 func TestALateReadOfAnExpectedBodyIsAnswered(t *testing.T) {
 	t.Parallel()
 	errs := make(chan error, 1)
@@ -215,7 +216,7 @@ func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	})
 	c := connect()
 	say(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
-	wantTimeout(t, errs) // without an end by the handler
+	wantTimeout(t, errs) // the handler has not ended the body
 	d := connect()
 	say(t, d, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
 	began := time.Now()
@@ -226,7 +227,7 @@ func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	}
 }
 
-// file is larger than what both sockets buffer.
+// file returns a file that is larger than the buffers of both sockets.
 func file(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "big"))
@@ -336,7 +337,7 @@ func TestTheStoragesTimeIsNotThePeers(t *testing.T) {
 	}
 }
 
-// fromFile notes whether the kernel could copy.
+// fromFile records whether the kernel could copy.
 type fromFile struct {
 	*httptest.ResponseRecorder
 	files, others int
@@ -357,7 +358,7 @@ func TestFilesAreStillSentByTheKernel(t *testing.T) {
 	f := file(t)
 	for name, send := range map[string]func(w io.Writer){
 		"a part": func(w io.Writer) { _, _ = io.CopyN(w, f, 1<<20) },
-		"all":    func(w io.Writer) { _, _ = io.Copy(w, f) }, // hands ReadFrom a type of package os
+		"all":    func(w io.Writer) { _, _ = io.Copy(w, f) }, // calls ReadFrom with an unexported type of package os
 	} {
 		w := &fromFile{ResponseRecorder: httptest.NewRecorder()}
 		deadline.Handler(brief, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
