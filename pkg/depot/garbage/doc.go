@@ -1,7 +1,6 @@
-// Package garbage frees what nothing in a depot refers to.
+// Package garbage removes manifests and blobs that nothing in a depot refers to.
 //
-// Invariant: what a tag leads to, what its caller keeps because a cluster uses
-// it, and what refers to such a manifest (its signature), stays. It must run while
-// no depot serves the store: an upload that is under way refers to blobs that no
-// manifest names yet.
+// Invariant: a manifest stays if a tag points to it, if the caller keeps it because a cluster uses
+// it, or if it refers to a manifest that stays (as a signature does). The package must run while no
+// depot serves the store: an upload in progress has blobs that no manifest names yet.
 package garbage

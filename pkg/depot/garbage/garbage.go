@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"github.com/distribution/distribution/v3"
-	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // the forms of manifests
+	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // registers the manifest formats
 	_ "github.com/distribution/distribution/v3/manifest/ocischema"
 	_ "github.com/distribution/distribution/v3/manifest/schema2"
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
@@ -18,34 +18,36 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// Keeper says which manifests without a tag stay, because something that the
-// depot does not see uses them: pods name images by digest.
+// Keeper decides which manifests without a tag stay because something outside the depot uses them:
+// pods name images by digest.
 type Keeper interface {
 	Keep(repository string, manifest digest.Digest) bool
 }
 
-// All keeps every manifest, and so frees only blobs that none refers to.
+// All keeps every manifest, so that a collection removes only blobs without references.
 type All struct{}
 
-// Keep is true.
+// Keep returns true.
 func (All) Keep(string, digest.Digest) bool { return true }
 
-// Listed keeps the manifests in a list, in any repository.
+// Listed keeps the listed manifests, in any repository.
 type Listed map[digest.Digest]bool
 
-// Keep is true for what is listed.
+// Keep reports whether the manifest is listed.
 func (l Listed) Keep(_ string, d digest.Digest) bool { return l[d] }
 
-// Freed is what a collection has removed, or would.
+// Freed counts the manifests and blobs that a collection has removed, or that a dry run would
+// remove. Bytes is the size of the blobs.
 type Freed struct {
 	Manifests, Blobs int
 	Bytes            int64
 }
 
-// Collect frees what neither a tag nor keep refers to. A dry run only counts.
+// Collect removes every manifest that neither a tag nor keep refers to, and then every unused blob.
+// A dry run only counts them.
 func Collect(ctx context.Context, s *store.Store, keep Keeper, dry bool) (Freed, error) {
 	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}, waiting: map[digest.Digest]bool{}}
-	// An upload that waits to be published is a blob already.
+	// An upload that is received but not published yet is a blob already.
 	waiting, err := uploads.Received(ctx, s)
 	if err != nil {
 		return c.freed, err
@@ -66,8 +68,9 @@ type collector struct {
 	store *store.Store
 	keep  Keeper
 	dry   bool
-	used  map[digest.Digest]bool
-	// waiting are uploads that the next start publishes.
+	// used has the blobs and manifests that stay.
+	used map[digest.Digest]bool
+	// waiting has the uploads that the depot publishes when it starts again.
 	waiting map[digest.Digest]bool
 	freed   Freed
 }
@@ -89,7 +92,8 @@ func (c *collector) mark(ctx context.Context) error {
 	return err
 }
 
-// repository marks what stays of a repository, and removes its other manifests.
+// repository marks the manifests of a repository that stay with their blobs, and removes its other
+// manifests.
 func (c *collector) repository(ctx context.Context, name string) error {
 	repo, err := c.store.Repository(ctx, name)
 	if err != nil {
@@ -141,7 +145,7 @@ func (c *collector) tagged(ctx context.Context, name string, repo distribution.R
 	for _, tag := range tags {
 		desc, err := repo.Tags(ctx).Get(ctx, tag)
 		if store.IsAbsent(err) {
-			continue // removed half-way
+			continue // its removal was interrupted
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tag %s: %w: scrub the store first", tag, err)
@@ -151,8 +155,8 @@ func (c *collector) tagged(ctx context.Context, name string, repo distribution.R
 	return found, nil
 }
 
-// follow marks a manifest and all that it refers to. What is missing frees
-// nothing, and is the scrubber's to report.
+// follow marks a manifest and everything that it refers to. A missing reference is not an error
+// here: the scrubber reports it.
 func (c *collector) follow(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService, d digest.Digest, stay map[digest.Digest]bool) error {
 	d, err := c.kept(ctx, repo.Named().Name(), d)
 	if err != nil || stay[d] {
@@ -180,8 +184,8 @@ func (c *collector) follow(ctx context.Context, repo distribution.Repository, ma
 	return nil
 }
 
-// use marks a blob. All are kept by their sha256; a manifest may name one by
-// another hash, of which its repository has a link.
+// use marks a blob. The store keeps every blob by its sha256. A manifest may name a blob by another
+// hash, for which its repository has a link.
 func (c *collector) use(ctx context.Context, repo distribution.Repository, d digest.Digest) error {
 	c.used[d] = true
 	if d.Algorithm() == digest.SHA256 {
@@ -226,8 +230,8 @@ func (c *collector) sweep(ctx context.Context) error {
 	return nil
 }
 
-// unstage drops the staging area's links, but for those of uploads that wait to
-// be published: the others lead to what is published or gone.
+// unstage removes the links of the staging area. It keeps the links of uploads that wait to be
+// published; the other links point to blobs that are published or gone.
 func (c *collector) unstage(ctx context.Context) error {
 	if c.dry {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "crypto/sha512" // a blob may be named by it
+	_ "crypto/sha512" // registers sha512, by which a client may name a blob
 
 	"github.com/opencontainers/go-digest"
 
@@ -17,7 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// send makes one request and returns the answer's Location.
+// send makes one request and returns the Location of the answer.
 func (s *site) send(method, url, contentType string, body []byte) string {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, url, bytes.NewReader(body))
@@ -37,7 +37,7 @@ func (s *site) send(method, url, contentType string, body []byte) string {
 	return response.Header.Get("Location")
 }
 
-// A client may name a blob by another hash than the one by which it is kept.
+// A client may name a blob by another hash than the sha256 by which the store keeps it.
 func TestABlobOfAnotherDigestStays(t *testing.T) {
 	s := newSite(t)
 	layer := []byte("a layer that is known by its sha512")

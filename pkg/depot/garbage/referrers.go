@@ -11,9 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// referrers keeps what refers to a manifest that stays, such as its signature,
-// and what refers to that: nobody tags those. What refers to a manifest that
-// goes, or never was here, stays only if something else keeps it.
+// referrers marks the manifests that refer to a manifest that stays, such as its signature, and
+// those that refer to these in turn: such manifests have no tag. A manifest whose subject goes, or
+// was never here, stays only for another reason.
 func (c *collector) referrers(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService,
 	all []digest.Digest, stay map[digest.Digest]bool,
 ) error {
@@ -47,11 +47,12 @@ func (c *collector) referrers(ctx context.Context, repo distribution.Repository,
 	return nil
 }
 
-// subject is by the digest that the repository keeps it by.
+// subject returns the subject of a manifest, as the digest by which the repository keeps it. It
+// returns "" for a manifest without a subject.
 func (c *collector) subject(ctx context.Context, name string, d digest.Digest) (digest.Digest, error) {
 	body, err := c.store.Manifest(ctx, name, d)
 	if store.IsAbsent(err) {
-		return "", nil // it is lost, and refers to nothing any more
+		return "", nil // the manifest is lost, and refers to nothing any more
 	}
 	if err != nil {
 		return "", err
@@ -63,8 +64,8 @@ func (c *collector) subject(ctx context.Context, name string, d digest.Digest) (
 	return c.kept(ctx, name, subject)
 }
 
-// kept is the digest that a repository keeps a manifest by; one that it does
-// not have is left as it is named.
+// kept returns the digest by which a repository keeps a manifest. It returns d unchanged if the
+// repository does not have the manifest.
 func (c *collector) kept(ctx context.Context, name string, d digest.Digest) (digest.Digest, error) {
 	if d.Algorithm() == digest.SHA256 {
 		return d, nil
@@ -76,7 +77,7 @@ func (c *collector) kept(ctx context.Context, name string, d digest.Digest) (dig
 	return kept, err
 }
 
-// unlink drops the links of referrers that a crash has left without their manifest.
+// unlink removes the links of referrers whose manifest was not stored because of a crash.
 func (c *collector) unlink(ctx context.Context, name string) error {
 	if c.dry {
 		return nil
@@ -89,7 +90,7 @@ func (c *collector) unlink(ctx context.Context, name string) error {
 		place := path.Dir(f.Path())
 		d := digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place))
 		if d.Validate() != nil {
-			return nil // the scrubber's to report
+			return nil // the scrubber reports it
 		}
 		_, err := c.store.Kept(ctx, name, d)
 		if store.IsAbsent(err) {

@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// refer pushes an artifact about a manifest, by a digest and so without a tag.
+// refer pushes an artifact with a subject by its digest, and therefore without a tag.
 func (s *site) refer(subject digest.Digest, annotation string) digest.Digest {
 	s.t.Helper()
 	s.blob([]byte("{}"))
@@ -73,7 +73,7 @@ func TestWhatRefersToALiveManifestStays(t *testing.T) {
 	}
 }
 
-// A manifest that is kept by its sha256 may be named by another hash.
+// The store keeps a manifest by its sha256, and a client may name it by another hash.
 func TestAManifestOfAnotherDigestStays(t *testing.T) {
 	s := newSite(t)
 	s.blob([]byte("{}"))
@@ -94,7 +94,7 @@ func TestAManifestOfAnotherDigestStays(t *testing.T) {
 	}
 }
 
-// A kill in the middle of a push leaves the link of a manifest that never came.
+// A kill during a push leaves the link of a manifest that was never stored.
 func TestLinksOfNothingAreDropped(t *testing.T) {
 	s := newSite(t)
 	image := digest.Digest(s.push("app:v1").String())

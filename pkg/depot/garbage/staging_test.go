@@ -20,7 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// importer reads an archive whole, or is killed before it does.
+// importer reads a whole archive, or fails as if the depot were killed before it reads.
 type importer struct {
 	killed bool
 	read   []byte
@@ -43,8 +43,8 @@ func (i *importer) Restore(ctx context.Context, name string, size int64, open fu
 	return i.Import(ctx, name, size, open)
 }
 
-// An archive that is all there and not yet published is read by its link in
-// the staging area, where the store is not a directory.
+// In a store that is not a directory, an archive that is received and not yet published is read by
+// its link in the staging area.
 func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	s, err := store.Over(t.Context(), inmemory.New())
 	if err != nil {
@@ -88,7 +88,7 @@ func receive(t *testing.T, s *store.Store, archive []byte) {
 	}
 }
 
-// finish goes on with the upload, as a depot does when it starts.
+// finish continues the upload, as a depot does when it starts.
 func finish(t *testing.T, u *uploads.Service) {
 	t.Helper()
 	p, err := u.Open(t.Context(), protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.ContainerImages, Name: "a.tar"})
@@ -104,7 +104,7 @@ func service(s *store.Store, i uploads.Importer) *uploads.Service {
 	return uploads.New(s, limits.NewQuota(limits.Limits{}, endless{}), i, slog.New(slog.DiscardHandler))
 }
 
-// endless is storage that nobody fills.
+// endless is storage that is never full.
 type endless struct{}
 
 func (endless) Held([]string) (int64, []int64) { return 0, nil }

@@ -1,11 +1,11 @@
-// Package lease keeps a second depot off a bucket, as a lock on a file does for
-// a directory: the holder renews an object in it.
+// Package lease keeps a second depot off a bucket. The holder of the lease renews an object in the
+// bucket. For a directory, a file lock has the same purpose.
 //
-// It is best effort. The storage driver has no conditional write, so of two that
-// start within the same moment each writes, waits, and looks whose name is
-// there; and one that was cut off from the bucket stops writing by its own clock
-// before anybody may take its place.
+// The lease is best effort, since the storage driver has no conditional write. If two depots start
+// at the same moment, each writes the object, waits, and then checks which depot's name is in it. A
+// holder that loses its connection to the bucket stops writing by its own clock before another
+// depot may take over.
 //
-// Invariant: nobody takes a lease that was renewed within its time to live,
-// measured by their own clock while they watch it: clocks need not agree.
+// Invariant: a depot never takes a lease that was renewed within its time to live. It measures this
+// time with its own clock while it watches the lease, so clocks need not agree.
 package lease

@@ -13,32 +13,33 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// path of the object in the bucket.
+// path is the path of the lease object in the bucket.
 const path = "/depot/lease"
 
 const (
-	// timeToLive is how long a lease lasts without being renewed.
+	// timeToLive is the time for which a lease is valid after a renewal.
 	timeToLive = time.Minute
-	// renewal is how often it is renewed.
+	// renewal is the time between two renewals.
 	renewal = timeToLive / 4
-	// margin is how long before its end the holder stops to rely on it: a write
-	// under way may take so long.
+	// margin is the time before the end of the lease in which the holder starts no more writes,
+	// since a write in progress may take that long.
 	margin = timeToLive / 4
-	// contestDelay is how long one who has written the object waits before looking
-	// whether another has done the same.
+	// contestDelay is how long a depot waits after it has written the object, before it checks
+	// whether another depot has written it too.
 	contestDelay = 2 * time.Second
 )
 
-// note is what is in the object.
+// note is the content of the lease object.
 type note struct {
-	// Owner is the id of a depot, which stays over restarts.
+	// Owner is the id of a depot, which does not change when the depot restarts.
 	Owner string `json:"owner"`
-	// Process differs for each that takes it: a copy of a depot has its id.
+	// Process is different for each process that takes the lease, since a copy of a depot has the
+	// same id.
 	Process string `json:"process"`
 	Host    string `json:"host"`
-	// Renewed is for people, too, and by the holder's clock.
+	// Renewed is the time of the renewal by the holder's clock, for users who read the object.
 	Renewed time.Time `json:"renewed"`
-	// Mark differs in each write.
+	// Mark is different in each write.
 	Mark string `json:"mark"`
 }
 
@@ -46,8 +47,8 @@ type note struct {
 type HeldError struct{ Host, Owner string }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("the bucket is in use by another depot (id %s on host %s), which has just renewed its lease: two would damage each other's uploads. "+
-		"Give this one another --s3-prefix, or stop that one, which frees the bucket at once; if its machine is dead, start this one again: it takes over when nobody has renewed the lease for %s", e.Owner, e.Host, timeToLive)
+	return fmt.Sprintf("the bucket is in use by another depot (id %s on host %s), which has just renewed its lease; two depots would damage each other's uploads. "+
+		"Give this depot another --s3-prefix, or stop the other depot, which frees the bucket at once. If the other machine is dead, start this depot again: it takes over when the lease was not renewed for %s", e.Owner, e.Host, timeToLive)
 }
 
 // Lease is the right to write to a bucket.
@@ -56,16 +57,16 @@ type Lease struct {
 	owner, host string
 	process     string
 	clock       clock
-	// renewLimit is how long the storage may take for one renewal.
+	// renewLimit is the longest time that the storage may take for one renewal.
 	renewLimit time.Duration
 
 	mu      sync.Mutex
 	renewed time.Time
-	// lost is set when another depot has taken it.
+	// lost is set when another depot has taken the lease.
 	lost error
 }
 
-// clock is the time, which tests make pass.
+// clock returns the time and waits. Tests replace it.
 type clock interface {
 	Now() time.Time
 	Wait(ctx context.Context, d time.Duration) error
@@ -84,9 +85,9 @@ func (realClock) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Take makes owner the holder. If another one is, it watches for as long as a
-// lease lasts: a HeldError says that the other is alive. Who held it before on the
-// same host, and was killed, has it again at once.
+// Take takes the lease for owner. If another depot holds the lease, Take watches it for timeToLive
+// and returns a HeldError if that depot renews it. A depot that held the lease on the same host
+// before, and was killed, gets it back at once.
 func Take(ctx context.Context, driver storagedriver.StorageDriver, owner, host string) (*Lease, error) {
 	return take(ctx, driver, owner, host, realClock{})
 }
@@ -115,7 +116,8 @@ func take(ctx context.Context, driver storagedriver.StorageDriver, owner, host s
 	return l, l.renew(ctx)
 }
 
-// watch waits until the lease of another has ended.
+// watch waits until the lease of another depot has ended. It returns a HeldError if that depot
+// renews the lease.
 func (l *Lease) watch(ctx context.Context, held note) error {
 	for began := l.clock.Now(); l.clock.Now().Sub(began) < timeToLive; {
 		if err := l.clock.Wait(ctx, renewal/4); err != nil {
@@ -150,7 +152,7 @@ func (l *Lease) read(ctx context.Context) (n note, there bool, err error) {
 }
 
 func (l *Lease) write(ctx context.Context) error {
-	began := l.clock.Now() // it may take long
+	began := l.clock.Now() // before the write, which may take long
 	body, err := json.Marshal(note{l.owner, l.process, l.host, began.UTC(), rand.Text()})
 	if err != nil {
 		return err
@@ -166,7 +168,7 @@ func (l *Lease) write(ctx context.Context) error {
 
 func (l *Lease) wrote(n note) bool { return n.Owner == l.owner && n.Process == l.process }
 
-// renew writes the object again, unless another depot has.
+// renew writes the object again, unless another depot has written it.
 func (l *Lease) renew(ctx context.Context) error {
 	n, there, err := l.read(ctx)
 	if err != nil {
@@ -182,7 +184,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	return l.write(ctx)
 }
 
-// Held is nil while this depot may write, and else says why not.
+// Held returns nil while this depot may write, and otherwise the reason why it may not.
 func (l *Lease) Held() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,12 +197,12 @@ func (l *Lease) Held() error {
 	return nil
 }
 
-// Keep renews the lease until ctx ends or another depot has taken it, which is
-// what its error says. Errors of the storage go to report, and are tried again.
+// Keep renews the lease until ctx ends, or until another depot has taken it; it returns a HeldError
+// in that case. It passes errors of the storage to report and tries again.
 func (l *Lease) Keep(ctx context.Context, report func(error)) error {
 	for {
 		if err := l.clock.Wait(ctx, renewal); err != nil {
-			return nil //nolint:nilerr // it was told to end
+			return nil //nolint:nilerr // the caller has ended ctx
 		}
 		soon, cancel := context.WithTimeout(ctx, l.renewLimit)
 		err := l.renew(soon)
@@ -217,7 +219,7 @@ func (l *Lease) Keep(ctx context.Context, report func(error)) error {
 	}
 }
 
-// Release lets another depot have the bucket at once.
+// Release removes the lease, so that another depot can take it at once.
 func (l *Lease) Release(ctx context.Context) error {
 	n, there, err := l.read(ctx)
 	if err != nil || !there || !l.wrote(n) {

@@ -11,15 +11,16 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 )
 
-// story is a clock; what others do meanwhile happens while somebody waits.
-type story struct {
+// fakeClock is a clock whose Wait returns at once. each runs during every Wait, as the action of
+// another depot.
+type fakeClock struct {
 	now  time.Time
 	each func()
 }
 
-func (s *story) Now() time.Time { return s.now }
+func (s *fakeClock) Now() time.Time { return s.now }
 
-func (s *story) Wait(ctx context.Context, d time.Duration) error {
+func (s *fakeClock) Wait(ctx context.Context, d time.Duration) error {
 	s.now = s.now.Add(d)
 	if s.each != nil {
 		s.each()
@@ -27,10 +28,10 @@ func (s *story) Wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-func newStory() *story { return &story{now: time.Unix(1_000_000, 0)} }
+func newFakeClock() *fakeClock { return &fakeClock{now: time.Unix(1_000_000, 0)} }
 
 func TestOnlyOneDepotHoldsABucket(t *testing.T) {
-	bucket, clock := inmemory.New(), newStory()
+	bucket, clock := inmemory.New(), newFakeClock()
 	first, err := take(t.Context(), bucket, "first", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
@@ -38,20 +39,20 @@ func TestOnlyOneDepotHoldsABucket(t *testing.T) {
 	if err := first.Held(); err != nil {
 		t.Error(err)
 	}
-	// The other one's clock is a year behind.
-	other := &story{now: clock.now.AddDate(-1, 0, 0), each: func() {
+	// The clock of the other depot is a year behind.
+	other := &fakeClock{now: clock.now.AddDate(-1, 0, 0), each: func() {
 		if err := first.renew(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}}
 	var held *HeldError
 	if _, err := take(t.Context(), bucket, "second", "host-2", other); !errors.As(err, &held) || held.Host != "host-1" || !strings.Contains(err.Error(), "takes over") {
-		t.Errorf("a second depot = %v, want to be refused and told how to take over", err)
+		t.Errorf("a second depot = %v, want a HeldError that says how to take over", err)
 	}
 	if err := first.renew(t.Context()); err != nil {
-		t.Errorf("the first is disturbed: %v", err)
+		t.Errorf("the first depot cannot renew: %v", err)
 	}
-	// A restart of the first has it at once.
+	// After a restart, the first depot gets the lease at once.
 	began := clock.now
 	if first, err = take(t.Context(), bucket, "first", "host-1", clock); err != nil || clock.now != began {
 		t.Fatalf("the same depot again = %v after %s", err, clock.now.Sub(began))
@@ -67,7 +68,7 @@ func TestOnlyOneDepotHoldsABucket(t *testing.T) {
 }
 
 func TestADeadDepotsLeaseEnds(t *testing.T) {
-	bucket, clock := inmemory.New(), newStory()
+	bucket, clock := inmemory.New(), newFakeClock()
 	first, err := take(t.Context(), bucket, "first", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
@@ -91,21 +92,21 @@ func TestADeadDepotsLeaseEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := second.renew(t.Context()); err != nil {
-		t.Errorf("the second is disturbed: %v", err)
+		t.Errorf("the second depot cannot renew: %v", err)
 	}
 	if _, there, err := second.read(t.Context()); !there || err != nil {
 		t.Errorf("the second's lease is gone: %v", err)
 	}
 }
 
-// A backup that is started elsewhere, beside the depot that it is of, has the same id.
+// A restored backup that runs beside its original depot has the same id.
 func TestACopyOfADepotIsAnotherDepot(t *testing.T) {
-	bucket, clock := inmemory.New(), newStory()
+	bucket, clock := inmemory.New(), newFakeClock()
 	first, err := take(t.Context(), bucket, "same", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := &story{now: clock.now, each: func() {
+	elsewhere := &fakeClock{now: clock.now, each: func() {
 		if err := first.renew(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -114,7 +115,8 @@ func TestACopyOfADepotIsAnotherDepot(t *testing.T) {
 	if _, err := take(t.Context(), bucket, "same", "host-2", elsewhere); !errors.As(err, &held) {
 		t.Errorf("a copy on another host = %v, want to be refused", err)
 	}
-	// From a restart on the same host it cannot be told; but then the first is told.
+	// On the same host, a copy cannot be distinguished from a restart. The first depot then sees
+	// that it lost the lease.
 	copied, err := take(t.Context(), bucket, "same", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +132,7 @@ func TestACopyOfADepotIsAnotherDepot(t *testing.T) {
 	}
 }
 
-// silent is a bucket that takes questions and does not answer.
+// silent is a bucket that never answers a read.
 type silent struct{ storagedriver.StorageDriver }
 
 func (silent) GetContent(ctx context.Context, _ string) ([]byte, error) {
@@ -139,7 +141,7 @@ func (silent) GetContent(ctx context.Context, _ string) ([]byte, error) {
 }
 
 func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
-	clock := newStory()
+	clock := newFakeClock()
 	l, err := take(t.Context(), inmemory.New(), "first", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +151,7 @@ func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reported := 0
 	clock.each = func() {
-		if reported > 0 && l.Held() == nil { // it was renewed after all
+		if reported > 0 && l.Held() == nil { // the second attempt has renewed it
 			cancel()
 		}
 	}
@@ -159,14 +161,14 @@ func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Two that start in one moment both find no lease.
+// Two depots that start at the same moment both find no lease.
 func TestOfTwoThatStartTogetherOneIsRefused(t *testing.T) {
 	bucket := inmemory.New()
 	var second error
-	clock := newStory()
-	clock.each = func() { // the first has written, and waits
+	clock := newFakeClock()
+	clock.each = func() { // the first depot has written the object and waits
 		clock.each = nil
-		late := &Lease{driver: bucket, owner: "second", host: "host-2", clock: newStory()}
+		late := &Lease{driver: bucket, owner: "second", host: "host-2", clock: newFakeClock()}
 		second = errors.Join(late.write(t.Context()), late.renew(t.Context()))
 	}
 	_, err := take(t.Context(), bucket, "first", "host-1", clock)
@@ -176,12 +178,12 @@ func TestOfTwoThatStartTogetherOneIsRefused(t *testing.T) {
 	}
 }
 
-func TestADamagedLeaseIsNoFreeOne(t *testing.T) {
+func TestADamagedLeaseIsNotFree(t *testing.T) {
 	bucket := inmemory.New()
 	if err := bucket.PutContent(t.Context(), path, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := take(t.Context(), bucket, "first", "host-1", newStory()); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := take(t.Context(), bucket, "first", "host-1", newFakeClock()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a damaged lease = %v, want an error that names it", err)
 	}
 }

@@ -1,7 +1,6 @@
-// Package referrers lists the manifests that refer to another one, such as its
-// signatures and bills of materials, as the distribution specification's
-// referrers API has it.
+// Package referrers lists the manifests that refer to another manifest, such as its signatures and
+// bills of materials. It implements the referrers API of the OCI distribution specification.
 //
-// Invariant: what is listed is in the repository and names the subject itself,
-// and an answer is bounded, however many there are.
+// Invariant: each listed manifest is in the repository and names the subject itself. The size of an
+// answer is bounded, however many referrers there are.
 package referrers

@@ -13,37 +13,38 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Query says which referrers are asked for.
+// Query selects referrers.
 type Query struct {
 	Repository string
 	Subject    digest.Digest
-	// ArtifactType is that of those which are wanted; empty: all.
+	// ArtifactType selects the referrers of one artifact type; empty: all.
 	ArtifactType string
-	// After is the last one of the page before; empty: the first page.
+	// After is the last digest of the page before; empty: the first page.
 	After digest.Digest
 }
 
-// Limits of one page. A client need not take a manifest of more bytes, and the
-// others bound what is read for one answer, whatever the filter leaves of it.
+// These are the limits of one page. maxBytes is the largest manifest that a client must accept.
+// maxRead (manifests) and maxReadBytes limit how much is read for one answer, even if the filter
+// matches little of it.
 const (
 	maxBytes     = 4 << 20
 	maxRead      = 1000
 	maxReadBytes = 64 << 20
 )
 
-// envelope is more than an index takes without its manifests.
+// envelope is more than the size, in bytes, of an index without manifests.
 const envelope = 1 << 10
 
-// Page is part of the list.
+// Page is one page of the list.
 type Page struct {
 	// Body is an OCI index.
 	Body []byte
-	// Next is what the query for the next page comes after; empty: this is the last one.
+	// Next is the value of After in the query for the next page; empty: this is the last page.
 	Next digest.Digest
 }
 
-// List gives a page of referrers in the order of their digests. Nothing that
-// refers to a subject, or no such repository, is an empty page.
+// List returns a page of referrers, sorted by digest. The page is empty if nothing refers to the
+// subject, or if the repository does not exist.
 func List(ctx context.Context, s *store.Store, q Query) (Page, error) {
 	candidates, err := s.Referrers(ctx, q.Repository, q.Subject)
 	if err != nil {
@@ -76,18 +77,19 @@ type list struct {
 	left, read int
 }
 
-// add says whether there was room. What is not asked for needs none.
+// add adds a referrer to the page, and reports whether it fits. A referrer that the query does not
+// select always fits.
 func (l *list) add(ctx context.Context, s *store.Store, q Query, d digest.Digest) (fits bool, err error) {
 	body, err := s.Manifest(ctx, q.Repository, d)
 	if store.IsAbsent(err) {
-		return true, nil // a link or an index of a client outlived it
+		return true, nil // deleted, but a link or a client's index still names it
 	}
 	if err != nil {
 		return false, err
 	}
 	l.read += len(body)
 	if store.SubjectOf(body) != q.Subject {
-		return true, nil // an index of a client says more than is true
+		return true, nil // a client's index lists it wrongly
 	}
 	desc := describe(body, d)
 	if q.ArtifactType != "" && desc.ArtifactType != q.ArtifactType {
@@ -95,7 +97,7 @@ func (l *list) add(ctx context.Context, s *store.Store, q Query, d digest.Digest
 	}
 	entry, err := json.Marshal(desc)
 	if err == nil && len(entry) > maxBytes-envelope {
-		desc.Annotations = nil // it alone is more than a page; they are in the manifest
+		desc.Annotations = nil // with them the entry exceeds a page; the manifest has them too
 		entry, err = json.Marshal(desc)
 	}
 	if err != nil || len(entry) > l.left {
@@ -114,14 +116,14 @@ func (l *list) page(next digest.Digest) (Page, error) {
 	return Page{body, next}, err
 }
 
-// describe is how a manifest that is known to have a subject is listed.
+// describe returns the list entry of a manifest that has a subject.
 func describe(body []byte, d digest.Digest) v1.Descriptor {
 	var m struct {
 		MediaType, ArtifactType string
 		Config                  *v1.Descriptor
 		Annotations             map[string]string
 	}
-	_ = json.Unmarshal(body, &m) // its subject has been read from it
+	_ = json.Unmarshal(body, &m) // valid JSON: its subject was read before
 	desc := v1.Descriptor{
 		MediaType: m.MediaType, Digest: d, Size: int64(len(body)),
 		ArtifactType: m.ArtifactType, Annotations: m.Annotations,

@@ -17,7 +17,7 @@ import (
 
 const subject = digest.Digest("sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae")
 
-// shelf is a store in which manifests are laid by hand, without their blobs.
+// shelf is a store in which tests write manifests directly, without their blobs.
 type shelf struct {
 	t *testing.T
 	*store.Store
@@ -61,12 +61,12 @@ func (s shelf) list(q Query) (v1.Index, digest.Digest) {
 		s.t.Fatal(err)
 	}
 	if index.SchemaVersion != 2 || index.MediaType != v1.MediaTypeImageIndex || index.Manifests == nil {
-		s.t.Errorf("it is no index: %s", page.Body)
+		s.t.Errorf("it is not an index: %s", page.Body)
 	}
 	return index, page.Next
 }
 
-// all reads page after page, and gives how many there were.
+// all reads all pages, and returns the referrers and the number of pages.
 func (s shelf) all(q Query) (found []v1.Descriptor, pages int) {
 	s.t.Helper()
 	for {
@@ -124,7 +124,7 @@ func TestOneTypeOfReferrers(t *testing.T) {
 	}
 }
 
-// What is said of a referrer is bounded by the page, and none is left out or twice.
+// The size of a page is limited, and no referrer is missing or listed twice.
 func TestLongListsComeInPages(t *testing.T) {
 	s := newShelf(t)
 	var want []digest.Digest
@@ -154,7 +154,7 @@ func TestManyReferrersComeInPages(t *testing.T) {
 	}
 }
 
-// What the filter leaves out is read all the same.
+// Manifests that the filter does not select count as read.
 func TestLittleIsReadForAPage(t *testing.T) {
 	s := newShelf(t)
 	const pieces, each = 33, 2 << 20
@@ -166,7 +166,7 @@ func TestLittleIsReadForAPage(t *testing.T) {
 	}
 }
 
-// A manifest may have as many bytes as a page.
+// A manifest may be as large as a page.
 func TestAReferrerThatFillsAPageIsListedWithoutItsAnnotations(t *testing.T) {
 	s := newShelf(t)
 	d := s.lay(`{"annotations":{"all":"` + strings.Repeat("a", maxBytes-envelope) + `"},` + refers + `}`)
@@ -176,7 +176,7 @@ func TestAReferrerThatFillsAPageIsListedWithoutItsAnnotations(t *testing.T) {
 	}
 }
 
-// A crash leaves a link without its manifest, and a client's own list may say anything.
+// A crash leaves a link without its manifest, and a client's own list may be wrong.
 func TestWhatIsNotThereIsNotListed(t *testing.T) {
 	s := newShelf(t)
 	there := s.lay(`{` + refers + `}`)
