@@ -14,11 +14,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// patch is ICN's way to send bytes, in pieces of any size.
+// patch handles ICN's PATCH, which sends content in pieces of any size.
 func (a *api) patch(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
 	if err != nil || offset < 0 {
-		a.fail(w, r, bad("Upload-Offset %q: give the number of bytes that are there already", r.Header.Get("Upload-Offset")))
+		a.fail(w, r, bad("Upload-Offset %q: give the number of bytes that the upload has already", r.Header.Get("Upload-Offset")))
 		return
 	}
 	var rec protocol.Record
@@ -38,7 +38,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// receive adds a body to an upload and finishes it if that was the last.
+// receive appends a body to an upload, and finishes the upload if it is complete then.
 func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *body) (protocol.Record, error) {
 	p, err := a.uploads.Open(r.Context(), ref)
 	if errors.Is(err, uploads.ErrNotFound) {
@@ -51,7 +51,7 @@ func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *bod
 	}
 	rec := p.Record
 	if left := rec.ImageLength - offset; r.ContentLength > left {
-		return rec, bad("%d bytes are more than the %d that are missing: see image_length", r.ContentLength, left)
+		return rec, bad("the request has %d bytes, but only %d are missing: check image_length and Upload-Offset", r.ContentLength, left)
 	}
 	if p.Digest == "" || offset != rec.ImageLength {
 		next, err := a.uploads.Append(context.WithoutCancel(r.Context()), p, offset, body)
@@ -61,7 +61,7 @@ func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *bod
 		}
 	}
 	if extra, _ := io.ReadFull(body, make([]byte, 1)); extra > 0 {
-		return protocol.Record{}, errors.Join(bad("more bytes came than image_length says (%d): nothing was kept", rec.ImageLength), a.uploads.Abort(r.Context(), p))
+		return protocol.Record{}, errors.Join(bad("the content has more bytes than image_length (%d): nothing of it was kept", rec.ImageLength), a.uploads.Abort(r.Context(), p))
 	}
 	done, err := a.uploads.Finish(r.Context(), p)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *bod
 	return done, nil
 }
 
-// body is a request's body that another request can break off.
+// body is a request's body that another request can interrupt.
 type body struct {
 	io.Reader
 	rc          *http.ResponseController
@@ -83,7 +83,7 @@ func newBody(w http.ResponseWriter, r *http.Request) *body {
 
 func (b *body) interrupt() {
 	b.interrupted.Store(true)
-	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; without deadlines it ends by itself
+	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; without deadlines that Read ends by itself
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -110,8 +110,8 @@ func (a *api) getContent(w http.ResponseWriter, r *http.Request, ref protocol.Re
 	}
 }
 
-// Serve sends the bytes of a complete artifact, with ranges and conditions. It
-// returns an error only while nothing has been sent.
+// Serve sends the content of a complete artifact, and supports ranges and conditional requests. It
+// returns an error only if it has sent nothing.
 func Serve(w http.ResponseWriter, r *http.Request, u *uploads.Service, ref protocol.Ref, a uploads.Stored) error {
 	f, err := u.Content(r.Context(), ref, a)
 	if err != nil {

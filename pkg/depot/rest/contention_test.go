@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// running is a request whose body is under way.
+// running is a request whose body is being sent.
 type running struct {
 	send   *io.PipeWriter
 	answer chan int
 }
 
-// begin sends a request of which the depot has the first part of the body.
+// begin sends a request with the first part of its body.
 func (c *contract) begin(method, path, first string, size int64, header ...string) *running {
 	c.t.Helper()
 	body, send := io.Pipe()
@@ -44,12 +44,12 @@ func (c *contract) begin(method, path, first string, size int64, header ...strin
 
 // end sends the rest and returns the status of the answer.
 func (r *running) end(rest string) int {
-	_, _ = io.WriteString(r.send, rest) // whoever was interrupted reads no more
+	_, _ = io.WriteString(r.send, rest) // an interrupted request reads no more
 	_ = r.send.Close()
 	return <-r.answer
 }
 
-// arrivals count the bytes of request bodies that the depot has taken, by path.
+// arrivals counts the bytes of request bodies that the depot has read, by path.
 type arrivals struct {
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -70,7 +70,7 @@ func (a *arrivals) count(next http.Handler) http.Handler {
 	})
 }
 
-// arriving counts bytes when the next are asked for: then the depot has handled them.
+// arriving counts bytes at the next Read, since the depot has handled them then.
 type arriving struct {
 	io.ReadCloser
 	all  *arrivals
@@ -88,7 +88,7 @@ func (b *arriving) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// arrived waits until the depot has taken so many bytes of bodies that were sent to path.
+// arrived waits until the depot has read so many bytes of bodies that were sent to path.
 func (c *contract) arrived(path string, bytes int) {
 	c.arrivals.mu.Lock()
 	defer c.arrivals.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *contract) arrived(path string, bytes int) {
 	}
 }
 
-// stands wants an upload to be reported with that offset.
+// stands checks the reported offset of an upload.
 func (c *contract) stands(path, offset string) {
 	c.t.Helper()
 	if got := c.do(200, "HEAD", path, "", "Tus-Resumable", "1.0.0").Header.Get("Upload-Offset"); got != offset {
@@ -105,7 +105,7 @@ func (c *contract) stands(path, offset string) {
 	}
 }
 
-// busy asks for what another request is in the way of.
+// busy sends a request that another request blocks.
 func (c *contract) busy(method, path, body string, header ...string) {
 	c.t.Helper()
 	resp := c.do(http.StatusConflict, method, path, body, header...)
@@ -116,14 +116,14 @@ func (c *contract) busy(method, path, body string, header ...string) {
 
 var half = strings.Repeat("x", 8192)
 
-// Two clients that retry must not break each other off for ever.
+// Two clients that retry must not interrupt each other forever.
 func TestASecondWriterLetsAWholeUploadEnd(t *testing.T) {
 	c := newContract(t)
 	c.load()
 	first := c.begin("PUT", image+"/content", half, 16384)
 	c.arrived(image+"/content", len(half))
 	c.busy("PUT", image+"/content", half+half)
-	c.busy("PATCH", image, half, "Upload-Offset", "0") // it is all or nothing: nobody may go on with it
+	c.busy("PATCH", image, half, "Upload-Offset", "0") // the content must come in one request, so it cannot be resumed
 	c.busy("DELETE", image, "")
 	c.busy("PUT", image, record("a", 16384), inJSON...)
 	c.busy("POST", kind, record("a", 16384), inJSON...)
@@ -153,13 +153,13 @@ func TestOnlyWhoResumesATransferEndsIt(t *testing.T) {
 			at := func(offset string) []string { return append([]string{"Upload-Offset", offset}, protocol.header...) }
 			first := c.begin("PATCH", upload, half, 24576, at("0")...)
 			c.arrived(upload, len(half))
-			c.stands(upload, "0") // the rest is in memory only, and a crash would lose it
+			c.stands(upload, "0") // the rest is in memory only: a crash would lose it
 			c.busy("PATCH", upload, half, at("8192")...)
 			c.busy("PATCH", upload, half, at("8191")...)
 			c.busy("DELETE", upload, "", protocol.header...)
 
-			// The client has lost its connection, which nobody has noticed, and
-			// resumes. What the first transfer has brought is kept.
+			// The client has lost its connection, which the depot has not noticed, and resumes. The
+			// bytes of the first transfer are kept.
 			taken := c.do(409, "PATCH", upload, half, at("0")...)
 			if protocol.header == nil && taken.Header.Get("Upload-Offset") != "8192" {
 				t.Errorf("Upload-Offset = %q, want 8192", taken.Header.Get("Upload-Offset"))

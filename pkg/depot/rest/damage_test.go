@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// flip changes one bit of the blob that has text in it, and says so.
+// flip changes one bit of each blob that contains text. It fails the test if no blob does.
 func flip(t *testing.T, dir, text string) {
 	t.Helper()
 	flipped := 0
@@ -44,7 +44,7 @@ func TestOneDamagedRecordHidesNoOther(t *testing.T) {
 			c := newContract(t)
 			c.load()
 			c.do(201, "PUT", kind+"/hurt/content", "first")
-			if !strings.Contains(name, "form of the manifest") { // it has the same beginning
+			if !strings.Contains(name, "form of the manifest") { // the content begins in the same way
 				c.do(201, "PUT", kind+"/whole/content", "second")
 			}
 			flip(t, c.dir, text)
@@ -55,10 +55,10 @@ func TestOneDamagedRecordHidesNoOther(t *testing.T) {
 				c.do(200, "GET", protocol.Base+at, "")
 				got := list(t, c.server.URL+protocol.Base+at)
 				if len(got.Images) != 1 || got.Images[0].ImageName != "whole" {
-					t.Errorf("the list has %+v, want the whole one", got.Images)
+					t.Errorf("the list has %+v, want the intact one", got.Images)
 				}
 				if len(got.Damaged) != 1 || got.Damaged[0].ImageName != "hurt" || got.Damaged[0].Owner != "o" || !strings.Contains(got.Damaged[0].Detail, "depot scrub") {
-					t.Errorf("damaged are %+v, want the other one and what to do", got.Damaged)
+					t.Errorf("damaged are %+v, want the damaged one and the next step", got.Damaged)
 				}
 			}
 			c.do(204, "DELETE", kind+"/hurt", "")

@@ -16,15 +16,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// problem is the body of every error, as RFC 9457 has it.
+// problem is the body of every error, in the form of RFC 9457.
 type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 }
 
-// statusOf is the one place where errors become HTTP statuses. What is not in
-// it is a fault of the depot.
+// statusOf maps errors to HTTP statuses. An error that it does not list is an error of the depot:
+// 500.
 func statusOf(err error) int {
 	var offset *uploads.OffsetError
 	var digest *uploads.DigestError
@@ -55,16 +55,16 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// retryAfter is when it is worth to ask again, in seconds.
+// retryAfter is the value of Retry-After, in seconds.
 const retryAfter = "10"
 
-// worthRetrying says whether the same request may be answered in another way
-// later, without anybody having done anything about it.
+// worthRetrying reports whether the same request may succeed later without any change by the client
+// or an operator.
 func worthRetrying(code int, err error) bool {
 	return code == http.StatusServiceUnavailable || errors.Is(err, uploads.ErrLocked) || errors.Is(err, uploads.ErrInterrupted)
 }
 
-// formError is a request that is not what it should be.
+// formError is the error for a malformed request.
 type formError struct {
 	status int
 	text   string
@@ -110,7 +110,7 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
-// tusError gives the tus handler an error that it answers with.
+// tusError converts an error into an error with which the tus handler answers.
 func (a *api) tusError(err error) error {
 	if err == nil {
 		return nil
@@ -126,17 +126,17 @@ func (a *api) tusError(err error) error {
 	return answer
 }
 
-// detail is what a client learns. Of the depot's own faults that is what it
-// can do something about: delete the damaged artifact.
+// detail returns the text for the client. For an error of the depot itself, it has the cause only
+// if the client can fix it by deleting a damaged artifact.
 func detail(code int, err error) string {
 	var damaged *store.DamagedError
 	if code == http.StatusInternalServerError && !errors.As(err, &damaged) {
-		return "the depot cannot do this now: see its log"
+		return "the depot failed to handle this request: see its log for the reason"
 	}
 	return err.Error()
 }
 
-// scope checks the owner and cluster of a path that names no image.
+// scope returns the checked owner and cluster of a path without an image.
 func scope(r *http.Request) (owner, cluster string, err error) {
 	owner, cluster = r.PathValue("owner"), r.PathValue("cluster")
 	if err := protocol.CheckScope(owner, cluster); err != nil {

@@ -45,8 +45,7 @@ func ask(h http.Handler, method, path, body string, header ...string) *httptest.
 	return w
 }
 
-// Whatever stands in a path, nobody but the client is at fault for it, and the
-// depot writes into no other artifact.
+// Any path gives an answer that is not a server error, and the depot writes to no other artifact.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"o/c/os_images/n", "O/c/binary_images/N.1", "../c/os_images/n", "o//os_images/n", "o/c/os_images/..%2f", "o/c/status/n", "o/c/os_images/\x00", strings.Repeat("A", 70) + "/c/os_images/n", "o/c/os_images/n/content", "o/c/os_images/n/uploads/1"} {
 		for _, method := range []string{"GET", "PUT", "PATCH", "DELETE", "POST"} {
@@ -72,7 +71,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// An offset either is where the upload stands, or changes nothing.
+// An offset either equals the upload's offset, or the request changes nothing.
 func FuzzUploadOffset(f *testing.F) {
 	for _, seed := range []string{"0", "3", "-1", "+3", "03", " 3", "3 ", "0x3", "3.0", "9223372036854775807", "9223372036854775808", "", "٣"} {
 		f.Add(seed, "abc")

@@ -8,8 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// list writes the records one by one, so that their number costs no memory.
-// Those that are damaged come last, under a name of their own.
+// list writes the records one by one, so that memory does not depend on their number. Damaged
+// records come last, in a field of their own.
 func (a *api) list(w http.ResponseWriter, r *http.Request) {
 	owner, cluster, kind := r.PathValue("owner"), r.PathValue("cluster"), protocol.Kind(r.PathValue("kind"))
 	for _, s := range []string{owner, cluster} {
@@ -30,8 +30,8 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 			a.fail(w, r, err)
 			return
 		}
-		a.log.Error("a list was broken off", "path", r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler) // so that the client does not take it for whole
+		a.log.Error("a list ended before its end", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // so that the client notices that the list is incomplete
 	}
 	_ = l.end() // the client may be gone
 }
@@ -42,7 +42,7 @@ type lister struct {
 	damaged []protocol.DamagedRecord
 }
 
-// maxDamaged bounds how many are kept for the end of a list. The log has all.
+// maxDamaged is the largest number of damaged records in an answer. The log has all of them.
 const maxDamaged = 1000
 
 func (l *lister) hurt(ref protocol.Ref, err error) error {

@@ -11,12 +11,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// maxMetadata bounds a record or a report.
+// maxMetadata is the largest size, in bytes, of a record or a report.
 const maxMetadata = 1 << 20
 
-// readRecord takes a record from a request as ICN has it, a multipart form with
-// a part "metadata", or as plain JSON. A part "file" is read and thrown away,
-// as it always was: the bytes come by PATCH.
+// readRecord reads a record from a request in ICN's form, a multipart form with a part "metadata",
+// or from plain JSON. As in ICN, the content of a part "file" is ignored: the content of the
+// artifact comes by PATCH.
 func (a *api) readRecord(r *http.Request) (protocol.Record, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *api) readRecord(r *http.Request) (protocol.Record, error) {
 	}
 	var rec protocol.Record
 	if err := json.Unmarshal(body, &rec); err != nil {
-		return protocol.Record{}, unreadable("the metadata is no record in JSON: %v", err)
+		return protocol.Record{}, unreadable("the metadata is not a valid record in JSON: %v", err)
 	}
 	return rec, nil
 }
@@ -90,17 +90,17 @@ func readSmall(r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// fit makes sure that a record is about what the path names.
+// fit checks that a record describes the artifact in the path, and completes the record.
 func fit(rec *protocol.Record, ref protocol.Ref) error {
 	switch {
 	case rec.Owner == "" || rec.ImageName == "":
 		return bad("the metadata has no owner or no image_name: both are required")
 	case rec.Owner != ref.Owner:
-		return bad("the metadata is of owner %q, the path of %q: make them agree", rec.Owner, ref.Owner)
+		return bad("the metadata has owner %q, but the path has %q: make them agree", rec.Owner, ref.Owner)
 	case rec.ClusterName != "" && rec.ClusterName != ref.Cluster:
-		return bad("the metadata is of cluster_name %q, the path of %q: make them agree", rec.ClusterName, ref.Cluster)
+		return bad("the metadata has cluster_name %q, but the path has %q: make them agree", rec.ClusterName, ref.Cluster)
 	case rec.ImageName != ref.Name:
-		return bad("the metadata is of image_name %q, the path of %q: make them agree", rec.ImageName, ref.Name)
+		return bad("the metadata has image_name %q, but the path has %q: make them agree", rec.ImageName, ref.Name)
 	case rec.ImageLength <= 0:
 		return bad("image_length is %d: give the number of bytes", rec.ImageLength)
 	}

@@ -27,16 +27,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// disk is one that a test fills.
+// disk is a disk whose free space a test sets.
 type disk struct{ used int64 }
 
 func (d *disk) Held([]string) (int64, []int64) { return d.used, nil }
 func (*disk) Free() (int64, bool, error)       { return 0, false, nil }
 
-// largest is the size of the largest upload.
+// largest is the size of the largest upload in bytes.
 const largest = 50_000
 
-// full is an importer that never finds room.
+// full is an importer that always fails for lack of space.
 type full struct{}
 
 func (full) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
@@ -47,17 +47,17 @@ func (f full) Restore(ctx context.Context, name string, size int64, open func() 
 	return f.Import(ctx, name, size, open)
 }
 
-// contract is a client that holds every answer against the served document.
+// contract is a client that checks every answer against the served document.
 type contract struct {
 	t      *testing.T
 	server *httptest.Server
 	router routers.Router
 	disk   *disk
-	// dir is where the store is.
+	// dir is the store's directory.
 	dir     string
 	seen    map[string]bool
 	uploads *uploads.Service
-	// arrivals are of all requests.
+	// arrivals counts the bodies of all requests.
 	arrivals *arrivals
 }
 
@@ -100,7 +100,7 @@ func (c *contract) load() *openapi3.T {
 	return doc
 }
 
-// do sends a request and checks that the document has its answer.
+// do sends a request and checks that the document describes its answer.
 func (c *contract) do(want int, method, path, body string, header ...string) *http.Response {
 	c.t.Helper()
 	var content io.Reader = strings.NewReader(body)
@@ -143,7 +143,7 @@ func (c *contract) check(req *http.Request, resp *http.Response, body []byte) {
 			c.t.Errorf("%s %s was taken, and the document forbids it: %v", req.Method, req.URL.Path, err)
 		}
 	}
-	// A tus client's 201 has no body, and no type of one.
+	// The 201 for a tus client has no body and no Content-Type.
 	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: resp.StatusCode, Header: resp.Header,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: len(body) == 0}}
 	response.SetBodyBytes(body)
@@ -282,7 +282,7 @@ func (c *contract) resumable() {
 	tus(204, "POST", upload, "c", "2", "X-HTTP-Method-Override", "PATCH")
 	tus(404, "POST", upload+"0", "c", "2", "X-HTTP-Method-Override", "PATCH")
 	tus(204, "PATCH", upload, "d", "3")
-	c.do(200, "HEAD", upload, "") // done, and still known to a client that missed the answer
+	c.do(200, "HEAD", upload, "") // complete, and still found by a client that missed the answer
 	tus(422, "DELETE", upload, "", "0")
 	wrong := c.tusCreate("wrong.img", ",sha256 "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0"), 64)), "1")
 	tus(422, "PATCH", wrong, "a", "0")
@@ -332,7 +332,7 @@ func (c *contract) limits() {
 	c.do(503, "PUT", kind+"/open-3/content", "ab")
 }
 
-// contended is what others get while a request is at work.
+// contended checks the answers to other requests while one request works on the artifact.
 func (c *contract) contended() {
 	c.t.Helper()
 	tus := []string{"Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream"}
@@ -346,7 +346,7 @@ func (c *contract) contended() {
 	if got := first.end("cd"); got != http.StatusNoContent {
 		c.t.Errorf("the first request = %d", got)
 	}
-	// As long as its archive is imported, nobody is to learn that an upload is done.
+	// While the archive is imported, no client may be told that the upload is complete.
 	unlock, err := c.uploads.Lock(c.t.Context(), protocol.Ref{Owner: "o", Cluster: "c", Kind: protocol.OSImages, Name: "contended"}, uploads.Claim{})
 	if err != nil {
 		c.t.Fatal(err)
@@ -359,7 +359,7 @@ func (c *contract) contended() {
 	c.do(204, "DELETE", kind+"/contended", "")
 }
 
-// recovering is what there is between a restart and the end of the recovery.
+// recovering checks the answers between a restart and the end of the recovery.
 func (c *contract) recovering() {
 	c.t.Helper()
 	c.do(204, "DELETE", kind+"/open-1", "")

@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// post opens an upload: by ICN's form, or by tus where the client speaks it.
+// post opens an upload, by ICN's form or, for a tus client, by tus.
 func (a *api) post(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Tus-Resumable") != "" {
 		a.tusCreate(w, r)
@@ -42,15 +42,15 @@ func (a *api) post(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, rec)
 }
 
-// announced takes the checksum of the whole content from the request's headers
-// where the record has none.
+// announced returns the checksum of the whole content from the request's headers, or the checksum
+// of the record if no header has one. It is an error if both exist and differ.
 func announced(r *http.Request, inRecord string) (string, error) {
 	sum, err := protocol.AnnouncedChecksum(r.Header)
 	if err != nil {
 		return "", bad("%v", err)
 	}
 	if sum != "" && inRecord != "" && sum != inRecord {
-		return "", bad("the header announces sha256 %s, the metadata %s: make them agree", sum, inRecord)
+		return "", bad("the header announces sha256 %s, but the metadata have %s: make them agree", sum, inRecord)
 	}
 	return max(sum, inRecord), nil
 }
@@ -65,7 +65,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	answer(w, http.StatusOK, rec)
 }
 
-// progress says in headers, for HEAD, how far an upload is.
+// progress sets the headers that report the progress of an upload.
 func progress(h http.Header, rec protocol.Record) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Upload-Length", strconv.FormatInt(rec.ImageLength, 10))

@@ -18,11 +18,11 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
-// lockWait is how long a request waits for another one on the same artifact
-// that is short work, or that it ends because it resumes its transfer.
+// lockWait is how long a request waits for another request on the same artifact. The other request
+// either does short work, or is interrupted because this request resumes its transfer.
 const lockWait = 20 * time.Second
 
-// api answers for /v1.
+// api serves /v1.
 type api struct {
 	uploads *uploads.Service
 	status  *status.Book
@@ -31,7 +31,7 @@ type api struct {
 	log     *slog.Logger
 }
 
-// New makes the handler of /v1.
+// New returns the handler of /v1.
 func New(u *uploads.Service, b *status.Book, g *limits.Quota, log *slog.Logger) (http.Handler, error) {
 	a := &api{uploads: u, status: b, quota: g, log: log}
 	var err error
@@ -75,7 +75,7 @@ func (a *api) routes() http.Handler {
 	return mux
 }
 
-// ofImage checks the names in the path once for all that follows.
+// ofImage checks the names in the path before it calls next.
 func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, protocol.Ref)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ref := protocol.Ref{
@@ -90,7 +90,7 @@ func (a *api) ofImage(next func(http.ResponseWriter, *http.Request, protocol.Ref
 	}
 }
 
-// locked runs do while no other request works on the artifact.
+// locked calls do while it holds the artifact's lock.
 func (a *api) locked(ctx context.Context, ref protocol.Ref, claim uploads.Claim, do func() error) error {
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Whoever does not know an upload's id must not disturb who sends its bytes.
+// A client without an upload's id must not disturb the client that sends it.
 func TestAWrongIDDoesNotInterruptAnUpload(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -53,13 +53,13 @@ func TestAWrongIDDoesNotInterruptAnUpload(t *testing.T) {
 			}
 			_ = send.Close()
 			if got := <-answer; got != http.StatusNoContent {
-				t.Errorf("the upload that was under way ended with status %d, want 204", got)
+				t.Errorf("the running upload ended with status %d, want 204", got)
 			}
 		})
 	}
 }
 
-// A client that lost the answer to a whole upload sends it again.
+// A client that lost the answer to a whole upload sends the same content again.
 func TestAWholeUploadMayBeSentAgain(t *testing.T) {
 	c := newContract(t)
 	c.load()
@@ -71,10 +71,10 @@ func TestAWholeUploadMayBeSentAgain(t *testing.T) {
 			t.Errorf("the second answer has the checksum %q, want %s", got, sum[1])
 		}
 	}
-	c.do(409, "PUT", content, "others it")                                                                // as long, but other bytes
+	c.do(409, "PUT", content, "others it")                                                                // same length, other content
 	c.do(409, "PUT", content, "longer than it was")                                                       //
-	c.do(409, "PUT", content, "all of it", "X-Checksum-Sha256", digest.FromString("others it").Encoded()) // announced as others
-	c.do(422, "PUT", content, "others it", sum...)                                                        // hurt on the way
+	c.do(409, "PUT", content, "all of it", "X-Checksum-Sha256", digest.FromString("others it").Encoded()) // another checksum is announced
+	c.do(422, "PUT", content, "others it", sum...)                                                        // damaged during transfer
 	c.do(400, "PUT", content, strings.Repeat("x", 9), "X-Checksum-Sha256", "x")                           //
 	c.do(201, "PUT", kind+"/another/content", "others it", "X-Checksum-Sha256", digest.FromString("others it").Encoded())
 }

@@ -59,10 +59,10 @@ func readReport(r *http.Request, node string) (status.Node, error) {
 	}
 	var n status.Node
 	if err := json.Unmarshal(body, &n); err != nil {
-		return n, unreadable("the report is no JSON of the right form: %v", err)
+		return n, unreadable("the report is not a valid report in JSON: %v", err)
 	}
 	if n.Node != "" && n.Node != node {
-		return n, bad("the report is of node %q, the path of %q: make them agree", n.Node, node)
+		return n, bad("the report has node %q, but the path has %q: make them agree", n.Node, node)
 	}
 	n.Node = node
 	if n.Packages == nil {

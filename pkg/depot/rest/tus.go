@@ -15,11 +15,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// networkTimeout is for a server that sets no deadlines itself, see package deadline.
+// networkTimeout applies only to servers that set no deadlines themselves. The depot does: see
+// package deadline.
 const networkTimeout = 2 * time.Minute
 
-// newTus makes the tus protocol's handler over uploads. It sees an upload's id
-// as the whole path; which artifact it belongs to is in the context.
+// newTus returns the tus protocol's handler over uploads. For that handler, the whole path is the
+// upload's id. The artifact of the upload is in the request's context.
 func newTus(u *uploads.Service, maxSize int64, toError func(error) error) (http.Handler, error) {
 	store := uploads.TusStore{Service: u, Errors: toError}
 	composer := handler.NewStoreComposer()
@@ -55,8 +56,8 @@ func newTus(u *uploads.Service, maxSize int64, toError func(error) error) (http.
 	})), nil
 }
 
-// tusCreate takes the record's fields from Upload-Metadata: image_name (or
-// filename), and if they are there sha256 and type.
+// tusCreate reads the record's fields from Upload-Metadata: image_name (or filename), and
+// optionally sha256 and type.
 func (a *api) tusCreate(w http.ResponseWriter, r *http.Request) {
 	meta := handler.ParseMetadataHeader(r.Header.Get("Upload-Metadata"))
 	ref := protocol.Ref{Owner: r.PathValue("owner"), Cluster: r.PathValue("cluster"), Kind: protocol.Kind(r.PathValue("kind")), Name: meta["image_name"]}
@@ -84,8 +85,8 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref
 		a.fail(w, r, err)
 		return
 	}
-	// A PATCH at the offset of a transfer ends that, as tus clients want after a
-	// lost connection; who does not know the upload's id may not do that.
+	// A PATCH at the offset of a transfer interrupts it, which tus clients need after a lost
+	// connection. A client without the upload's id must not be able to do that.
 	if r.Method != http.MethodOptions {
 		known, err := a.uploads.Knows(r.Context(), ref, r.PathValue("id"))
 		if err != nil {
@@ -93,7 +94,7 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref
 			return
 		}
 		if !known {
-			http.Error(w, "no such upload: it has ended, or the artifact has another", http.StatusNotFound)
+			http.Error(w, "no such upload: it has ended, or the artifact has another upload now", http.StatusNotFound)
 			return
 		}
 	}
@@ -101,7 +102,8 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref
 	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))
 }
 
-// tusMethod is the request's, or the one that a client without PATCH means.
+// tusMethod returns the request's method, or the method in X-HTTP-Method-Override of a client that
+// cannot send PATCH.
 func tusMethod(r *http.Request) string {
 	if meant := r.Header.Get("X-HTTP-Method-Override"); r.Method == http.MethodPost && meant != "" {
 		return meant
@@ -109,7 +111,8 @@ func tusMethod(r *http.Request) string {
 	return r.Method
 }
 
-// tusRequest is what the store has to know: a PATCH goes on with what is there.
+// tusRequest returns the properties of a request that the store needs. A PATCH resumes the upload
+// at its offset.
 func tusRequest(r *http.Request, rec protocol.Record) uploads.TusRequest {
 	request := uploads.TusRequest{Record: rec, ReadOnly: tusMethod(r) == http.MethodHead}
 	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)
@@ -119,7 +122,7 @@ func tusRequest(r *http.Request, rec protocol.Record) uploads.TusRequest {
 	return request
 }
 
-// tusDiscover answers what the depot can do.
+// tusDiscover answers OPTIONS with the tus version and extensions.
 func (a *api) tusDiscover(w http.ResponseWriter, r *http.Request) {
 	a.serveTus(w, r, protocol.Record{}, "")
 }
@@ -130,8 +133,8 @@ func (a *api) serveTus(w http.ResponseWriter, r *http.Request, rec protocol.Reco
 	a.tus.ServeHTTP(&relocated{ResponseWriter: w, uploads: rec.Ref().Path() + "/uploads/"}, inner)
 }
 
-// relocated gives the client the upload's place among our paths, relative so
-// that it is right behind any proxy.
+// relocated replaces the Location of a new upload with its path below /v1. The path is relative, so
+// it is also correct behind a proxy.
 type relocated struct {
 	http.ResponseWriter
 	uploads string

@@ -10,8 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// putContent takes a whole artifact in one request, for clients that need no
-// resumption: all or nothing. Who lost the answer may send the same again.
+// putContent stores an artifact that comes in one request, or nothing of it. A client that lost the
+// answer may send the same content again.
 func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	rec := protocol.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
 	var err error
@@ -20,7 +20,7 @@ func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref protocol.Re
 		return
 	}
 	if r.ContentLength < 0 {
-		a.refuse(w, r, http.StatusLengthRequired, "the depot makes room before it takes bytes: send a Content-Length, or upload in pieces")
+		a.refuse(w, r, http.StatusLengthRequired, "the depot reserves space before it reads the content: send a Content-Length, or upload in pieces")
 		return
 	}
 	body, code := newBody(w, r), http.StatusCreated

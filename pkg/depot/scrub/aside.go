@@ -10,20 +10,20 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// damagedDir is where damaged blobs are set aside.
+// damagedDir is the folder for damaged blobs, in the storage driver.
 const damagedDir = "/depot/damaged"
 
-// SetAside moves a damaged blob out of the way and takes what needs it out of
-// sight: clients skip what a registry has already, so only then does a new
-// upload of the same content bring it back.
+// SetAside moves a damaged blob to damagedDir and removes the manifests that need it. Clients do
+// not upload content that a registry lists, so only then does a new upload of the same content
+// restore it. SetAside does nothing for damage that is not in a blob.
 func SetAside(ctx context.Context, s *store.Store, damage Damage) error {
 	d, err := digest.Parse(damage.What)
 	if err != nil {
-		return nil //nolint:nilerr // it is no blob, and there is nothing to move
+		return nil //nolint:nilerr // the damage is not in a blob, so there is nothing to move
 	}
 	for _, m := range damage.manifests {
 		if err := hide(ctx, s, m); err != nil {
-			return fmt.Errorf("take %s out of %s: %w", m.digest, m.repository, err)
+			return fmt.Errorf("remove manifest %s from %s: %w", m.digest, m.repository, err)
 		}
 	}
 	err = s.Driver.Move(ctx, store.BlobPath(d), path.Join(damagedDir, d.Encoded()))
@@ -33,7 +33,7 @@ func SetAside(ctx context.Context, s *store.Store, damage Damage) error {
 	return err
 }
 
-// hide removes a manifest, the tags that lead to it, and the indexes that name it.
+// hide removes a manifest, the tags that point to it, and the indexes that list it.
 func hide(ctx context.Context, s *store.Store, m manifest) error {
 	repo, err := s.Repository(ctx, m.repository)
 	if err != nil {
@@ -67,7 +67,7 @@ func hide(ctx context.Context, s *store.Store, m manifest) error {
 	return nil
 }
 
-// indexesOf are the repository's manifests that refer to another one.
+// indexesOf returns the manifests of the repository that refer to child.
 func indexesOf(ctx context.Context, s *store.Store, child manifest) ([]manifest, error) {
 	repo, err := s.Repository(ctx, child.repository)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package scrub reads everything that a depot holds and finds what is not as
-// it was stored: a flipped bit, a lost blob, a link that leads elsewhere, a
-// signature that nobody is told of. It says which artifact, image or file is hurt
-// by it.
+// Package scrub reads all content of a depot and finds content that differs from what was stored: a
+// flipped bit, a lost blob, a link that points elsewhere, a signature that is not listed. It
+// reports the artifacts, images and files that the damage affects.
 //
-// Invariant: it changes nothing, unless it is told to set damaged blobs aside.
+// Invariant: Run changes nothing. Only SetAside moves damaged blobs.
 package scrub

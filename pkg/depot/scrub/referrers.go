@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// mark checks the note that a repository has the links of all its referrers.
+// mark checks the file that says that a repository has the links of all its referrers.
 func (r *scrubber) mark(ctx context.Context, repository string) error {
 	at, want := store.ReferrersMark(repository)
 	content, err := r.store.Driver.GetContent(ctx, at)
@@ -27,11 +27,11 @@ func (r *scrubber) mark(ctx context.Context, repository string) error {
 	return nil
 }
 
-// referrer reports a manifest that refers to another one, and is not listed.
+// referrer reports a manifest that refers to another manifest and has no link for that.
 func (r *scrubber) referrer(ctx context.Context, repository string, d digest.Digest, m distribution.Manifest) {
 	_, body, err := m.Payload()
 	if err != nil {
-		return // read a moment ago
+		return // cannot happen: the manifest was read before
 	}
 	subject := store.SubjectOf(body)
 	if subject == "" || !r.indexed[repository] {
@@ -47,6 +47,6 @@ func (r *scrubber) referrer(ctx context.Context, repository string, d digest.Dig
 	mark, _ := store.ReferrersMark(repository)
 	r.links = append(r.links, Damage{
 		What: at, Hurts: []string{nameOf(repository, "") + "@" + subject.String()},
-		Why: fmt.Sprintf("it is missing, so that nobody is told of %s: remove %s, and the depot looks for what is missing", d, mark),
+		Why: fmt.Sprintf("it is missing, so the list of referrers lacks %s: remove the file %s, and the depot creates the missing links", d, mark),
 	})
 }

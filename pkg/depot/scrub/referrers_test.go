@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// signed is a store with an image and its signature, by their sha256 and by their sha512.
+// signed returns a store with an image and its signature, each pushed by its sha256 and its sha512.
 func signed(t *testing.T) (s *store.Store, dir string, image, signature digest.Digest) {
 	t.Helper()
 	dir = t.TempDir()
@@ -26,7 +26,7 @@ func signed(t *testing.T) (s *store.Store, dir string, image, signature digest.D
 	}
 	image = put(t, s, nil)
 	signature = put(t, s, &v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: image, Size: 9})
-	if _, err := s.Referrers(t.Context(), "app", image); err != nil { // and the repository is marked
+	if _, err := s.Referrers(t.Context(), "app", image); err != nil { // this also marks the repository
 		t.Fatal(err)
 	}
 	return s, dir, image, signature
@@ -114,7 +114,7 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// A name that leads to other content than it says is damage, though a link of it is in order.
+// A name that points to other content is damage, even if each link is valid.
 func TestADigestThatLeadsElsewhereIsFound(t *testing.T) {
 	s, _, image, signature := signed(t)
 	body, err := s.Manifest(t.Context(), "app", signature)
@@ -124,7 +124,7 @@ func TestADigestThatLeadsElsewhereIsFound(t *testing.T) {
 	if err := s.AliasManifest(t.Context(), "app", digest.SHA512.FromBytes(body), image); err != nil {
 		t.Fatal(err)
 	}
-	if damage := found(t, s); !strings.Contains(damage, "another content") {
+	if damage := found(t, s); !strings.Contains(damage, "does not match the digest") {
 		t.Errorf("reported %q", damage)
 	}
 }
@@ -134,7 +134,7 @@ func TestAReferrerThatIsNotListedIsFoundAndComesBack(t *testing.T) {
 	if err := s.Driver.Delete(t.Context(), store.ReferrerLink("app", image, signature)); err != nil {
 		t.Fatal(err)
 	}
-	if damage := found(t, s); !strings.Contains(damage, "nobody is told of "+signature.String()) || !strings.Contains(damage, "image app@"+image.String()) {
+	if damage := found(t, s); !strings.Contains(damage, "the list of referrers lacks "+signature.String()) || !strings.Contains(damage, "image app@"+image.String()) {
 		t.Errorf("reported %q", damage)
 	}
 	mark, _ := store.ReferrersMark("app")

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/distribution/distribution/v3"
-	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // the forms of manifests
+	_ "github.com/distribution/distribution/v3/manifest/manifestlist" // registers the manifest formats
 	_ "github.com/distribution/distribution/v3/manifest/ocischema"
 	_ "github.com/distribution/distribution/v3/manifest/schema2"
 	"github.com/opencontainers/go-digest"
@@ -20,7 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// repositories checks the links of every repository and what its manifests need.
+// repositories checks the links of every repository, and the blobs that its manifests need.
 func (r *scrubber) repositories(ctx context.Context) error {
 	names := map[string]bool{}
 	err := walk(ctx, r.store.Driver, store.RepositoriesPath, func(at string, _ int64) error {
@@ -56,7 +56,7 @@ func (r *scrubber) repositories(ctx context.Context) error {
 	return nil
 }
 
-// split cuts a path into a repository and what is inside of it.
+// split splits a path into a repository and the path inside it.
 func split(at string) (repository, inside string, ok bool) {
 	rest, ok := strings.CutPrefix(at, store.RepositoriesPath+"/")
 	for _, part := range []string{"/_layers/", "/_manifests/", "/" + store.ReferrersFolder + "/", "/_uploads/"} {
@@ -67,8 +67,8 @@ func split(at string) (repository, inside string, ok bool) {
 	return "", "", false
 }
 
-// link checks that a link says what its place says. The link of a tag may lead
-// anywhere, and is checked with its manifest.
+// link checks that the content of a link matches its path. The link of a tag may point to any
+// manifest, and is checked with that manifest.
 func (r *scrubber) link(ctx context.Context, repository, inside, at string) error {
 	r.report.Links++
 	content, err := r.store.Driver.GetContent(ctx, at)
@@ -82,23 +82,23 @@ func (r *scrubber) link(ctx context.Context, repository, inside, at string) erro
 	place := path.Dir(at)
 	isTag := tagOf(inside) != "" && path.Base(place) == "current"
 	if err == nil && !isTag {
-		err = r.leadsHome(ctx, strings.HasPrefix(inside, "_manifests/"), d, digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place)))
+		err = r.checkTarget(ctx, strings.HasPrefix(inside, "_manifests/"), d, digest.NewDigestFromEncoded(digest.Algorithm(path.Base(path.Dir(place))), path.Base(place)))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it leads to %q: %v", content, err), Hurts: []string{nameOf(repository, tagOf(inside))}})
+		r.links = append(r.links, Damage{What: at, Why: fmt.Sprintf("it points to %q: %v", content, err), Hurts: []string{nameOf(repository, tagOf(inside))}})
 	}
 	return nil
 }
 
-// leadsHome says whether what a link leads to is what its place names. What is
-// named by another hash than the one by which it is kept is read for that.
-func (r *scrubber) leadsHome(ctx context.Context, isManifest bool, to, place digest.Digest) error {
+// checkTarget checks that the target of a link, to, is the content that the link's path, place,
+// names. If the path uses another hash than sha256, checkTarget reads the content for that.
+func (r *scrubber) checkTarget(ctx context.Context, isManifest bool, to, place digest.Digest) error {
 	if place.Algorithm() == digest.SHA256 || to == place {
 		if to != place {
-			return errors.New("its place is that of another digest")
+			return errors.New("its path names another digest")
 		}
 		return nil
 	}
@@ -107,7 +107,7 @@ func (r *scrubber) leadsHome(ctx context.Context, isManifest bool, to, place dig
 	}
 	f, err := r.store.Driver.Reader(ctx, store.BlobPath(to), 0)
 	if store.IsAbsent(err) && !isManifest {
-		return nil // links of layers outlive them; what needs one says that it is missing
+		return nil // the link of a layer may outlive the layer; a manifest that needs the layer reports it
 	}
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r *scrubber) leadsHome(ctx context.Context, isManifest bool, to, place dig
 		return err
 	}
 	if !verifier.Verified() {
-		return errors.New("which has another content than its place names")
+		return errors.New("the content there does not match the digest in its path")
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func tagOf(inside string) string {
 	return tag
 }
 
-// nameOf says in a person's words what a repository holds.
+// nameOf describes a repository and tag for users.
 func nameOf(repository, tag string) string {
 	if ref, ok := protocol.ParseRepository(repository); ok {
 		return "artifact " + ref.String()
@@ -146,7 +146,7 @@ func nameOf(repository, tag string) string {
 	return "image " + repository + ":" + tag
 }
 
-// repository follows each manifest to what it needs.
+// repository checks each manifest and the blobs that it needs.
 func (r *scrubber) repository(ctx context.Context, name string) error {
 	repo, err := r.store.Repository(ctx, name)
 	if err != nil {
@@ -174,8 +174,8 @@ func (r *scrubber) repository(ctx context.Context, name string) error {
 	return nil
 }
 
-// tags maps manifests to the tags that lead to them, and reports tags that
-// lead nowhere.
+// tags maps manifests to the tags that point to them, and reports tags whose manifest does not
+// exist.
 func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repository) (map[digest.Digest]string, error) {
 	found := map[digest.Digest]string{}
 	all, err := repo.Tags(ctx).All(ctx)
@@ -186,7 +186,7 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 		at := path.Join(store.RepositoriesPath, name, "_manifests/tags", tag, "current/link")
 		content, err := r.store.Driver.GetContent(ctx, at)
 		if store.IsAbsent(err) {
-			continue // removed half-way: nobody sees it
+			continue // its removal was interrupted: clients do not see it
 		}
 		if err != nil {
 			return nil, err
@@ -197,7 +197,7 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 			continue // reported as a link
 		}
 		if _, err := r.store.Driver.Stat(ctx, path.Join(store.RepositoriesPath, name, "_manifests/revisions/sha256", d.Encoded(), "link")); store.IsAbsent(err) {
-			r.links = append(r.links, Damage{What: at, Why: "it leads to manifest " + d.String() + ", which the repository does not have", Hurts: []string{nameOf(name, tag)}})
+			r.links = append(r.links, Damage{What: at, Why: "it points to manifest " + d.String() + ", which the repository does not have", Hurts: []string{nameOf(name, tag)}})
 		}
 	}
 	return found, nil
@@ -212,19 +212,19 @@ func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, t
 	}
 	r.need(ctx, d, who, manifest{name, d})
 	if _, bad := r.bad[d]; bad {
-		return // it cannot be trusted to say what it needs
+		return // a damaged manifest may name wrong blobs
 	}
 	m, err := manifests.Get(ctx, d)
 	if there, existsErr := manifests.Exists(ctx, d); existsErr == nil && !there {
 		return // deleted since it was listed
 	}
 	if err != nil {
-		r.bad[d] = &Damage{What: d.String(), Why: "it is no manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
+		r.bad[d] = &Damage{What: d.String(), Why: "it is not a manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
 		return
 	}
 	r.referrer(ctx, name, d, m)
 	if isIndex(m) {
-		return // it may name platforms that nobody brought
+		return // an index may list platforms that were never pushed
 	}
 	for _, part := range m.References() {
 		if len(part.URLs) == 0 {
@@ -233,7 +233,8 @@ func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, t
 	}
 }
 
-// keptBy is the digest by which a blob is kept, which a manifest need not name.
+// keptBy returns the digest by which the store keeps a blob. A manifest may name the blob by
+// another digest.
 func keptBy(ctx context.Context, repo distribution.Repository, d digest.Digest) digest.Digest {
 	if d.Algorithm() == digest.SHA256 {
 		return d
@@ -241,7 +242,7 @@ func keptBy(ctx context.Context, repo distribution.Repository, d digest.Digest) 
 	if kept, err := repo.Blobs(ctx).Stat(ctx, d); err == nil {
 		return kept.Digest
 	}
-	return d // and so it is missing
+	return d // need then reports it as missing
 }
 
 func isIndex(m distribution.Manifest) bool {
@@ -253,7 +254,8 @@ func isIndex(m distribution.Manifest) bool {
 	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
 }
 
-// need notes who is hurt by a damaged or missing blob.
+// need records in the damage of a blob that who needs it. It does nothing if the blob is there and
+// not damaged. who describes an artifact or image, and by is its manifest.
 func (r *scrubber) need(ctx context.Context, d digest.Digest, who string, by manifest) {
 	damage, bad := r.bad[d]
 	if !bad {

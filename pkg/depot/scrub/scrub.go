@@ -16,19 +16,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Damage is one thing that is not as it was stored.
+// Damage is one blob or file that differs from what was stored.
 type Damage struct {
 	// What is a blob's digest, or the path of another file of the store.
 	What string
-	// Why says what is wrong with it.
+	// Why is the reason, for users.
 	Why string
-	// Hurts are the artifacts and images that cannot be had whole, for a person.
+	// Hurts lists the artifacts and images that are incomplete because of the damage, for users.
 	Hurts []string
 
 	manifests []manifest
 }
 
-// manifest is one that needs a damaged blob.
+// manifest is a manifest that needs a damaged blob.
 type manifest struct {
 	repository string
 	digest     digest.Digest
@@ -49,18 +49,18 @@ type Summary struct {
 	Damaged                 int
 }
 
-// scrubber is one run.
+// scrubber is the state of one run.
 type scrubber struct {
 	store  *store.Store
 	bad    map[digest.Digest]*Damage
 	links  []Damage
 	report Summary
-	// indexed are the repositories that have the links of all their referrers.
+	// indexed has the repositories that have the links of all their referrers.
 	indexed map[string]bool
 }
 
-// Run reads a whole store and reports each damage, in an order that is the
-// same for the same store. The error is about the reading, not the damage.
+// Run reads a whole store and reports each damage, in an order that is the same for the same store.
+// It returns an error if the store cannot be read, and not for damage.
 func Run(ctx context.Context, s *store.Store, report func(Damage)) (Summary, error) {
 	r := &scrubber{store: s, bad: map[digest.Digest]*Damage{}, indexed: map[string]bool{}}
 	if err := r.blobs(ctx); err != nil {
@@ -84,13 +84,13 @@ func Run(ctx context.Context, s *store.Store, report func(Damage)) (Summary, err
 	return r.report, nil
 }
 
-// blobs hashes every blob. A name that is no digest's is damage too.
+// blobs hashes every blob. A blob whose path does not name a digest is damage too.
 func (r *scrubber) blobs(ctx context.Context) error {
 	return walk(ctx, r.store.Driver, store.BlobsPath, func(at string, size int64) error {
 		hexDigest := path.Base(path.Dir(at))
 		d := digest.NewDigestFromEncoded(digest.SHA256, hexDigest)
 		if d.Validate() != nil || store.BlobPath(d) != at {
-			r.links = append(r.links, Damage{What: at, Why: "this is no place of a blob"})
+			r.links = append(r.links, Damage{What: at, Why: "the path is not that of a blob"})
 			return nil
 		}
 		r.report.Blobs++
@@ -101,7 +101,7 @@ func (r *scrubber) blobs(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if sum != hexDigest {
-			r.bad[d] = &Damage{What: d.String(), Why: fmt.Sprintf("its content has changed, it now has sha256 %s and %d bytes", sum, size)}
+			r.bad[d] = &Damage{What: d.String(), Why: fmt.Sprintf("its content has changed: it has sha256 %s and %d bytes now", sum, size)}
 		}
 		return nil
 	})
@@ -120,7 +120,7 @@ func (r *scrubber) hash(ctx context.Context, at string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// walk visits the files below a path; a path that is not there has none.
+// walk calls visit for the files below a path. A path that does not exist has no files.
 func walk(ctx context.Context, driver storagedriver.StorageDriver, at string, visit func(at string, size int64) error) error {
 	err := driver.Walk(ctx, at, func(f storagedriver.FileInfo) error {
 		if f.IsDir() || strings.HasSuffix(f.Path(), ".tmp") {

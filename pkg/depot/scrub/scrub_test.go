@@ -60,7 +60,7 @@ func TestWholeStoreIsFoundWhole(t *testing.T) {
 	}
 }
 
-// Every file of the store is damaged in turn, a bit in its middle.
+// Every file of the store is damaged in turn, by one bit in its middle.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	s, dir := filled(t)
 	tried := 0

@@ -1,5 +1,5 @@
-// Package status keeps what is installed on the nodes of each cluster: whoever
-// installs packages reports a node's list, and people read the cluster's.
+// Package status stores the installed packages of the nodes of each cluster. The program that
+// installs packages reports the list of a node, and users read the lists of a cluster.
 //
-// Invariant: a report replaces the node's report before it, whole.
+// Invariant: a report replaces the node's earlier report completely.
 package status

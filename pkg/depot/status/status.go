@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// States of a package on a node.
+// These are the states of a package on a node.
 const (
 	Pending    = "pending"
 	Installing = "installing"
@@ -28,56 +28,57 @@ var states = []string{Pending, Installing, Installed, Failed}
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// Kind says which of the depot's artifacts it came from, if it did.
+	// Kind is the kind of the depot's artifact that the package came from; empty for another
+	// source.
 	Kind  protocol.Kind `json:"kind,omitempty"`
 	State string        `json:"state"`
-	// Message is for a person, above all why it failed.
+	// Message is a text for users, such as the reason of a failure.
 	Message string `json:"message,omitempty"`
 }
 
-// Node is what is installed on one node.
+// Node is a node's report: its packages, and the time when the depot received the report.
 type Node struct {
 	Node     string    `json:"node"`
 	Updated  time.Time `json:"updated"`
 	Packages []Package `json:"packages"`
 }
 
-// Cluster is what is installed in one cluster.
+// Cluster has the reports of all nodes of one cluster.
 type Cluster struct {
 	Owner       string `json:"owner"`
 	ClusterName string `json:"cluster_name"`
 	Nodes       []Node `json:"nodes"`
-	// Damaged are nodes whose report cannot be read: it has to come again.
+	// Damaged lists the nodes whose report cannot be read and must be sent again.
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// Bounds of one report.
+// These are the limits of one report: the number of packages, and the bytes of text of each.
 const (
 	maxPackages = 5000
 	maxText     = 2048
 )
 
-// ErrNotFound says that a node never reported.
+// ErrNotFound means that a node has no report.
 var ErrNotFound = errors.New("no installation status")
 
 const documentType = "application/vnd.akraino.bpa.status.v1"
 
-// Book holds the reports.
+// Book stores the reports.
 type Book struct {
 	store *store.Store
 	now   func() time.Time
-	// writing is for one at a time: who removes a cluster's last report removes
-	// its repository, in which another node may be about to report.
+	// writing serializes changes. Deleting a cluster's last report also removes its repository, to
+	// which another node may report at the same time.
 	writing sync.Mutex
 }
 
-// New makes a book in a store.
+// New returns a book that keeps its reports in s.
 func New(s *store.Store) *Book { return &Book{store: s, now: time.Now} }
 
-// Check says what is wrong with a report.
+// Check returns an error that describes the first invalid field of a report.
 func Check(n Node) error {
 	if len(n.Packages) > maxPackages {
-		return fmt.Errorf("%d packages: at most %d are kept for a node", len(n.Packages), maxPackages)
+		return fmt.Errorf("the report has %d packages: at most %d are allowed", len(n.Packages), maxPackages)
 	}
 	for i, p := range n.Packages {
 		switch {
@@ -92,7 +93,7 @@ func Check(n Node) error {
 	return nil
 }
 
-// Put replaces a node's report.
+// Put replaces a node's report and returns it with its time.
 func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, error) {
 	n.Updated = b.now().UTC().Truncate(time.Second)
 	body, err := json.Marshal(n)
@@ -104,7 +105,7 @@ func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, er
 	return n, b.store.Save(ctx, protocol.StatusRepository(owner, cluster), tag(n.Node), store.Document{Type: documentType, Config: body})
 }
 
-// Get returns a node's report.
+// Get returns a node's report, or ErrNotFound.
 func (b *Book) Get(ctx context.Context, owner, cluster, node string) (Node, error) {
 	return b.get(ctx, protocol.StatusRepository(owner, cluster), tag(node))
 }
@@ -142,7 +143,7 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 	for _, tag := range tags {
 		n, err := b.get(ctx, repository, tag)
 		if errors.Is(err, ErrNotFound) {
-			continue // removed in the meantime
+			continue // deleted meanwhile
 		}
 		var damaged *store.DamagedError
 		if node, ok := protocol.Unescape(tag); ok && errors.As(err, &damaged) {
@@ -158,7 +159,7 @@ func (b *Book) Cluster(ctx context.Context, owner, cluster string) (Cluster, err
 	return c, nil
 }
 
-// Delete forgets a node.
+// Delete removes a node's report. It returns ErrNotFound if there is none.
 func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -169,6 +170,6 @@ func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
 	return err
 }
 
-// tag is a node's name as a tag, which has the letters of a repository and
-// twice the length that a node's name may have.
+// tag returns a node's name as a tag. The tag has only the characters of a repository name, and at
+// most twice the length of the node's name.
 func tag(node string) string { return protocol.Escape(node) }

@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// A node reports while the only other one of the cluster is forgotten.
+// A node reports while the report of the only other node of the cluster is deleted.
 func TestAReportOutlivesTheLastOneBeforeIt(t *testing.T) {
 	s, err := store.OnDisk(t.Context(), t.TempDir())
 	if err != nil {
