@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Files in the folder. The first holds a private key behind the certificate; the second is public.
+// These are the files in the folder. The first has the certificate and then its private key; the
+// second has the certificate only, and is public.
 const (
 	authorityFile = "ca.pem"
 	publicFile    = "ca.crt"
@@ -23,17 +24,20 @@ const (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// authorityWarning is how long before its end a person is told: every machine that trusts the authority must learn of the next.
+	// authorityWarning is how long before the end of the authority the log warns. Every machine
+	// that trusts the authority then needs the next one.
 	authorityWarning = 365 * 24 * time.Hour
 	leafLife         = 90 * 24 * time.Hour
-	// renewAhead leaves time to clients whose clocks are ahead.
+	// renewAhead is how long before its end a certificate is renewed. It allows for clients whose
+	// clocks are ahead.
 	renewAhead = leafLife / 3
 )
 
-// epoch is before this program was written: a clock that is older was never set, and certificates by it would be expired once it is.
+// epoch is a time before this program was written. A clock with an earlier time was never set, and
+// certificates made by it would be expired once it is.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Authority signs the depot's own certificates and holds those in use. Make it with Open.
+// Authority signs the depot's server certificates and caches those in use. Create it with Open.
 type Authority struct {
 	dir    string
 	hosts  []string
@@ -43,18 +47,19 @@ type Authority struct {
 	public []byte // PEM
 
 	mu     sync.Mutex
-	leaves map[string]*tls.Certificate // by their hosts, joined; guarded by mu
+	leaves map[string]*tls.Certificate // key: the hosts, joined by spaces; guarded by mu
 }
 
 // Option changes how an Authority behaves.
 type Option func(*Authority)
 
-// WithLogger says where new certificates are told.
+// WithLogger sets the logger, which reports new certificates.
 func WithLogger(log *slog.Logger) Option { return func(a *Authority) { a.log = log } }
 
-// Open reads the authority in dir, or makes it. Hosts are the DNS names and IP addresses by which clients reach the depot; the authority's
-// certificate is made anew, for the same key, unless it permits exactly these. An authority that cannot be read, or is over, is an error and
-// not replaced.
+// Open reads the authority in dir, or creates it. hosts are the DNS names and IP addresses by which
+// clients reach the depot. If the authority's certificate does not permit exactly these hosts, Open
+// recreates it with the same key. An authority that cannot be read or has expired is an error, and
+// is not replaced.
 func Open(dir string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{dir: dir, now: time.Now, log: slog.Default(), leaves: map[string]*tls.Certificate{}}
 	for _, opt := range opts {
@@ -65,7 +70,7 @@ func Open(dir string, hosts []string, opts ...Option) (*Authority, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of certificates: %w", err)
+		return nil, fmt.Errorf("create the folder of certificates: %w", err)
 	}
 	return a, a.openAuthority()
 }
@@ -77,18 +82,18 @@ func (a *Authority) openAuthority() error {
 		held, err = a.makeAuthority(path, now)
 	}
 	if err != nil {
-		return fmt.Errorf("the depot's authority: %w; restore %s from a backup, or remove it and hand the new /ca.crt to every machine that trusts the old one", err, path)
+		return fmt.Errorf("the depot's certificate authority: %w; restore %s from a backup, or remove it and copy the new /ca.crt to every machine that trusts the old one", err, path)
 	}
 	if !now.Before(held.cert.NotAfter) {
-		return fmt.Errorf("the depot's authority in %s ended on %s: remove the file, start again, and hand the new /ca.crt to every machine that trusts it", path, held.cert.NotAfter.Format(time.DateOnly))
+		return fmt.Errorf("the depot's certificate authority in %s expired on %s: remove the file, start the depot again, and copy the new /ca.crt to every machine that trusts the old one", path, held.cert.NotAfter.Format(time.DateOnly))
 	}
 	if !isFor(held.cert, a.hosts) {
 		if held, err = a.changeHosts(path, held); err != nil {
-			return fmt.Errorf("make the depot's authority anew for %s: %w", strings.Join(a.hosts, ", "), err)
+			return fmt.Errorf("recreate the certificate of the depot's authority for %s: %w", strings.Join(a.hosts, ", "), err)
 		}
 	}
 	a.ca, a.public = held, encode(certificateBlock, held.cert.Raw)
-	// Written again at each start: only its copy in the first file counts.
+	// The public file is written at each start: only the certificate in the first file counts.
 	return writeFile(filepath.Join(a.dir, publicFile), a.public, 0o644)
 }
 
@@ -100,7 +105,7 @@ func (a *Authority) makeAuthority(path string, now time.Time) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.log.Info("made an authority for TLS: hand /ca.crt to the machines that use the depot", "file", path, "sha256", made.fingerprint(), "permitted", a.hosts)
+	a.log.Info("created a certificate authority for TLS: copy /ca.crt to the machines that use the depot", "file", path, "sha256", made.fingerprint(), "permitted", a.hosts)
 	return made, writePair(path, made)
 }
 
@@ -114,10 +119,10 @@ func (a *Authority) changeHosts(path string, old *pair) (*pair, error) {
 	}
 	change := []any{"file", path, "sha256", made.fingerprint(), "before", old.fingerprint(), "permitted", a.hosts}
 	if !isConstrained(old.cert) {
-		a.log.Warn("the authority has a certificate that permits the depot's names only. Machines with the one before work on, but would believe its key about every name: replace it there by /ca.crt", change...)
+		a.log.Warn("the authority has a new certificate that permits the depot's names only. Machines with the old certificate continue to work, but trust the authority's key for every name: replace the old certificate there by /ca.crt", change...)
 		return made, nil
 	}
-	a.log.Info("the authority has a certificate for other names. Machines with the one before work on with the names that it permits: replace it by /ca.crt where a new name is used", change...)
+	a.log.Info("the authority has a new certificate for other names. Machines with the old certificate continue to work with the names that it permits: replace it by /ca.crt where a new name is used", change...)
 	return made, nil
 }
 
@@ -126,7 +131,8 @@ func (a *Authority) fresh(leaf *x509.Certificate) bool {
 	return now.After(leaf.NotBefore) && (now.Before(leaf.NotAfter.Add(-renewAhead)) || leaf.NotAfter.Equal(a.ca.cert.NotAfter))
 }
 
-// Certificate gives the certificate for a handshake, made or renewed when it is time.
+// Certificate returns the certificate for a handshake. It creates or renews the certificate if
+// needed.
 func (a *Authority) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	hosts := a.askedFor(hello)
 	key := strings.Join(hosts, " ")
@@ -137,28 +143,30 @@ func (a *Authority) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	}
 	made, err := newLeaf(hosts, a.now(), a.ca)
 	if err != nil {
-		return nil, fmt.Errorf("make the depot's TLS certificate for %s: %w", key, err)
+		return nil, fmt.Errorf("create the depot's TLS certificate for %s: %w", key, err)
 	}
-	a.log.Info("TLS certificate made", "names", hosts, "ends", made.cert.NotAfter.Format(time.DateOnly))
+	a.log.Info("created a TLS certificate", "names", hosts, "ends", made.cert.NotAfter.Format(time.DateOnly))
 	if end := a.ca.cert.NotAfter; a.now().Add(authorityWarning).After(end) {
-		a.log.Warn("the depot's authority ends soon: plan to replace it, see docs/depot.md", "ends", end.Format(time.DateOnly))
+		a.log.Warn("the depot's certificate authority ends soon: plan to replace it, see docs/depot.md", "ends", end.Format(time.DateOnly))
 	}
 	a.leaves[key] = &tls.Certificate{Certificate: [][]byte{made.cert.Raw}, PrivateKey: made.key, Leaf: made.cert}
 	return a.leaves[key], nil
 }
 
-// Config is what a TLS listener needs.
+// Config returns the configuration of a TLS listener.
 func (a *Authority) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.Certificate}
 }
 
-// CA is the authority's certificate in PEM, for those who are to trust the depot.
+// CA returns the authority's certificate in PEM, for machines that must trust the depot.
 func (a *Authority) CA() []byte { return a.public }
 
-// Fingerprint is the SHA-256 of the authority's certificate, as `openssl x509 -fingerprint -sha256` prints it.
+// Fingerprint returns the SHA-256 of the authority's certificate, in the form of `openssl x509
+// -fingerprint -sha256`.
 func (a *Authority) Fingerprint() string { return a.ca.fingerprint() }
 
-// ServeHTTP hands out the authority's certificate. It is public, but who fetches it over plain HTTP should compare its fingerprint.
+// ServeHTTP serves the authority's certificate. It is public, but a user who fetches it over plain
+// HTTP should compare its fingerprint.
 func (a *Authority) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/x-pem-file")
 	_, _ = w.Write(a.public)

@@ -21,7 +21,7 @@ import (
 
 var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-// clock is a time that tests move, safe for concurrent use.
+// clock is a clock that tests set, safe for concurrent use.
 type clock struct{ atomic.Int64 }
 
 func newClock(at time.Time) *clock {
@@ -35,7 +35,8 @@ func (c *clock) pass(d time.Duration) { c.Add(int64(d)) }
 func (c *clock) option() Option       { return func(a *Authority) { a.now = c.now } }
 func quiet() Option                   { return WithLogger(slog.New(slog.DiscardHandler)) }
 
-// served is the certificate that a client gets who asks for a host; for an address it names nobody and reaches that one.
+// served returns the certificate for a client that asks for a host. For an address, the client
+// sends no name and connects to that address.
 func served(a *Authority, host string) *x509.Certificate {
 	hello := &tls.ClientHelloInfo{ServerName: host}
 	if ip := net.ParseIP(host); ip != nil {
@@ -43,12 +44,12 @@ func served(a *Authority, host string) *x509.Certificate {
 	}
 	c, err := a.Certificate(hello)
 	if err != nil {
-		panic(err) // no key could be made
+		panic(err) // no key could be created
 	}
 	return c.Leaf
 }
 
-// reached is a connection of which only our end's address is known.
+// reached is a connection that has only a local address.
 type reached struct {
 	net.Conn
 	ip net.IP
@@ -65,7 +66,7 @@ func open(t *testing.T, dir string, c *clock, hosts ...string) *Authority {
 	return a
 }
 
-// trusts verifies as a client does that has the CA and asks for the host.
+// trusts verifies the certificate as a client does that has the CA and asks for the host.
 func trusts(ca []byte, a *Authority, host string, now time.Time) error {
 	return verify(ca, served(a, host), host, now)
 }
@@ -123,7 +124,7 @@ func TestLeafIsRenewedAtTwoThirds(t *testing.T) {
 	if err := trusts(a.CA(), a, "localhost", c.now()); err != nil {
 		t.Error(err)
 	}
-	c.pass(-70 * 24 * time.Hour) // the clock was wrong, and is set
+	c.pass(-70 * 24 * time.Hour) // the wrong clock is corrected
 	if third := served(a, "localhost"); c.now().Before(third.NotBefore) {
 		t.Errorf("valid from %s on, and it is %s", third.NotBefore, c.now())
 	}
@@ -141,7 +142,7 @@ func TestLeafNeverOutlivesItsAuthority(t *testing.T) {
 		t.Error("made anew at every handshake though it can get no better")
 	}
 	c.pass(11 * 24 * time.Hour)
-	if _, err := Open(dir, nil, c.option(), quiet()); err == nil || !strings.Contains(err.Error(), "ended on 2036-11-18") {
+	if _, err := Open(dir, nil, c.option(), quiet()); err == nil || !strings.Contains(err.Error(), "expired on 2036-11-18") {
 		t.Errorf("an authority that is over: %v", err)
 	}
 }
@@ -197,7 +198,8 @@ func TestClockThatWasNeverSet(t *testing.T) {
 	}
 }
 
-// TestRotationUnderLoadLosesNoRequest renews the certificate again and again while clients open new connections.
+// TestRotationUnderLoadLosesNoRequest renews the certificate several times while clients open new
+// connections.
 func TestRotationUnderLoadLosesNoRequest(t *testing.T) {
 	c := newClock(start)
 	a := open(t, t.TempDir(), c)

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// nowhere is no host and never will be (RFC 2606).
+// nowhere is a name that no host can have (RFC 2606).
 const nowhere = "invalid"
 
-// constrain lets an authority sign for these hosts only, which must hold names and addresses: a type of name of which nothing is permitted
-// would not be constrained at all (RFC 5280, 4.2.1.10). Hence the one permitted host of e-mail addresses and URIs, which nobody has: an exclusion
-// of everything is an empty string there, which OpenSSL takes for nothing. A permitted DNS name permits the names below it as well.
+// constrain limits an authority to these hosts, which must include names and addresses: a type of
+// name without a permitted value is not limited at all (RFC 5280, 4.2.1.10). Therefore e-mail
+// addresses and URIs get a permitted host that does not exist. To exclude all of them, the standard
+// has an empty string, which OpenSSL ignores. A permitted DNS name also permits the names below it.
 func constrain(c *x509.Certificate, hosts []string) {
-	c.PermittedDNSDomainsCritical = true // says so for all types: who does not know constraints must not trust the certificate
+	c.PermittedDNSDomainsCritical = true // for all types: a client without support for constraints must reject the certificate
 	c.PermittedEmailAddresses, c.PermittedURIDomains = []string{nowhere}, []string{nowhere}
 	names, addresses := divide(hosts)
 	c.PermittedDNSDomains = names
@@ -22,7 +23,7 @@ func constrain(c *x509.Certificate, hosts []string) {
 	}
 }
 
-// isFor tells whether an authority may sign for exactly these hosts, as servers.
+// isFor reports whether an authority may sign for exactly these hosts, as servers.
 func isFor(c *x509.Certificate, hosts []string) bool {
 	var want x509.Certificate
 	constrain(&want, hosts)
@@ -32,12 +33,13 @@ func isFor(c *x509.Certificate, hosts []string) bool {
 		slices.Equal(c.PermittedEmailAddresses, want.PermittedEmailAddresses) && slices.Equal(c.PermittedURIDomains, want.PermittedURIDomains)
 }
 
-// isConstrained tells whether an authority is kept to any hosts at all; those of early versions were not.
+// isConstrained reports whether an authority is limited to any hosts. Authorities of early versions
+// are not.
 func isConstrained(c *x509.Certificate) bool {
 	return c.PermittedDNSDomainsCritical && len(c.PermittedDNSDomains) > 0 && len(c.PermittedIPRanges) > 0
 }
 
-// divide tells names from addresses. An IPv4 address has 4 bytes, another 16.
+// divide separates names from addresses. An IPv4 address has 4 bytes, an IPv6 address 16.
 func divide(hosts []string) (names []string, addresses []net.IP) {
 	for _, host := range hosts {
 		ip := net.ParseIP(host)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// stolen reads the authority's key as a thief would.
+// stolen reads the authority's key as a thief does.
 func stolen(t *testing.T, dir string) *pair {
 	t.Helper()
 	ca, err := readPair(filepath.Join(dir, authorityFile))
@@ -22,7 +22,7 @@ func stolen(t *testing.T, dir string) *pair {
 	return ca
 }
 
-// forge signs a certificate for a server with a stolen key.
+// forge signs a server certificate with a stolen key.
 func forge(t *testing.T, ca *pair, names x509.Certificate) *pair {
 	t.Helper()
 	names.NotBefore, names.NotAfter, names.ExtKeyUsage = ca.cert.NotBefore, ca.cert.NotAfter, serverOnly
@@ -48,7 +48,7 @@ func TestStolenAuthorityIsWorthNothingElsewhere(t *testing.T) {
 			}
 			for _, tt := range []struct {
 				names x509.Certificate
-				host  string // "": whatever it is shown for
+				host  string // "": any host
 			}{
 				{x509.Certificate{DNSNames: []string{"registry.example"}}, "registry.example"},
 				{x509.Certificate{DNSNames: []string{"*.example"}}, "registry.example"},
@@ -82,7 +82,8 @@ func TestStolenAuthorityMakesNoOther(t *testing.T) {
 	}
 }
 
-// TestOtherHostsDisturbNobody: who trusts an earlier certificate of the authority goes on with the names of that one.
+// TestOtherHostsDisturbNobody checks that a client with an earlier certificate of the authority can
+// still use the names of that certificate.
 func TestOtherHostsDisturbNobody(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
 	first := open(t, dir, c, "a.example", "10.60.0.1")
@@ -120,7 +121,8 @@ func TestOtherHostsDisturbNobody(t *testing.T) {
 	}
 }
 
-// An address that was translated on the way tells nothing: the client gets all addresses, and names do not disturb it.
+// A translated address does not show which address the client used. The client gets a certificate
+// with all addresses, and DNS names do not affect it.
 func TestTranslatedAddressIsServedAllAddresses(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
 	first := open(t, dir, c, "192.0.2.7")
@@ -131,7 +133,8 @@ func TestTranslatedAddressIsServedAllAddresses(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAnEarlyVersion: it had no constraints. Those who trust it go on; nobody is given it any more.
+// TestAuthorityOfAnEarlyVersion has an authority without constraints. Clients that trust it
+// continue to work; the depot no longer serves its certificate.
 func TestAuthorityOfAnEarlyVersion(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
 	unbound := authority(nil, start)

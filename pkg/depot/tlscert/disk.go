@@ -21,7 +21,8 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// readPair reads what writePair wrote; a file that says anything else is an error that names it.
+// readPair reads a file that writePair wrote. For a file with other content, it returns an error
+// that names the file.
 func readPair(path string) (*pair, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +39,7 @@ func parsePair(raw []byte) (*pair, error) {
 	certificate, rest := pem.Decode(raw)
 	private, _ := pem.Decode(rest)
 	if certificate == nil || private == nil || certificate.Type != certificateBlock || private.Type != keyBlock {
-		return nil, errors.New("want a certificate and its key in PEM")
+		return nil, errors.New("it must have a certificate and its key in PEM")
 	}
 	cert, err := x509.ParseCertificate(certificate.Bytes)
 	if err != nil {
@@ -63,7 +64,8 @@ func writePair(path string, p *pair) error {
 	return writeFile(path, append(encode(certificateBlock, p.cert.Raw), encode(keyBlock, der)...), 0o600)
 }
 
-// writeFile puts data at path all or nothing, and returns once it would survive a crash. What is right already is left alone.
+// writeFile writes data to path atomically, and returns when the file would survive a crash. It
+// does not write a file that has this content already.
 func writeFile(path string, data []byte, mode fs.FileMode) error {
 	if held, err := os.ReadFile(path); err == nil && bytes.Equal(held, data) {
 		return nil

@@ -1,9 +1,12 @@
-// Package tlscert is the depot's identity: an authority of its own that is made at first start and kept for ten years, and server
-// certificates that it signs when they are asked for and renews while connections go on.
+// Package tlscert manages the depot's certificate authority and its server certificates. The
+// authority is created at the first start and kept for ten years. It signs server certificates when
+// clients connect, and renews them while connections continue.
 //
-// Invariants: the authority's certificate lets it sign for the depot's hosts and nobody else, so that its key is worth nothing elsewhere to a
-// thief. Its key, subject and life are never changed unasked: machines trust them. Its certificate is made anew when the hosts change, and
-// who holds an earlier one goes on with the names of that one, since each certificate for a server names what its client asked for alone.
+// Invariants: the authority's certificate permits only the depot's hosts, so a stolen key is
+// useless for other servers. The authority's key, subject and validity never change unless an
+// operator removes its file, since machines trust them. Its certificate is recreated when the hosts
+// change. A machine with an earlier certificate can still use the names that this one permits,
+// since each server certificate has only the names that its client asked for.
 //
-// It must not import Kubernetes packages: the depot is there before a cluster is.
+// The package must not import Kubernetes packages, since the depot exists before a cluster does.
 package tlscert

@@ -9,16 +9,18 @@ import (
 	"strings"
 )
 
-// own are the machine's names for itself. They are always served, so that no authority is without a name and an address to be kept to.
+// own lists the machine's names for itself. They are always served, so that every authority has a
+// name and an address to be limited to.
 var own = []string{"localhost", "127.0.0.1", "::1"}
 
-// hostName is a DNS name; a wildcard or a leading dot would mean more hosts than one in a constraint, or none.
+// hostName matches a DNS name. It does not match a wildcard or a leading dot: in a constraint,
+// these would mean several hosts or none.
 var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// longestName is DNS's.
+// longestName is the largest length of a DNS name.
 const longestName = 253
 
-// spelled are the hosts in one order and one spelling, with the machine's own.
+// spelled returns the hosts and the machine's own names, normalized and sorted.
 func spelled(hosts []string) ([]string, error) {
 	all := slices.Clone(own)
 	for _, host := range hosts {
@@ -27,7 +29,7 @@ func spelled(hosts []string) ([]string, error) {
 			continue
 		}
 		if net.ParseIP(host) == nil && (len(host) > longestName || !hostName.MatchString(host)) {
-			return nil, fmt.Errorf("%q is neither a host's name nor an address: give --host what clients write in their URLs, without port or wildcard", host)
+			return nil, fmt.Errorf("%q is neither a host name nor an IP address: give --host a name or address as in the URLs of clients, without port and wildcard", host)
 		}
 		all = append(all, host)
 	}
@@ -43,9 +45,11 @@ func spell(host string) string {
 	return host
 }
 
-// askedFor are the hosts that a client's certificate is to name: as few as can be told, since a client that trusts an earlier certificate of
-// the authority refuses any that names a host which that one does not permit. A client that names nobody reached us by an address: by which,
-// the connection knows, unless it was translated on the way.
+// askedFor returns the hosts for the certificate of a client. It returns as few as possible: a
+// client that trusts an earlier certificate of the authority refuses a server certificate with a
+// host that the earlier one does not permit. A client that sends no name has connected to an
+// address. That address is the local address of the connection, unless it was translated on the
+// way.
 func (a *Authority) askedFor(hello *tls.ClientHelloInfo) []string {
 	if hello.ServerName != "" {
 		return oneOf(spell(hello.ServerName), a.hosts)
@@ -62,7 +66,8 @@ func (a *Authority) askedFor(hello *tls.ClientHelloInfo) []string {
 	return oneOf(spell(reached), texts)
 }
 
-// oneOf gives all if the host is none of them: such a client is told by its library which names there are.
+// oneOf returns the host alone, or all hosts if it is not one of them. In that case the client's
+// TLS library shows the user the names that exist.
 func oneOf(host string, all []string) []string {
 	if slices.Contains(all, host) {
 		return []string{host}

@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// skew is how far a client's clock may be behind ours.
+// skew is how far a client's clock may be behind the depot's clock.
 const skew = 24 * time.Hour
 
-// serverOnly: neither the authority nor what it signs is good for clients, mail or programs.
+// serverOnly limits the authority and the certificates that it signs to servers; they are not valid
+// for clients, mail or programs.
 var serverOnly = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 
 // pair is a certificate with its private key.
@@ -34,6 +35,7 @@ func (p *pair) fingerprint() string {
 	return strings.Join(parts, ":")
 }
 
+// authority returns the template of an authority's certificate.
 func authority(hosts []string, now time.Time) *x509.Certificate {
 	c := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "BPA depot " + now.UTC().Format(time.DateTime)},
@@ -44,7 +46,7 @@ func authority(hosts []string, now time.Time) *x509.Certificate {
 	return c
 }
 
-// newAuthority makes one with a key of its own.
+// newAuthority creates an authority with a new key.
 func newAuthority(hosts []string, now time.Time) (*pair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -53,16 +55,18 @@ func newAuthority(hosts []string, now time.Time) (*pair, error) {
 	return sign(authority(hosts, now), key, nil)
 }
 
-// forHosts makes the authority's certificate anew for other hosts. What it signed, and signs, is good by the one and by the other.
+// forHosts returns the authority with a new certificate for other hosts. Server certificates that
+// it has signed or will sign are valid with both certificates.
 func (p *pair) forHosts(hosts []string) (*pair, error) {
 	c := authority(hosts, p.cert.NotBefore)
-	c.RawSubject, c.SubjectKeyId = p.cert.RawSubject, p.cert.SubjectKeyId // by these, certificates say who signed them
+	c.RawSubject, c.SubjectKeyId = p.cert.RawSubject, p.cert.SubjectKeyId // server certificates name their issuer by these
 	c.NotBefore, c.NotAfter = p.cert.NotBefore, p.cert.NotAfter
 	return sign(c, p.key, nil)
 }
 
-// newLeaf makes a server's certificate; it ends with its authority at the latest. Its subject has no common name: GnuTLS, and OpenSSL if it
-// looks like one, take that for a host's name, and find that no constraint permits it.
+// newLeaf creates a server certificate, which ends with its authority at the latest. Its subject
+// has no common name: GnuTLS treats a common name as a host name, and so does OpenSSL if it looks
+// like one. Both would find that no constraint permits it.
 func newLeaf(hosts []string, now time.Time, by *pair) (*pair, error) {
 	c := &x509.Certificate{
 		Subject: pkix.Name{Organization: []string{"BPA depot"}}, NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(leafLife), by.cert.NotAfter),
@@ -85,7 +89,7 @@ func earlier(a, b time.Time) time.Time {
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// sign makes a certificate for a key; a nil signer: by that key itself.
+// sign signs a certificate for a key. A nil signer means that the key itself signs.
 func sign(template *x509.Certificate, key *ecdsa.PrivateKey, signer *pair) (*pair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// programs ask for https://HOST:5443/ at 127.0.0.1:PORT, by the CA in a file. Python's is what Ansible's get_url does, in the strict way of newer
-// versions too.
+// programs has the commands that request https://HOST:5443/ at 127.0.0.1:PORT with the CA in a
+// file. Python does the same as Ansible's get_url, also in the strict way of newer versions.
 var programs = map[string]func(ca, host, port string) []string{
 	"openssl": func(ca, host, port string) []string {
 		args := []string{"openssl", "s_client", "-connect", "127.0.0.1:" + port, "-CAfile", ca, "-no-CAfile", "-no-CApath", "-no-CAstore", "-verify_return_error", "-x509_strict"}
@@ -57,8 +57,9 @@ with socket.create_connection(("127.0.0.1", int(port)), 30) as plain, context.wr
     print(c.recv(4096))
 `
 
-// TestClientsKeepToThePermittedNames: programs that were not made for this refuse what a thief of the key signs for others, and take what we sign,
-// by the certificate of today and by the one before a host was added.
+// TestClientsKeepToThePermittedNames checks common programs with the current certificate of the
+// authority and with the certificate before a host was added. They must refuse certificates that a
+// thief of the key signs for other hosts, and accept the depot's certificates.
 func TestClientsKeepToThePermittedNames(t *testing.T) {
 	dir := t.TempDir()
 	before := openNow(t, dir, "10.60.0.1", "depot.bpa-system.svc")
@@ -69,7 +70,7 @@ func TestClientsKeepToThePermittedNames(t *testing.T) {
 			for _, tt := range []struct {
 				what, host string
 				trusts     *Authority
-				serves     *pair // nil: what we sign
+				serves     *pair // nil: the depot's certificate
 				want       bool
 			}{
 				{"a name", "depot.example", now, nil, true},
@@ -113,7 +114,7 @@ func caFile(t *testing.T, a *Authority) string {
 	return path
 }
 
-// serve opens a server that a client takes for host, with a certificate of ours or another.
+// serve opens a server for host, with the depot's certificate or another one.
 func serve(t *testing.T, a *Authority, host string, with *pair) (port string) {
 	t.Helper()
 	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

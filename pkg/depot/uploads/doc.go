@@ -1,9 +1,8 @@
-// Package uploads takes artifacts into the depot, in pieces of any size, and
-// gives them out again.
+// Package uploads receives artifacts in pieces of any size, stores them in the depot, and serves
+// their content.
 //
-// Invariant: an artifact is visible from the moment when all its bytes are
-// there, durable and checked, and not before; an upload that fails its check
-// leaves nothing behind.
+// Invariant: an artifact becomes visible when all its bytes are stored durably and checked, and not
+// before. An upload that fails its check leaves nothing behind.
 //
-// Every method that changes an artifact wants its lock held, see Lock.
+// The caller must hold the artifact's lock for every method that changes it, see Lock.
 package uploads

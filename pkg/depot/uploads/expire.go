@@ -7,7 +7,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Expire drops uploads that have rested for longer than the limit.
+// Expire removes the uploads that received no data for longer than the limit.
 func (s *Service) Expire(ctx context.Context) error {
 	limit := s.quota.Limits().Expiry
 	if limit <= 0 {
@@ -22,7 +22,7 @@ func (s *Service) Expire(ctx context.Context) error {
 	})
 }
 
-// expire looks again under the lock.
+// expire checks the upload again under the lock, and removes it.
 func (s *Service) expire(ctx context.Context, ref protocol.Ref, limit time.Duration) error {
 	unlock, err := s.Lock(ctx, ref, Claim{})
 	if err != nil {
@@ -33,6 +33,6 @@ func (s *Service) expire(ctx context.Context, ref protocol.Ref, limit time.Durat
 	if err != nil || !open || s.now().Sub(p.Touched) < limit {
 		return err
 	}
-	s.log.Info("an abandoned upload is removed", "artifact", ref.String(), "rested", s.now().Sub(p.Touched).String())
+	s.log.Info("removed an abandoned upload", "artifact", ref.String(), "idle", s.now().Sub(p.Touched).String())
 	return s.Abort(ctx, p)
 }

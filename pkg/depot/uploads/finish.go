@@ -17,14 +17,14 @@ import (
 // artifactType is the media type of an artifact's manifest.
 const artifactType = "application/vnd.akraino.bpa.artifact.v1"
 
-// annotationUpload remembers which upload an artifact came from, so that a
-// client that missed the last answer learns that it is done.
+// annotationUpload has the id of the upload that an artifact came from. With it, a client that
+// missed the last answer finds out that the upload is complete.
 const annotationUpload = "org.akraino.bpa.upload"
 
-// Finish checks an upload that has all its bytes and makes it visible. It may
-// be repeated after a crash at any point.
+// Finish checks an upload that has all its bytes, and makes it visible. It may be repeated after a
+// crash at any point.
 func (s *Service) Finish(ctx context.Context, p Pending) (protocol.Record, error) {
-	return s.finish(context.WithoutCancel(ctx), p) // the bytes are here; who sent them may go
+	return s.finish(context.WithoutCancel(ctx), p) // all bytes are here: continue even if the client disconnects
 }
 
 func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error) {
@@ -38,7 +38,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
-	s.quota.Less(key(ref), p.Record.ImageLength) // it is a blob now, and held as such
+	s.quota.Less(key(ref), p.Record.ImageLength) // it is a blob now, and counts as one
 	rec, err := s.publish(ctx, p)
 	if isRefused(ctx, err) {
 		err = errors.Join(err, s.discard(ctx, p))
@@ -49,7 +49,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 	return rec, s.dropPending(ctx, p)
 }
 
-// check compares the digest with the announced one, and notes that it agrees.
+// check compares the content's digest with the announced one, and saves the digest if they match.
 func (s *Service) check(ctx context.Context, p Pending) (Pending, error) {
 	d, err := s.store.Digest(ctx, protocol.Staging, p.Writer, p.Record.ImageLength)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Service) publish(ctx context.Context, p Pending) (protocol.Record, erro
 	return rec, s.save(ctx, rec, p.Digest, p.ID)
 }
 
-// published says whether an artifact is visible before its upload ends: the
-// upload repairs it, or a crash came after it was published.
+// published reports whether the artifact is visible before its upload ends. This is so if the
+// upload repairs the artifact, or if a crash came after the artifact was published.
 func (s *Service) published(ctx context.Context, ref protocol.Ref) (bool, error) {
 	_, err := s.Stored(ctx, ref)
 	var damaged *store.DamagedError
@@ -108,8 +108,8 @@ func (s *Service) save(ctx context.Context, rec protocol.Record, d digest.Digest
 	})
 }
 
-// discard forgets an archive that was refused. Its blob belongs to no
-// repository then, and the next collection of garbage frees it.
+// discard removes an archive that was refused. Its blob then belongs to no repository, and the next
+// garbage collection removes it.
 func (s *Service) discard(ctx context.Context, p Pending) error {
 	repo, err := s.store.Repository(ctx, protocol.Staging)
 	if err != nil {

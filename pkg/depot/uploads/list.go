@@ -11,10 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// List visits the records of complete artifacts and open uploads below a
-// prefix: owner, cluster and kind, each only where the one before is given. An
-// artifact whose record is damaged goes to damaged, and ends the list only if
-// that returns an error.
+// List calls visit for the records of complete artifacts and open uploads. owner, cluster and kind
+// select them; cluster needs an owner, and kind a cluster. For an artifact whose record is damaged,
+// List calls damaged instead, and ends only if that returns an error.
 func (s *Service) List(ctx context.Context, owner, cluster string, kind protocol.Kind, visit func(protocol.Record) error, damaged func(protocol.Ref, error) error) error {
 	at := protocol.Artifacts
 	depth := 4
@@ -37,7 +36,7 @@ func (s *Service) List(ctx context.Context, owner, cluster string, kind protocol
 		}
 		open, err := s.Open(ctx, ref)
 		if errors.Is(err, ErrNotFound) {
-			return nil // finished in the meantime
+			return nil // finished meanwhile
 		}
 		if err != nil {
 			return err

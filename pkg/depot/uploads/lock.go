@@ -10,25 +10,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Claim says how a request takes an artifact's lock. The zero value waits for
-// short work to end, and nobody may end what its holder does.
+// Claim says how a request acquires an artifact's lock. With the zero value, the request waits for
+// short work to end, and no other request may interrupt its own work.
 type Claim struct {
-	// Resume says that the request goes on with a transfer at Offset. If that is
-	// the offset that a running transfer reports, and the transfer receives nothing
-	// for transferLimit, the request ends it: a client that lost its connection
-	// must not wait until the server notices that. A transfer that moves goes on.
+	// Resume means that the request continues a transfer at Offset. If a running transfer reports
+	// this offset and receives nothing for transferLimit, the request interrupts it, so that a
+	// client that lost its connection need not wait until the server notices that. A transfer that
+	// still receives data is not interrupted.
 	Resume bool
 	Offset int64
-	// Interrupt ends this holder's own transfer, for a request that resumes it.
-	// Nil: nobody can go on with it.
+	// Interrupt ends this holder's own transfer, for a request that resumes it. Nil means that no
+	// request can resume it.
 	Interrupt func()
 }
 
-// transferLimit is how long a request waits for the end of a transfer. A
-// client that hangs up and comes back at once is not refused.
+// transferLimit is how long a request waits for the end of a transfer. A client that disconnects
+// and returns at once is therefore not refused.
 const transferLimit = time.Second
 
-// locks are one to an artifact.
+// locks has one lock for each artifact.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*holder
@@ -38,15 +38,14 @@ type locks struct {
 type holder struct {
 	released  chan struct{}
 	interrupt func()
-	// transfer is nil while none is running.
+	// transfer is nil unless a transfer is running.
 	transfer *transfer
 }
 
 func newLocks() *locks { return &locks{held: map[string]*holder{}} }
 
-// Lock makes the caller the only one who works on an artifact. If another
-// request sends its bytes, or works on it for longer than ctx, the error is
-// ErrLocked.
+// Lock gives the caller the exclusive right to work on an artifact. The error is ErrLocked if
+// another request sends the artifact's bytes, or works on it until ctx ends.
 func (s *Service) Lock(ctx context.Context, ref protocol.Ref, claim Claim) (unlock func(), err error) {
 	if err := s.AwaitRecovery(ctx, ref); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func (s *Service) Lock(ctx context.Context, ref protocol.Ref, claim Claim) (unlo
 	return s.locks.acquire(ctx, key(ref), claim)
 }
 
-// busy says whether somebody works on an artifact.
+// busy reports whether a request or the recovery works on an artifact.
 func (s *Service) busy(ref protocol.Ref) bool {
 	s.locks.mu.Lock()
 	defer s.locks.mu.Unlock()
@@ -74,7 +73,7 @@ func (l *locks) acquire(ctx context.Context, key string, claim Claim) (release f
 	}
 }
 
-// try returns the caller's hold, or else a copy of the other one.
+// try returns the caller's new holder, or a copy of the holder that has the lock.
 func (l *locks) try(key string, claim Claim) (mine *holder, other holder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +85,8 @@ func (l *locks) try(key string, claim Claim) (mine *holder, other holder) {
 	return mine, holder{}
 }
 
-// wait returns when the lock is released, or ErrLocked. It ends a transfer that
-// the claim resumes and that has stopped.
+// wait returns when the lock is released, or returns ErrLocked. It interrupts a stalled transfer
+// that the claim resumes.
 func (h holder) wait(ctx context.Context, claim Claim) error {
 	if h.transfer == nil {
 		return h.ended(ctx)
@@ -121,13 +120,13 @@ func (l *locks) release(key string, mine *holder) {
 	close(mine.released)
 }
 
-// transfer is a body on its way to the disk.
+// transfer is a request body that is being stored.
 type transfer struct {
 	body io.Reader
-	// durable is the offset that survives a crash, -1 if nobody can go on with the
-	// transfer. Clients may drop what is before it, so no other is reported.
+	// durable is the offset that survives a crash; -1 means that the transfer cannot be resumed.
+	// Only this offset is reported, since clients may drop the bytes before it.
 	durable atomic.Int64
-	// received counts bytes that may be in memory only.
+	// received counts the bytes that have arrived; some of them may be in memory only.
 	received atomic.Int64
 }
 
@@ -137,15 +136,15 @@ func (t *transfer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// transfer notes that the holder of a lock receives body from a durable offset
-// on, until ended is called.
+// transfer records that the holder of a lock receives body, from a durable offset on, until ended
+// is called.
 func (l *locks) transfer(key string, offset int64, body io.Reader) (t *transfer, ended func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t = &transfer{body: body}
 	t.durable.Store(offset)
 	h, held := l.held[key]
-	if !held { // nobody could be in the way
+	if !held { // no other request can know of this transfer
 		return t, func() {}
 	}
 	h.transfer = t
@@ -156,8 +155,8 @@ func (l *locks) transfer(key string, offset int64, body io.Reader) (t *transfer,
 	}
 }
 
-// running is the durable offset of an upload that receives bytes. The store
-// cannot tell it meanwhile: a file's size includes what is not on the disk yet.
+// running returns the durable offset of an upload that receives bytes. The store cannot report it
+// during the transfer, since the size of a file includes bytes that are not on the disk yet.
 func (l *locks) running(key string) (durable int64, running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

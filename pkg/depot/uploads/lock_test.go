@@ -28,10 +28,10 @@ func TestLockWaitsForShortWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	second()
-	second() // once more does no harm
+	second() // a second call does nothing
 }
 
-// A transfer ends only for a request that goes on at the offset that it reports.
+// Only a request that resumes at the reported offset interrupts a transfer.
 func TestATransferEndsForItsResumptionAlone(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -72,7 +72,7 @@ func TestATransferEndsForItsResumptionAlone(t *testing.T) {
 	}
 }
 
-// endless yields a byte at a time, always.
+// endless returns one byte at a time, without end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p[:1]), nil }
@@ -102,7 +102,7 @@ func TestATransferThatMovesIsNotEnded(t *testing.T) {
 	}
 }
 
-// A client drops what is before the offset that is reported, so that must survive a crash.
+// A client may drop the bytes before the reported offset, so these bytes must survive a crash.
 func TestARunningTransferReportsWhatIsDurable(t *testing.T) {
 	s := newService(t, limits.Limits{})
 	s.segment = 5
@@ -118,7 +118,7 @@ func TestARunningTransferReportsWhatIsDurable(t *testing.T) {
 		_, err := s.Append(t.Context(), p, 0, body)
 		done <- err
 	}()
-	if _, err := io.WriteString(send, content[:7]); err != nil { // returns when all of it was read
+	if _, err := io.WriteString(send, content[:7]); err != nil { // returns when all of it is read
 		t.Fatal(err)
 	}
 	open, err := s.Open(t.Context(), image)

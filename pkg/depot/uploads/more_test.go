@@ -40,14 +40,15 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 	if err := s.List(t.Context(), "", "", "", func(protocol.Record) error { return nil }, func(_ protocol.Ref, err error) error { return err }); err != nil {
 		t.Error(err)
 	}
-	// What is not known to be garbage is not collected.
+	// A note that cannot be parsed stops the collection, which must not remove a blob that may be
+	// in use.
 	var note *damagedNote
 	if _, err := Received(t.Context(), s.store); !errors.As(err, &note) || !strings.Contains(err.Error(), bad) {
 		t.Errorf("Received = %v, want an error that names %s", err, bad)
 	}
 }
 
-// A client that puts a whole artifact tries again after the depot was killed.
+// A client that sends a whole artifact tries again after the depot was killed.
 func TestAnUploadInOneRequestEndsWithItsProcess(t *testing.T) {
 	s := newService(t, limits.Limits{})
 	rec := protocol.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))}

@@ -18,26 +18,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// pendingDir is where open uploads are noted, in the storage driver.
+// pendingDir is the folder with the notes of open uploads, in the storage driver.
 const pendingDir = "/depot/uploads"
 
-// Pending is an open upload. One artifact has at most one.
+// Pending is an open upload. An artifact has at most one.
 type Pending struct {
-	// ID distinguishes this upload from an earlier one of the same artifact.
+	// ID distinguishes this upload from an earlier upload of the same artifact.
 	ID     string          `json:"id"`
 	Record protocol.Record `json:"record"`
 	// Writer is the id of the upload in the staging repository.
 	Writer string `json:"writer"`
-	// Whole says that one request brings all of it or nothing.
+	// Whole means that the content comes in one request, so the upload cannot be resumed.
 	Whole bool `json:"whole,omitempty"`
-	// Digest is set once all bytes are there and agree with what was announced:
-	// from then on the upload can only be finished.
+	// Digest is set once all bytes are stored and match the announced checksum. From then on the
+	// upload can only be finished.
 	Digest digest.Digest `json:"digest,omitempty"`
-	// Touched is when bytes last came.
+	// Touched is the time when the last bytes were received.
 	Touched time.Time `json:"touched"`
 }
 
-// key names an artifact where a path is too long or too free.
+// key returns a short identifier of an artifact, for uses where its path is too long or has
+// unsuitable characters.
 func key(ref protocol.Ref) string {
 	sum := sha256.Sum256([]byte(ref.String()))
 	return hex.EncodeToString(sum[:16])
@@ -74,14 +75,14 @@ func readPending(ctx context.Context, s *store.Store, path string) (Pending, boo
 	return p, true, nil
 }
 
-// damagedNote is the note of an open upload that cannot be understood.
+// damagedNote is the error for the note of an open upload that cannot be parsed.
 type damagedNote struct {
 	path string
 	err  error
 }
 
 func (d *damagedNote) Error() string {
-	return fmt.Sprintf("the note of an open upload is damaged: remove %s from the store and upload that again: %v", d.path, d.err)
+	return fmt.Sprintf("the note of an open upload is damaged: remove %s from the store and upload that artifact again: %v", d.path, d.err)
 }
 
 func (d *damagedNote) Unwrap() error { return d.err }
@@ -93,7 +94,7 @@ func (s *Service) savePending(ctx context.Context, p Pending) error {
 	}
 	ref := p.Record.Ref()
 	if err := s.store.Driver.PutContent(ctx, pendingPath(key(ref)), body); err != nil {
-		return fmt.Errorf("note upload of %s: %w", ref, err)
+		return fmt.Errorf("save the note of the upload of %s: %w", ref, err)
 	}
 	return nil
 }
@@ -102,22 +103,22 @@ func (s *Service) dropPending(ctx context.Context, p Pending) error {
 	ref := p.Record.Ref()
 	err := s.store.Driver.Delete(ctx, pendingPath(key(ref)))
 	if err != nil && !store.IsAbsent(err) {
-		return fmt.Errorf("forget upload of %s: %w", ref, err)
+		return fmt.Errorf("remove the note of the upload of %s: %w", ref, err)
 	}
 	s.quota.Release(key(ref))
 	return nil
 }
 
-// eachPending visits the open uploads.
+// eachPending calls visit for each open upload, and logs the notes that are damaged.
 func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) error {
 	return eachPending(ctx, s.store, visit, func(d *damagedNote) error {
-		s.log.Error("an open upload is passed over", "error", d)
+		s.log.Error("skipped an open upload", "error", d)
 		return nil
 	})
 }
 
-// Received are the digests of uploads whose bytes are all there, and which a
-// crash has kept from being visible.
+// Received returns the digests of the uploads whose bytes are all stored, and which are not visible
+// because of a crash.
 func Received(ctx context.Context, s *store.Store) ([]digest.Digest, error) {
 	var found []digest.Digest
 	err := eachPending(ctx, s, func(p Pending) error {

@@ -18,7 +18,7 @@ import (
 type Stored struct {
 	Record protocol.Record
 	Digest digest.Digest
-	// Upload is the id of the upload that it came from.
+	// Upload is the id of the upload that the artifact came from.
 	Upload string
 }
 
@@ -41,7 +41,7 @@ func (s *Service) Stored(ctx context.Context, ref protocol.Ref) (Stored, error) 
 	return Stored{rec, doc.Layers[0].Digest, doc.Layers[0].Annotations[annotationUpload]}, nil
 }
 
-// Record returns what is known of an artifact, complete or not.
+// Record returns the record of an artifact, complete or not.
 func (s *Service) Record(ctx context.Context, ref protocol.Ref) (protocol.Record, error) {
 	stored, err := s.Stored(ctx, ref)
 	if !errors.Is(err, ErrNotFound) {
@@ -54,7 +54,7 @@ func (s *Service) Record(ctx context.Context, ref protocol.Ref) (protocol.Record
 	return p.Record, err
 }
 
-// Content opens the bytes of a complete artifact.
+// Content opens the content of a complete artifact.
 func (s *Service) Content(ctx context.Context, ref protocol.Ref, a Stored) (io.ReadSeekCloser, error) {
 	f, err := s.store.Open(ctx, ref.Repository(), a.Digest)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Service) Content(ctx context.Context, ref protocol.Ref, a Stored) (io.R
 	return f, nil
 }
 
-// Update replaces the description of an artifact, and the announced digest and
-// type of one that is not complete. Nothing else can change.
+// Update replaces the description and the type of an artifact, and the announced digest of an
+// artifact that is not complete. Nothing else can change.
 func (s *Service) Update(ctx context.Context, rec protocol.Record) (protocol.Record, error) {
 	ref := rec.Ref()
 	p, open, err := s.pending(ctx, ref)

@@ -12,24 +12,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// recoverPause is how long a storage that failed is left alone.
+// recoverPause is the time between two attempts while the storage fails.
 const recoverPause = 30 * time.Second
 
-// recoveryWait is how long somebody who wants to change an inherited upload waits
-// for its turn, which mostly comes at once.
+// recoveryWait is how long a request that wants to change an inherited upload waits for its
+// recovery, which usually ends at once.
 const recoveryWait = 500 * time.Millisecond
 
-// inherited are the uploads that an earlier process has left, until somebody
-// has looked at them. Nobody else may work on them before.
+// inherited has the uploads that an earlier process left and that this process has not recovered
+// yet. No request may change them before.
 type inherited struct {
 	mu sync.Mutex
-	// waiting is by the artifact's key.
+	// waiting maps the key of an artifact to its upload.
 	waiting map[string]left
 }
 
 type left struct {
 	Pending
-	// done is closed when it waits no more.
+	// done is closed when the upload is recovered.
 	done chan struct{}
 }
 
@@ -66,15 +66,15 @@ func (i *inherited) all() []Pending {
 	return all
 }
 
-// Recovering says whether an upload is left from an earlier process and was
-// not looked at yet. It can be read, and not be changed.
+// Recovering reports whether an upload is left from an earlier process and is not recovered yet.
+// Such an upload can be read, and not changed.
 func (s *Service) Recovering(ref protocol.Ref) bool {
 	_, waiting := s.inherited.get(key(ref))
 	return waiting
 }
 
-// AwaitRecovery waits a moment for the end of a recovery; if it goes on, the error is
-// ErrRecovering.
+// AwaitRecovery waits up to recoveryWait for the end of a recovery. It returns ErrRecovering if the
+// recovery continues.
 func (s *Service) AwaitRecovery(ctx context.Context, ref protocol.Ref) error {
 	l, waiting := s.inherited.get(key(ref))
 	if !waiting {
@@ -89,8 +89,8 @@ func (s *Service) AwaitRecovery(ctx context.Context, ref protocol.Ref) error {
 	return ErrRecovering
 }
 
-// Inherit notes what an earlier process has left, and holds its room. It reads
-// a small note for each, and none of their bytes.
+// Inherit registers the uploads that an earlier process left, and reserves their space. It reads a
+// small note for each, and none of their bytes.
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
@@ -100,12 +100,12 @@ func (s *Service) Inherit(ctx context.Context) error {
 	})
 }
 
-// errLater puts off what may take long.
+// errLater postpones work that may take long.
 var errLater = errors.New("all its bytes are there")
 
-// Recover finishes what Inherit has found, one after the other, and returns
-// when all is done or ctx ends. Meanwhile everything else can be used. What is
-// only to go on comes first.
+// Recover recovers the uploads that Inherit has found, one after the other. It returns when all are
+// recovered, or when ctx ends. Everything else can be used meanwhile. Uploads that clients can
+// resume come first, since they need little work.
 func (s *Service) Recover(ctx context.Context) {
 	for {
 		for _, finish := range []bool{false, true} {
@@ -128,12 +128,12 @@ func (s *Service) recoverAll(ctx context.Context, finish bool) {
 			return
 		}
 		if err := s.recover(ctx, p, finish); err != nil && !errors.Is(err, errLater) && ctx.Err() == nil {
-			s.log.Error("an upload cannot be recovered now: it is tried again", "artifact", p.Record.Ref().String(), "error", err)
+			s.log.Error("cannot recover an upload now: the depot will try again", "artifact", p.Record.Ref().String(), "error", err)
 		}
 	}
 }
 
-// recover decides about one upload. It stays inherited if the storage fails.
+// recover recovers one upload. The upload stays inherited if the storage fails.
 func (s *Service) recover(ctx context.Context, p Pending, finish bool) error {
 	ref := p.Record.Ref()
 	unlock, err := s.locks.acquire(ctx, key(ref), Claim{})
@@ -155,11 +155,11 @@ func (s *Service) recoverOne(ctx context.Context, p Pending, finish bool) error 
 		return fmt.Errorf("upload of %s: %w", ref, err)
 	}
 	if err != nil { // its bytes were purged
-		s.log.Warn("an upload has lost its bytes and is dropped", "artifact", ref.String())
+		s.log.Warn("removed an upload whose bytes are lost", "artifact", ref.String())
 		return s.Abort(ctx, p)
 	}
 	if p.Whole && offset < p.Record.ImageLength {
-		s.log.Warn("an upload in one request was cut off and is dropped", "artifact", ref.String())
+		s.log.Warn("removed an incomplete upload in one request, which cannot be resumed", "artifact", ref.String())
 		return s.Abort(ctx, p)
 	}
 	if offset < p.Record.ImageLength {
@@ -170,18 +170,19 @@ func (s *Service) recoverOne(ctx context.Context, p Pending, finish bool) error 
 	}
 	if _, err := s.finish(ctx, p); err != nil {
 		if ctx.Err() != nil {
-			return err // the next process goes on
+			return err // the next process continues
 		}
-		// The store works, and the answer is for whoever asks next.
-		s.log.Error("an upload cannot be finished", "artifact", ref.String(), "error", err)
+		// The store works, so the upload is no longer inherited. The next request for it gets the
+		// error.
+		s.log.Error("cannot finish an upload", "artifact", ref.String(), "error", err)
 	}
 	return nil
 }
 
-// stoppable ends reading with a context, which a file would not notice.
+// stoppable stops reading when its context ends, which a file does not notice.
 type stoppable struct {
 	io.ReadSeekCloser
-	ctx context.Context //nolint:containedctx // it is what this type is for
+	ctx context.Context //nolint:containedctx // the purpose of this type
 }
 
 func (r stoppable) Read(p []byte) (int, error) {
@@ -191,8 +192,8 @@ func (r stoppable) Read(p []byte) (int, error) {
 	return r.ReadSeekCloser.Read(p)
 }
 
-// isRefused says whether an archive is to blame for an error, and not the end
-// of the process that made reading it fail.
+// isRefused reports whether the archive caused an error. The end of the process can make reading
+// fail too, and does not count.
 func isRefused(ctx context.Context, err error) bool {
 	var refused interface{ Refused() }
 	return ctx.Err() == nil && errors.As(err, &refused)

@@ -12,8 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// repairFrom is repair with a body of which the beginning was read already: it
-// is stored, too.
+// repairFrom calls repair with a body whose beginning was read already. It puts that beginning
+// before the rest.
 func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	f, err := s.Content(ctx, a.Record.Ref(), a)
 	if err != nil {
@@ -23,12 +23,12 @@ func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest 
 	return s.repair(ctx, a.Record, io.MultiReader(io.LimitReader(f, c.agreed), bytes.NewReader(c.differs), rest))
 }
 
-// repair stores the bytes of an artifact again. It is an upload like any other,
-// except that its name is taken; if it ends early, the artifact is as before.
+// repair stores the content of an artifact again. It is a normal upload, except that the artifact
+// exists. If it ends early, the artifact does not change.
 func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reader) (protocol.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	ref := rec.Ref()
-	s.log.Warn("the stored content is damaged: it is replaced by what is uploaded; check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
+	s.log.Warn("the stored content is damaged, and this upload replaces it: check the disk, and run \"depot scrub\"", "artifact", ref.String(), "sha256", rec.SHA256)
 	if err := s.quota.Reserve(key(ref), rec.ImageLength); err != nil {
 		return rec, err
 	}
@@ -52,8 +52,8 @@ func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reade
 	return done, nil
 }
 
-// giveUp drops what a repair that failed has left: its name is taken, so nobody
-// could go on with it. How far the repair came is in its note.
+// giveUp removes the rest of a failed repair. No client could resume it, since the artifact exists.
+// The note of the upload shows how far the repair came.
 func (s *Service) giveUp(ctx context.Context, ref protocol.Ref) error {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil || !open {
@@ -62,16 +62,16 @@ func (s *Service) giveUp(ctx context.Context, ref protocol.Ref) error {
 	return s.Abort(ctx, p)
 }
 
-// restoreImages restores the images of an archive. They have blobs of their
-// own, which may be damaged or deleted while the archive is intact.
+// restoreImages restores the images of an archive. Their blobs may be damaged or deleted while the
+// archive itself is intact.
 func (s *Service) restoreImages(ctx context.Context, a Stored) error {
-	ctx = context.WithoutCancel(ctx) // the bytes are here; who sent them may go
+	ctx = context.WithoutCancel(ctx) // all bytes are here: continue even if the client disconnects
 	_, err := s.importImages(ctx, a.Record, a.Record.Ref().Repository(), a.Digest, true)
 	return err
 }
 
-// importImages makes the images of an archive pullable. Anything else has none.
-// Again says that they were before.
+// importImages imports the images of an archive into the registry. It does nothing for an artifact
+// of another kind. again means that the images were imported before.
 func (s *Service) importImages(ctx context.Context, rec protocol.Record, repository string, d digest.Digest, again bool) ([]string, error) {
 	ref := rec.Ref()
 	if ref.Kind != protocol.ContainerImages || s.importer == nil {

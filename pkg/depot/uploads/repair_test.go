@@ -13,7 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// importer has no images, or fails.
+// importer imports no images, or fails.
 type importer struct{ err error }
 
 func (i *importer) Import(context.Context, string, int64, func() (io.ReadSeekCloser, error)) ([]string, error) {
@@ -24,7 +24,8 @@ func (i *importer) Restore(context.Context, string, int64, func() (io.ReadSeekCl
 	return nil, i.err
 }
 
-// A repair that fails at any point leaves no upload open beside the artifact, which nobody could go on with.
+// A repair that fails at any point leaves no open upload beside the artifact, since no client could
+// resume it.
 func TestARepairThatCannotBeFinishedLeavesNoUpload(t *testing.T) {
 	s := newService(t, limits.Limits{})
 	images := &importer{}

@@ -14,13 +14,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Same reads body to its end and returns the record of the artifact that is
-// there, if it has the same bytes. If it has others, or is not complete, the
-// answer is exists, without reading more than is needed to see that.
+// Same reads body to its end, and returns the record of the stored artifact if it has the same
+// content. If the artifact has other content, or is not complete, Same returns the error exists,
+// without reading more than needed.
 //
-// A record says only what the bytes once were, so the stored bytes are compared
-// with body while it arrives: that takes no room and hardly more time than
-// receiving it. If the stored bytes are damaged, those of body replace them.
+// The record has only the checksum that the content once had, so Same compares the stored content
+// with body while body arrives. That needs no space, and hardly more time than receiving body. If
+// the stored content is damaged, body replaces it.
 func (s *Service) Same(ctx context.Context, rec protocol.Record, body io.Reader, exists error) (protocol.Record, error) {
 	stored, err := s.Stored(ctx, rec.Ref())
 	if errors.Is(err, ErrNotFound) {
@@ -46,8 +46,8 @@ func (s *Service) Same(ctx context.Context, rec protocol.Record, body io.Reader,
 	return held, nil
 }
 
-// compare returns the record of an artifact once its stored bytes are those of
-// body. Where body has others than the record says, the error is a DigestError.
+// compare returns the record of an artifact after its stored content was compared with body or
+// repaired from it. The error is a DigestError if body does not have the record's checksum.
 func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	size, err := s.store.Blob(ctx, a.Digest)
@@ -73,13 +73,13 @@ func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protoc
 		return rec, ErrBody
 	}
 	if err := otherDigest(rec, c); err != nil {
-		return rec, err // and the stored bytes are damaged, in the same way
+		return rec, err // the stored content is damaged in the same way
 	}
 	return rec, s.restoreImages(ctx, a)
 }
 
-// differing finds out whether the stored bytes are the wrong ones, or those
-// that came, of which rest has not been read.
+// differing checks whether the stored content or the received content is wrong. rest is the part of
+// the body that was not read yet.
 func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	intact, err := s.store.Intact(ctx, a.Digest, rec.ImageLength)
@@ -108,12 +108,12 @@ func otherDigest(rec protocol.Record, c *comparison) error {
 
 var errDiffers = errors.New("the stored bytes differ")
 
-// comparison takes bytes as long as the stored ones are the same.
+// comparison is a writer that accepts bytes while they equal the stored ones.
 type comparison struct {
-	hash   hash.Hash // of the bytes that came
+	hash   hash.Hash // of the received bytes
 	stored io.Reader
 	buffer []byte
-	// agreed is how many bytes are the same, and differs the piece after them.
+	// agreed is the number of equal bytes, and differs is the piece after them.
 	agreed  int64
 	differs []byte
 }

@@ -13,34 +13,33 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Importer makes the images of an uploaded archive pullable. It returns their
-// references; an archive that it does not take is an error with Refused().
+// Importer imports the images of an uploaded archive into the registry, and returns their
+// references. The error for an archive that it refuses has a method Refused().
 type Importer interface {
 	Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
-	// Restore brings back what is missing or damaged of an archive that was
-	// imported before, and moves no tag.
+	// Restore restores the missing or damaged images of an archive that was imported before. It
+	// moves no tag.
 	Restore(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error)
 }
 
-// Service keeps artifacts. Make it with New and call Inherit before use, and
-// Recover some time.
+// Service stores artifacts. Create it with New, call Inherit before use, and call Recover later.
 type Service struct {
 	store    *store.Store
 	quota    *limits.Quota
 	importer Importer
 	log      *slog.Logger
 	now      func() time.Time
-	// segment is how many bytes come between two points at which an upload is
-	// durable and its hash is kept.
+	// segment is the number of bytes after which an upload is made durable and the state of its
+	// hash is saved.
 	segment   int64
 	locks     *locks
 	inherited inherited
 }
 
-// segmentSize bounds what has to be read again after a crash.
+// segmentSize limits the number of bytes that must be read again after a crash.
 const segmentSize = 256 << 20
 
-// New makes a service over a store.
+// New returns a service over a store.
 func New(s *store.Store, g *limits.Quota, i Importer, log *slog.Logger) *Service {
 	return &Service{store: s, quota: g, importer: i, log: log, now: time.Now, segment: segmentSize, locks: newLocks()}
 }
@@ -50,8 +49,8 @@ func (s *Service) Create(ctx context.Context, rec protocol.Record) (Pending, err
 	return s.create(ctx, rec, false)
 }
 
-// CreateWhole opens one that comes in a single request, all or nothing: a crash
-// ends it, since nobody knows that there is something to go on with.
+// CreateWhole opens an upload whose content comes in a single request. A crash ends it, since its
+// client cannot resume it.
 func (s *Service) CreateWhole(ctx context.Context, rec protocol.Record) (Pending, error) {
 	return s.create(ctx, rec, true)
 }
@@ -87,14 +86,14 @@ func (s *Service) begin(ctx context.Context, rec protocol.Record, whole bool) (P
 	return p, s.savePending(ctx, p)
 }
 
-// free says whether the name is.
+// free returns an error if the artifact exists or has an open upload.
 func (s *Service) free(ctx context.Context, ref protocol.Ref) error {
 	_, open, err := s.pending(ctx, ref)
 	if err != nil {
 		return err
 	}
 	if open {
-		return fmt.Errorf("an upload of %s is under way: continue it, or %w", ref, ErrExists)
+		return fmt.Errorf("an upload of %s is under way, so it %w, or continue the upload", ref, ErrExists)
 	}
 	_, err = s.store.Load(ctx, ref.Repository(), protocol.Tag)
 	if err == nil {
@@ -137,8 +136,8 @@ func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
 	return s.store.Offset(ctx, protocol.Staging, p.Writer)
 }
 
-// Append adds body to an upload at offset and returns the new offset. What
-// arrives before body fails is kept. It does not finish the upload.
+// Append appends body to an upload at offset and returns the new offset. It keeps the bytes that it
+// reads before body fails. It does not finish the upload.
 func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.Reader) (int64, error) {
 	have := *p.Record.ImageOffset
 	if offset != have {
@@ -158,7 +157,7 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		t.durable.Store(have)
 		if err != nil {
 			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
-			if have > offset { // a bad line is no reason to give an upload up
+			if have > offset { // a client with a bad connection still makes progress
 				err = errors.Join(err, s.touch(ctx, p))
 			}
 			return have, err
@@ -170,13 +169,13 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 	return have, s.touch(ctx, p)
 }
 
-// touch notes that bytes have come.
+// touch saves the time at which bytes were received.
 func (s *Service) touch(ctx context.Context, p Pending) error {
 	p.Touched = s.now().UTC().Truncate(time.Second)
 	return s.savePending(ctx, p)
 }
 
-// Abort ends an upload and drops its bytes.
+// Abort ends an upload and removes its bytes.
 func (s *Service) Abort(ctx context.Context, p Pending) error {
 	if err := s.store.Abort(ctx, protocol.Staging, p.Writer); err != nil {
 		return fmt.Errorf("abort upload of %s: %w", p.Record.Ref(), err)

@@ -30,7 +30,7 @@ func newService(t *testing.T, l limits.Limits) *Service {
 	return New(s, gate, nil, slog.New(slog.DiscardHandler))
 }
 
-// begun is an upload with some of its bytes.
+// begun returns an upload with some of its bytes.
 func begun(t *testing.T, s *Service, bytes string) Pending {
 	t.Helper()
 	p, err := s.Create(t.Context(), protocol.Record{Owner: image.Owner, ClusterName: image.Cluster, Kind: image.Kind, ImageName: image.Name, ImageLength: int64(len(content))})
@@ -65,7 +65,7 @@ func wantWhole(t *testing.T, s *Service) {
 	}
 }
 
-// A crash may come between any two steps that end an upload.
+// A crash may happen between any two steps that finish an upload.
 func TestRecoverFinishesFromEveryStep(t *testing.T) {
 	steps := []struct {
 		name string
@@ -177,7 +177,7 @@ func TestExpiryLeavesAnUploadThatIsWorkedOn(t *testing.T) {
 	}
 }
 
-// recovered is what a start does.
+// recovered does the same as a start of the depot.
 func recovered(t *testing.T, s *Service) {
 	t.Helper()
 	if err := s.Inherit(t.Context()); err != nil {

@@ -12,30 +12,31 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// TusStore lets the tus handler work on uploads of a service. Which artifact a
-// request is about comes with its context, see WithRecord.
+// TusStore lets the tus handler use the uploads of a service. The context of each request has the
+// artifact, see WithTusRequest.
 type TusStore struct {
 	*Service
-	// Errors turns an error into one that the handler can answer with.
+	// Errors converts an error into an error with which the handler can answer.
 	Errors func(error) error
 }
 
-// TusRequest is what the store has to know of a request that the tus handler
-// passes on.
+// TusRequest has the properties of a request that the store needs, and that the tus handler does
+// not pass.
 type TusRequest struct {
-	// Record is of the artifact; of a new one it has everything but the length.
+	// Record is the record of the artifact. The record of a new artifact has everything but the
+	// length.
 	Record protocol.Record
-	// Claim is how a request takes the lock; the handler adds the interrupt.
+	// Claim says how the request acquires the lock; the handler adds Interrupt.
 	Claim Claim
-	// ReadOnly requests do not end or wait for a transfer.
+	// ReadOnly means that the request neither waits for a transfer nor interrupts it.
 	ReadOnly bool
-	// unlocked says that a read-only request found a transfer running.
+	// unlocked means that a read-only request found a running transfer.
 	unlocked bool
 }
 
 type requestKey struct{}
 
-// WithTusRequest hands a request to the store. It is for one request alone.
+// WithTusRequest passes r to the store in a context, for one request only.
 func WithTusRequest(ctx context.Context, r TusRequest) context.Context {
 	return context.WithValue(ctx, requestKey{}, &r)
 }
@@ -48,7 +49,7 @@ func tusRequest(ctx context.Context) (*TusRequest, error) {
 	return r, nil
 }
 
-// NewLock is Lock for the tus handler, with an id that TusID made.
+// NewLock returns the lock of the artifact for the tus handler. TusID made the id.
 func (t TusStore) NewLock(id string) (handler.Lock, error) {
 	k, _, ok := cutTusID(id)
 	if !ok {
@@ -72,7 +73,7 @@ func (l *tusLock) Lock(ctx context.Context, interrupt func()) error {
 		r.unlocked, l.unlock = true, func() {}
 		return nil
 	}
-	if r.ReadOnly { // a client that asks for the offset wants an answer soon
+	if r.ReadOnly { // a client that asks for the offset needs an answer soon
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, transferLimit)
 		defer cancel()
@@ -91,13 +92,14 @@ func (l *tusLock) Unlock() error {
 	return nil
 }
 
-// TusID is an upload's id within the tus handler: the artifact's key, by which
-// it is locked, and the upload's own id.
+// TusID returns an upload's id for the tus handler: the artifact's key, which is the name of its
+// lock, and the upload's own id.
 func TusID(ref protocol.Ref, id string) string { return key(ref) + "." + id }
 
 func cutTusID(tusID string) (key, id string, ok bool) { return strings.Cut(tusID, ".") }
 
-// Knows says whether an artifact has or came from the upload with this id.
+// Knows reports whether id is the artifact's open upload, or the upload that the artifact came
+// from.
 func (s *Service) Knows(ctx context.Context, ref protocol.Ref, id string) (bool, error) {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil {
@@ -133,7 +135,7 @@ func (t TusStore) NewUpload(ctx context.Context, info handler.FileInfo) (handler
 	return &tusUpload{t, p}, nil
 }
 
-// GetUpload finds an open upload, or one that is finished.
+// GetUpload returns an open upload, or a finished one.
 func (t TusStore) GetUpload(ctx context.Context, tusID string) (handler.Upload, error) {
 	r, err := tusRequest(ctx)
 	if err != nil {
@@ -158,10 +160,9 @@ func (t TusStore) GetUpload(ctx context.Context, tusID string) (handler.Upload, 
 	return nil, handler.ErrNotFound
 }
 
-// resumed finishes an upload that lacks nothing but that, because a crash or a
-// full disk came between: a client that learns that all its bytes are there
-// asks for no more. While another request receives the last bytes, that one
-// finishes.
+// resumed finishes an upload that has all its bytes but was not finished because of a crash or a
+// full disk: a client that sees that all bytes are stored sends no further request. If another
+// request still receives the last bytes, that request finishes the upload.
 func (t TusStore) resumed(ctx context.Context, p Pending, unlocked bool) (handler.Upload, error) {
 	if *p.Record.ImageOffset < p.Record.ImageLength {
 		return &tusUpload{t, p}, nil
@@ -176,9 +177,9 @@ func (t TusStore) resumed(ctx context.Context, p Pending, unlocked bool) (handle
 	return &tusUpload{t, Pending{ID: p.ID, Record: rec}}, nil
 }
 
-// AsTerminatableUpload lets a client end an upload.
+// AsTerminatableUpload lets a client cancel an upload.
 func (t TusStore) AsTerminatableUpload(u handler.Upload) handler.TerminatableUpload {
-	return u.(*tusUpload) //nolint:forcetypeassert // the handler gives back what we gave it
+	return u.(*tusUpload) //nolint:forcetypeassert // the handler passes back the upload that this store returned
 }
 
 type tusUpload struct {
