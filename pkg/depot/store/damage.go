@@ -9,10 +9,10 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// DamagedError says that a document is there and cannot be read, unlike one
-// that is not there, and unlike a storage out of reach.
+// DamagedError means that a document exists and cannot be read. It differs from a missing document,
+// and from a storage that cannot be reached.
 type DamagedError struct {
-	// What is damaged: a tag, a manifest or a config blob, with its digest.
+	// What names the damaged part: a tag, a manifest or a config blob, with its digest.
 	What string
 	Err  error
 }
@@ -21,11 +21,12 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s is damaged: %v: run \"depot scrub\" on the store", e.What, e.Err)
 }
 
-// errOther is a flipped bit.
+// errOther means that content does not match its digest, as after a flipped bit.
 var errOther = errors.New("its content does not have its digest")
 
-// damaged tells what is wrong with the bytes from what is wrong with reading
-// them. A disk that cannot read one sector has damaged what is in it.
+// damaged returns a DamagedError if err means that the content is damaged, and err itself if
+// reading failed for another reason. A disk that cannot read a sector has damaged the content
+// there.
 func damaged(what string, err error) error {
 	var storage storagedriver.Error
 	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -35,8 +36,8 @@ func damaged(what string, err error) error {
 	return &DamagedError{what, err}
 }
 
-// lost is damaged for what has to be there, since something refers to it. The
-// cause is not wrapped: nobody is to take it for a document that is not there.
+// lost does the same as damaged for content that something refers to, so a missing file is damage
+// too. It does not wrap the cause, so that callers do not treat the error as a missing document.
 func lost(what string, err error) error {
 	if IsAbsent(err) {
 		return &DamagedError{what, errors.New("it is gone")}

@@ -1,7 +1,6 @@
-// Package store holds bytes by their digest: one storage driver of the
-// distribution project, on a disk or in an S3 bucket, that the registry and
-// the uploads share.
+// Package store stores content by its digest. The registry and the uploads share one storage driver
+// of the distribution project, on a disk or in an S3 bucket.
 //
-// Invariant: what has been acknowledged survives the end of the process at any
-// moment and, on a disk, that of the machine.
+// Invariant: acknowledged content survives the end of the process at any moment. On a disk it
+// survives the end of the machine too.
 package store

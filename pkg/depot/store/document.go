@@ -6,28 +6,28 @@ import (
 	"fmt"
 
 	"github.com/distribution/distribution/v3"
-	_ "github.com/distribution/distribution/v3/manifest/ocischema" // the form of a document's manifest
+	_ "github.com/distribution/distribution/v3/manifest/ocischema" // registers the format of a document's manifest
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Document is an OCI artifact that the depot keeps for itself: a config blob
-// of JSON, and any number of blobs that it is about.
+// Document is an OCI artifact that the depot stores for itself: a config blob of JSON, and any
+// number of blobs that it describes.
 type Document struct {
-	// Type is the artifact's media type; the config's is the same with +json.
+	// Type is the artifact's media type; the config's media type is Type with +json.
 	Type   string
 	Config []byte
 	Layers []v1.Descriptor
-	// Digest is that of the manifest, set by Load.
+	// Digest is the digest of the manifest. Load sets it.
 	Digest digest.Digest
 }
 
-// maxDocument bounds what is read of a config blob.
+// maxDocument is the largest size, in bytes, of a config blob that is read.
 const maxDocument = 4 << 20
 
-// Save makes a document the content of a tag. The change is one write, of the
-// tag, so that others see the document before or after it.
+// Save stores a document and points the tag to it. The change becomes visible with one write, that
+// of the tag, so readers get either the old or the new document.
 func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) error {
 	if len(doc.Config) > maxDocument {
 		return fmt.Errorf("%s has %d bytes of metadata: at most %d are allowed", repository, len(doc.Config), maxDocument)
@@ -63,7 +63,7 @@ func (s *Store) Save(ctx context.Context, repository, tag string, doc Document) 
 func putManifest(ctx context.Context, repo distribution.Repository, doc Document, config v1.Descriptor) (v1.Descriptor, error) {
 	layers := doc.Layers
 	if len(layers) == 0 {
-		layers = []v1.Descriptor{config} // a manifest is to have one
+		layers = []v1.Descriptor{config} // a manifest should have a layer
 	}
 	body, err := json.Marshal(v1.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
@@ -107,8 +107,7 @@ func deleteManifest(ctx context.Context, repo distribution.Repository, d digest.
 	return nil
 }
 
-// Load reads the document of a tag. One that is not there is an error for
-// which IsAbsent is true.
+// Load returns the document of a tag. If there is none, IsAbsent is true for the error.
 func (s *Store) Load(ctx context.Context, repository, tag string) (Document, error) {
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *Store) Load(ctx context.Context, repository, tag string) (Document, err
 		}
 		manifest, err := manifests.Get(ctx, desc.Digest)
 		if IsAbsent(err) && desc.Digest != last {
-			last = desc.Digest // Save may have moved the tag meanwhile: ask again where it leads
+			last = desc.Digest // Save may have moved the tag meanwhile: read it again
 			continue
 		}
 		if err != nil {

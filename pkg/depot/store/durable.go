@@ -11,18 +11,18 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// maxSynced bounds the memory for the directories known to be on disk.
+// maxSynced is the largest number of directories that are remembered as synced. It limits memory.
 const maxSynced = 1 << 14
 
-// durable adds to the file system driver what it leaves out: it syncs the
-// files that it writes, but not the directories that it makes and renames in,
-// so that after a power failure a synced blob could be without a name.
+// durable adds missing syncs to the file system driver. That driver syncs the files that it writes,
+// but not the directories that it creates and renames in. After a power failure, a synced blob
+// could therefore be without a name.
 type durable struct {
 	storagedriver.StorageDriver
 	root string
 
 	mu sync.Mutex
-	// synced are directories whose own entry is on disk.
+	// synced has the directories whose own entry is on disk.
 	synced map[string]struct{}
 }
 
@@ -66,7 +66,7 @@ func (d *durable) Delete(ctx context.Context, path string) error {
 	d.forget(path)
 	err := syncDir(filepath.Dir(d.full(path)))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // somebody removed what is above
+		return nil // the parent was removed meanwhile
 	}
 	return err
 }
@@ -80,8 +80,8 @@ func (d *durable) syncEntry(path string) error {
 	return d.syncAbove(path)
 }
 
-// syncAbove syncs the entries of the directories on the way to path that may
-// be new, from the lowest up.
+// syncAbove syncs the entries of the parent directories of path that may be new, from the lowest to
+// the highest.
 func (d *durable) syncAbove(path string) error {
 	for dir := filepath.Dir(d.full(path)); dir != d.root && strings.HasPrefix(dir, d.root); dir = filepath.Dir(dir) {
 		if d.isSynced(dir) {
@@ -111,7 +111,7 @@ func (d *durable) remember(dir string) {
 	d.synced[dir] = struct{}{}
 }
 
-// forget drops what is at or below a path that is gone.
+// forget removes the directories at or below a deleted path from synced.
 func (d *durable) forget(path string) {
 	full := d.full(path)
 	d.mu.Lock()

@@ -10,10 +10,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Hook wraps a registry over this store's driver, so that whoever writes a
-// manifest through it also keeps what the store notes beside manifests: who
-// refers to whom. Content that is written through it takes the place of the same
-// content that is damaged. The Registry of the store is wrapped already.
+// Hook wraps a registry over this store's driver. Manifests that are written through the result
+// also get the links to their referrers. Content that is written through it replaces the same
+// content if that is damaged. The store's own Registry is wrapped already.
 func (s *Store) Hook(registry distribution.Namespace) (distribution.Namespace, error) {
 	enumerator, ok := registry.(distribution.RepositoryEnumerator)
 	if !ok {
@@ -64,9 +63,9 @@ type manifests struct {
 	name  string
 }
 
-// Put notes the referrer before the manifest is there: a crash between the two
-// leaves a note of nothing, which nobody sees. The other way round, a client
-// that finds its manifest after the crash would never send it again.
+// Put writes the link of the referrer before the manifest. A crash between the two leaves a link
+// without a manifest, which no client sees. In the other order, a client would find its manifest
+// after the crash and would not send it again, so the link would be missing for ever.
 func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, options ...distribution.ManifestServiceOption) (digest.Digest, error) {
 	_, body, err := manifest.Payload()
 	if err != nil {
@@ -88,32 +87,32 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	}
 	d, err = m.ManifestService.Put(writing, manifest, options...)
 	if err != nil && !there {
-		// What is left of the note is seen by nobody, and goes with the next
-		// collection; the library looks for the error as it is.
+		// A remaining link is not visible, and the next collection removes it. The library must get
+		// the original error.
 		_ = m.store.unlink(context.WithoutCancel(ctx), link)
 	}
 	return d, err
 }
 
-// Delete removes the manifest before the note that it refers to another, for the
-// same reason; and after its other digests, which must not outlive it.
+// Delete removes the manifest before its link, for the same reason. It removes the links by other
+// digests first, since these must not outlive the manifest.
 func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 	body, err := m.store.Manifest(ctx, m.name, d)
 	if err != nil {
-		return m.ManifestService.Delete(ctx, d) // what cannot be read can go all the same
+		return m.ManifestService.Delete(ctx, d) // a damaged manifest can be deleted too
 	}
 	link := referrerLink{m.name, SubjectOf(body), d}
 	if link.subject != "" {
 		defer m.store.holdReferrer(link)()
 	}
 	if err := m.store.dropAliases(ctx, m.name, d, body); err != nil {
-		return fmt.Errorf("forget the other digests of %s: %w", d, err)
+		return fmt.Errorf("remove the other digests of %s: %w", d, err)
 	}
 	if err := m.ManifestService.Delete(ctx, d); err != nil {
 		return err
 	}
 	if link.subject != "" {
-		// It is gone, and its tags are next: a note that stays hinders nobody.
+		// The manifest is deleted, and its tags are next: a remaining link does no harm.
 		_ = m.store.unlink(context.WithoutCancel(ctx), link)
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Intact says whether a blob is there with the size and the content that its
-// sha256 names. It reads the whole blob. One that the disk cannot read is not
-// intact; the error is about a storage out of reach.
+// Intact reports whether a blob exists with the given size and with content that matches its
+// sha256. It reads the whole blob. A blob that the disk cannot read is not intact. The error means
+// that the storage cannot be reached.
 func (s *Store) Intact(ctx context.Context, d digest.Digest, size int64) (bool, error) {
 	have, err := s.Blob(ctx, d)
 	if IsAbsent(err) || err == nil && have != size {
@@ -31,7 +31,7 @@ func (s *Store) Intact(ctx context.Context, d digest.Digest, size int64) (bool, 
 	return digest.NewDigest(digest.SHA256, h) == d, nil
 }
 
-// unlessDamage passes over what is wrong with the bytes, or with their being there.
+// unlessDamage returns nil for errors that mean damaged or missing content.
 func unlessDamage(err error) error {
 	if IsAbsent(err) || isDamage(err) {
 		return nil
@@ -39,9 +39,9 @@ func unlessDamage(err error) error {
 	return err
 }
 
-// reader stops with a context, which a file on a disk does not notice.
+// reader stops when its context ends, which a file does not notice.
 type reader struct {
-	ctx context.Context //nolint:containedctx // it is what this type is for
+	ctx context.Context //nolint:containedctx // the purpose of this type
 	io.Reader
 }
 

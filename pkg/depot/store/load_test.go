@@ -7,7 +7,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// A document that is replaced is there all the time.
+// A document can be read at any time while it is replaced.
 func TestLoadWhileTheDocumentIsReplaced(t *testing.T) {
 	s := onDisk(t)
 	save := func(n int) error {

@@ -13,21 +13,19 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// ReferrersFolder is where a repository notes which of its manifests refer to
-// another one by their subject:
+// ReferrersFolder is the folder in which a repository records which of its manifests refer to
+// another manifest by their subject:
 //
 //	<repository>/_referrers/<algorithm>/<subject>/<algorithm>/<referrer>/link   content: the referrer's digest
 //	<repository>/_referrers/indexed                                             content: referrersMark
 //
-// It lies in the repository's own folder, so that it is copied, moved and
-// removed with it, and in the form of the library's links, one file for each, so
-// that nothing is ever changed in place and two writers need not agree. A name
-// that begins with an underscore is no repository's.
+// The folder is inside the repository's own folder, so it is copied, moved and removed with the
+// repository. Like the library's links, each link is one file, so no file is ever changed in place
+// and writers need no coordination. No repository's name begins with an underscore.
 //
-// A link is a hint: who reads it looks at the manifest itself. So one that a
-// crash left without its manifest is never seen. Once a repository is marked,
-// none is missing: the mark is made when the manifests from before there were
-// links have been looked through.
+// A link is a hint: readers check the manifest itself. A link that a crash left without its
+// manifest is therefore never visible. A marked repository has all its links: the mark is written
+// after links were created for all manifests from before there were links.
 const ReferrersFolder = "_referrers"
 
 const (
@@ -35,9 +33,9 @@ const (
 	referrersMark = "every manifest of this repository with a subject has a link\n"
 )
 
-// SubjectOf is the manifest that a manifest refers to, and empty for one that
-// refers to none, or whose subject has no digest that anybody could ask for.
-// Only OCI images and indexes have subjects; they need not say what they are.
+// SubjectOf returns the digest of the manifest that a manifest refers to. It is empty for a
+// manifest without a subject, or with an invalid digest. Only OCI images and indexes have subjects;
+// their mediaType may be missing.
 func SubjectOf(manifest []byte) digest.Digest {
 	var m struct {
 		MediaType string
@@ -53,7 +51,7 @@ func SubjectOf(manifest []byte) digest.Digest {
 	return ""
 }
 
-// referrerLink says that a manifest of a repository refers to another.
+// referrerLink records that a manifest of a repository, referrer, refers to subject.
 type referrerLink struct {
 	repository        string
 	subject, referrer digest.Digest
@@ -63,7 +61,7 @@ func (l referrerLink) folder() string {
 	return path.Join(referrersOf(l.repository, l.subject), l.referrer.Algorithm().String(), l.referrer.Encoded())
 }
 
-// ReferrerLink is where a link is.
+// ReferrerLink returns the path of a link.
 func ReferrerLink(repository string, subject, referrer digest.Digest) string {
 	return path.Join(referrerLink{repository, subject, referrer}.folder(), "link")
 }
@@ -72,12 +70,13 @@ func referrersOf(repository string, subject digest.Digest) string {
 	return path.Join(RepositoriesPath, repository, ReferrersFolder, subject.Algorithm().String(), subject.Encoded())
 }
 
-// ReferrersMark is where a repository is marked to have every link, and what the mark says.
+// ReferrersMark returns the path of the file that marks a repository as having all links, and the
+// content of that file.
 func ReferrersMark(repository string) (at, content string) {
 	return path.Join(RepositoriesPath, repository, ReferrersFolder, indexedFile), referrersMark
 }
 
-// holdReferrer keeps others from changing the same manifest until it is called back.
+// holdReferrer locks a referring manifest against changes by others until release is called.
 func (s *Store) holdReferrer(l referrerLink) (release func()) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(l.repository + "@" + l.referrer.String())) // never fails, by its contract
@@ -88,24 +87,24 @@ func (s *Store) holdReferrer(l referrerLink) (release func()) {
 
 func (s *Store) link(ctx context.Context, l referrerLink) error {
 	if err := s.Driver.PutContent(ctx, ReferrerLink(l.repository, l.subject, l.referrer), []byte(l.referrer)); err != nil {
-		return fmt.Errorf("note that %s refers to %s: %w", l.referrer, l.subject, err)
+		return fmt.Errorf("record that %s refers to %s: %w", l.referrer, l.subject, err)
 	}
 	return nil
 }
 
 func (s *Store) unlink(ctx context.Context, l referrerLink) error {
 	if err := s.Driver.Delete(ctx, l.folder()); err != nil && !IsAbsent(err) {
-		return fmt.Errorf("forget that %s refers to %s: %w", l.referrer, l.subject, err)
+		return fmt.Errorf("remove the record that %s refers to %s: %w", l.referrer, l.subject, err)
 	}
 	return nil
 }
 
-// Referrers are the manifests of a repository that may refer to a subject, in
-// order and each once: those with a link, and those that a client which knew of
-// no referrers API listed in an index with the fallback tag.
+// Referrers returns the manifests of a repository that may refer to a subject, sorted and without
+// duplicates. These are the manifests with a link, and those in the index at the fallback tag,
+// which clients write that do not use the referrers API.
 func (s *Store) Referrers(ctx context.Context, repository string, subject digest.Digest) ([]digest.Digest, error) {
 	if err := s.indexReferrers(ctx, repository); err != nil {
-		return nil, fmt.Errorf("look for referrers in %s: %w", repository, err)
+		return nil, fmt.Errorf("find the referrers in %s: %w", repository, err)
 	}
 	found, err := s.listed(ctx, repository, FallbackTag(subject))
 	if err != nil {
@@ -129,15 +128,15 @@ func (s *Store) Referrers(ctx context.Context, repository string, subject digest
 	return slices.Compact(found), nil
 }
 
-// FallbackTag is where a client lists a manifest's referrers at a registry
-// that does not do so.
+// FallbackTag returns the tag at which clients list a manifest's referrers in a registry without
+// the referrers API.
 func FallbackTag(subject digest.Digest) string {
 	const most = 64
 	encoded := subject.Encoded()
 	return subject.Algorithm().String() + "-" + encoded[:min(len(encoded), most)]
 }
 
-// listed are the manifests in the index of a tag; of no index there are none.
+// listed returns the manifests in the index of a tag, or none if there is no such index.
 func (s *Store) listed(ctx context.Context, repository, tag string) ([]digest.Digest, error) {
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {
@@ -171,8 +170,8 @@ func unlessAbsent(err error) error {
 	return err
 }
 
-// indexReferrers links the manifests that came before there were links, once
-// for each repository. Who asks meanwhile waits for the same work.
+// indexReferrers creates the links of manifests from before there were links, once for each
+// repository. Concurrent callers wait for the same work.
 func (s *Store) indexReferrers(ctx context.Context, repository string) error {
 	mark, _ := ReferrersMark(repository)
 	_, err := s.Driver.Stat(ctx, mark)
@@ -188,12 +187,12 @@ func (s *Store) indexReferrers(ctx context.Context, repository string) error {
 func (s *Store) linkAll(ctx context.Context, repository string) error {
 	revisions, err := s.Revisions(ctx, repository)
 	if err != nil || len(revisions) == 0 {
-		return err // of nothing, no note is left
+		return err // an empty repository gets no mark
 	}
 	for _, d := range revisions {
 		body, err := s.Manifest(ctx, repository, d)
 		if IsAbsent(err) {
-			continue // deleted meanwhile; or lost, which the scrubber says
+			continue // deleted meanwhile; or lost, which the scrubber reports
 		}
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
 )
 
-// What a bucket does differently from a disk, a store in memory does as well.
+// A store in memory differs from a disk in the same way as a bucket.
 func TestStoreInMemory(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store {
 		s, err := store.Over(t.Context(), inmemory.New())
@@ -47,7 +47,7 @@ func TestSubjectOf(t *testing.T) {
 	}
 }
 
-// Whatever a manifest says, what becomes of a path is a digest.
+// Only a digest becomes part of a path, whatever a manifest contains.
 func FuzzSubjectOf(f *testing.F) {
 	f.Add([]byte(`{"subject":{"digest":"` + digest.FromString("subject").String() + `"}}`))
 	f.Add([]byte(`{"subject":{"digest":"sha256:../../x"},"mediaType":"application/vnd.oci.image.index.v1+json"}`))
@@ -68,7 +68,7 @@ func TestFallbackTag(t *testing.T) {
 	}
 }
 
-// meddler does something in the middle of a push: when the manifest's link is about to be written.
+// meddler runs a function during a push, when the manifest's link is about to be written.
 type meddler struct {
 	storagedriver.StorageDriver
 	meddle func()
@@ -81,8 +81,8 @@ func (m *meddler) PutContent(ctx context.Context, path string, content []byte) e
 	return m.StorageDriver.PutContent(ctx, path, content)
 }
 
-// A deletion in the middle of a push waits for its end: else it would take the
-// link of a manifest that comes afterwards.
+// A deletion during a push waits for the end of the push. Otherwise it would remove the link of a
+// manifest that is stored afterwards.
 func TestAReferrerIsDeletedInTheMiddleOfAPush(t *testing.T) {
 	driver := &meddler{StorageDriver: inmemory.New()}
 	s, err := store.Over(t.Context(), driver)
@@ -109,7 +109,7 @@ func TestAReferrerIsDeletedInTheMiddleOfAPush(t *testing.T) {
 		}
 	}
 	push()
-	if _, err := s.Referrers(t.Context(), "app", subject); err != nil { // from now on links alone count
+	if _, err := s.Referrers(t.Context(), "app", subject); err != nil { // from now on only links count
 		t.Fatal(err)
 	}
 	deleted := make(chan error, 1)
@@ -135,6 +135,6 @@ func TestAReferrerIsDeletedInTheMiddleOfAPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	if there != nil && len(found) == 0 {
-		t.Error("a manifest is there, and nobody is told of it")
+		t.Error("a manifest is stored, but not listed as a referrer")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// A kill between a blob and its link leaves an upload that is committed again.
+// A kill between the writes of a blob and its link leaves an upload that is committed again.
 func TestCommitLinksABlobThatIsThere(t *testing.T) {
 	s, err := store.Over(t.Context(), inmemory.New())
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// removalsDir is where removals are noted while they last. A kill between two
-// of their steps would else leave a repository that no tag leads to, and that
-// nobody knows to be garbage.
+// removalsDir is the folder with the notes of removals in progress, in the storage driver. Without
+// a note, a kill between two steps would leave a repository without a tag that nothing recognizes
+// as garbage.
 const removalsDir = "/depot/removals"
 
-// removal is a document that is being removed. Its digest keeps a newer one of
-// the same tag out of it.
+// removal is the note of a document that is being removed. Digest protects a newer document of the
+// same tag.
 type removal struct {
 	Repository string `json:"repository"`
 	Tag        string `json:"tag"`
-	// Digest is the manifest's; empty where the tag was damaged.
+	// Digest is the digest of the manifest; empty if the tag was damaged.
 	Digest digest.Digest `json:"digest"`
 }
 
@@ -32,10 +32,10 @@ func removalPath(repository, tag string) string {
 	return path.Join(removalsDir, hex.EncodeToString(sum[:16]))
 }
 
-// Remove takes a document away, with its manifest and, if it was the last, its
-// repository. Its blobs stay until they are collected. A removal that failed
-// half-way goes on when it is asked for again, or with FinishRemovals. Nobody
-// else may work on the document meanwhile.
+// Remove removes a document with its manifest, and its repository if this was the last document
+// there. The blobs stay until the next garbage collection. A removal that failed is completed by
+// another call or by FinishRemovals. The caller must ensure that no one else changes the document
+// meanwhile.
 func (s *Store) Remove(ctx context.Context, repository, tag string) error {
 	note := removalPath(repository, tag)
 	earlier, begun, err := s.readRemoval(ctx, note)
@@ -63,7 +63,7 @@ func (s *Store) Remove(ctx context.Context, repository, tag string) error {
 		return err
 	}
 	if err := s.Driver.PutContent(ctx, note, body); err != nil {
-		return fmt.Errorf("note the removal of %s: %w", repository, err)
+		return fmt.Errorf("save the note of the removal of %s: %w", repository, err)
 	}
 	if err := s.remove(ctx, removal{repository, tag, desc.Digest}); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (s *Store) Remove(ctx context.Context, repository, tag string) error {
 	return s.drop(ctx, note)
 }
 
-// FinishRemovals ends what a crash has interrupted. Call it while nobody works
-// on documents. A note that cannot be read keeps no other from being done.
+// FinishRemovals completes the removals that a crash interrupted. Call it while no one else changes
+// documents. A note that cannot be read does not stop the other removals.
 func (s *Store) FinishRemovals(ctx context.Context) error {
 	notes, err := s.Driver.List(ctx, removalsDir)
 	if err != nil && !IsAbsent(err) {
@@ -86,7 +86,7 @@ func (s *Store) FinishRemovals(ctx context.Context) error {
 }
 
 func (s *Store) finishRemoval(ctx context.Context, note string) error {
-	if strings.HasSuffix(note, ".tmp") { // a note that a crash kept from being one
+	if strings.HasSuffix(note, ".tmp") { // a note whose writing a crash interrupted
 		return s.drop(ctx, note)
 	}
 	r, ok, err := s.readRemoval(ctx, note)
@@ -109,12 +109,13 @@ func (s *Store) readRemoval(ctx context.Context, note string) (removal, bool, er
 	}
 	var r removal
 	if err := json.Unmarshal(body, &r); err != nil {
-		return r, false, fmt.Errorf("the note of a removal is damaged: remove %s from the store: %w", note, err)
+		return r, false, fmt.Errorf("the note of a removal is damaged: remove the file %s from the store: %w", note, err)
 	}
 	return r, true, nil
 }
 
-// remove does the steps: out of sight first. Each may have been done before.
+// remove performs the steps, of which the first makes the document invisible. Each step may have
+// been done before.
 func (s *Store) remove(ctx context.Context, r removal) error {
 	repo, err := s.Repository(ctx, r.Repository)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *Store) remove(ctx context.Context, r removal) error {
 	if err != nil && !IsAbsent(err) && !isDamage(err) {
 		return err
 	}
-	// Without its link a tag is no tag, and what is left of its folder goes too.
+	// A tag without its link does not exist for readers, and the rest of its folder is removed too.
 	if err != nil || desc.Digest == r.Digest {
 		if err := repo.Tags(ctx).Untag(ctx, r.Tag); err != nil && !IsAbsent(err) {
 			return fmt.Errorf("untag %s: %w", r.Repository, err)
@@ -142,7 +143,7 @@ func (s *Store) remove(ctx context.Context, r removal) error {
 	return s.drop(ctx, RepositoriesPath+"/"+r.Repository)
 }
 
-// drop deletes a path, which may be gone.
+// drop deletes a path, which may not exist.
 func (s *Store) drop(ctx context.Context, at string) error {
 	if err := s.Driver.Delete(ctx, at); err != nil && !IsAbsent(err) {
 		return fmt.Errorf("delete %s: %w", at, err)

@@ -18,12 +18,12 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is a driver of which nothing works any more after some changes. The
-// last one is done by half, if it is of many files.
+// mortal is a driver that fails after a number of changes. The last change is done partially if it
+// covers several files.
 type mortal struct {
 	storagedriver.StorageDriver
 	dir string
-	// left is how many changes there are until the end.
+	// left is the number of changes before the driver fails.
 	left int
 }
 
@@ -53,7 +53,8 @@ func (m *mortal) Delete(ctx context.Context, at string) error {
 	return m.StorageDriver.Delete(ctx, at)
 }
 
-// A kill at any step of a removal leaves all, or what the next start finishes.
+// A kill at any step of a removal leaves the whole document, or a state that the next start
+// completes.
 func TestARemovalThatWasKilledIsFinished(t *testing.T) {
 	document := func(n string) store.Document {
 		return store.Document{Type: "application/vnd.test.v1", Config: []byte(`{"n":` + n + `}`)}
@@ -74,7 +75,7 @@ func TestARemovalThatWasKilledIsFinished(t *testing.T) {
 				if n > 0 && !others {
 					break
 				}
-				for _, version := range []string{"1", "2"} { // twice, so that the tag has a past
+				for _, version := range []string{"1", "2"} { // twice, so that the tag has a history
 					if err := s.Save(t.Context(), "a/b", tag, document(version+"0"+strconv.Itoa(n))); err != nil {
 						t.Fatal(err)
 					}
@@ -100,7 +101,7 @@ func TestARemovalThatWasKilledIsFinished(t *testing.T) {
 	}
 }
 
-// checkRemoved looks for what a finished removal, or one that never began, leaves.
+// checkRemoved checks the state after a finished removal, or after one that never began.
 func checkRemoved(t *testing.T, s *store.Store, dir string, steps int, others, done bool) {
 	t.Helper()
 	_, err := s.Load(t.Context(), "a/b", "gone")
@@ -131,7 +132,7 @@ func checkRemoved(t *testing.T, s *store.Store, dir string, steps int, others, d
 	}
 }
 
-// Who asks again after a failure ends the removal, and harms nothing newer.
+// A second request after a failure completes the removal, and does not damage a newer document.
 func TestARemovalCanBeAskedForAgain(t *testing.T) {
 	dir := t.TempDir()
 	driver := filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 25})
@@ -195,7 +196,7 @@ func TestADocumentWithADamagedTagCanBeRemoved(t *testing.T) {
 	}
 }
 
-// A note that is damaged is told, and what the others tell of is finished all the same.
+// A damaged note is reported, and the removals of the other notes are completed.
 func TestADamagedNoteKeepsNoRemovalFromItsEnd(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	inner := filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 10})
@@ -207,7 +208,7 @@ func TestADamagedNoteKeepsNoRemovalFromItsEnd(t *testing.T) {
 	if err := s.Save(ctx, "bpa-depot/artifacts/a", "latest", store.Document{Type: "application/vnd.test.v1", Config: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	m.left = 1 // the note, and no further
+	m.left = 1 // only the note
 	if err := s.Remove(ctx, "bpa-depot/artifacts/a", "latest"); !errors.Is(err, errKilled) {
 		t.Fatalf("the removal: %v", err)
 	}

@@ -10,20 +10,19 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The registry's library drops verified bytes if a file of any content has the
-// blob's place already, so damaged content would survive each new upload. To
-// the library, such a place is free: the new bytes take it, by a rename on a
-// disk, by a copy within S3, both atomic. That costs what the first upload has
-// cost, and no reading of what is there.
+// The registry's library drops verified content if the blob's path already has a file, whatever
+// that contains. Damaged content would therefore survive each new upload. For the library, this
+// driver hides such a file, so that the new content replaces it atomically: by a rename on a disk,
+// by a copy within S3. That costs as much as the first upload, and the old file is not read.
 
 type replaceKey struct{}
 
-// replacing lets blobs whose paths begin so be replaced.
+// replacing allows the replacement of blobs whose paths begin with below.
 func replacing(ctx context.Context, below string) context.Context {
 	return context.WithValue(ctx, replaceKey{}, below)
 }
 
-// replacer is a driver that says of a blob that may be replaced that it is absent.
+// replacer is a driver that reports a blob that may be replaced as absent.
 type replacer struct{ storagedriver.StorageDriver }
 
 func (d replacer) Stat(ctx context.Context, at string) (storagedriver.FileInfo, error) {
@@ -33,7 +32,7 @@ func (d replacer) Stat(ctx context.Context, at string) (storagedriver.FileInfo, 
 	return d.StorageDriver.Stat(ctx, at)
 }
 
-// blobs are those of a repository.
+// blobs is the blob store of a repository, in which new content replaces damaged content.
 type blobs struct{ distribution.BlobStore }
 
 func (b blobs) Put(ctx context.Context, mediaType string, content []byte) (v1.Descriptor, error) {
@@ -57,7 +56,8 @@ func committing(w distribution.BlobWriter, err error) (distribution.BlobWriter, 
 
 type blobWriter struct{ distribution.BlobWriter }
 
-// Commit is for any blob: desc may name it by another digest than that of its place.
+// Commit may replace any blob, since desc may name the blob by another digest than that of its
+// path.
 func (w blobWriter) Commit(ctx context.Context, desc v1.Descriptor) (v1.Descriptor, error) {
 	return w.BlobWriter.Commit(replacing(ctx, BlobsPath+"/"), desc)
 }

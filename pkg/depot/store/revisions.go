@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"path"
 
-	_ "crypto/sha512" // what may name content beside sha256
+	_ "crypto/sha512" // registers the other hashes that may name content
 
 	"github.com/opencontainers/go-digest"
 )
 
-// Revisions are the manifests of a repository, by their sha256.
+// Revisions returns the manifests of a repository, by their sha256.
 func (s *Store) Revisions(ctx context.Context, repository string) ([]digest.Digest, error) {
 	paths, err := s.Driver.List(ctx, path.Join(RepositoriesPath, repository, "_manifests/revisions/sha256"))
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *Store) Revisions(ctx context.Context, repository string) ([]digest.Dige
 	return found, nil
 }
 
-// Manifest reads a manifest of a repository as it came, whichever of its
-// digests is asked for. For one that is not there, IsAbsent is true.
+// Manifest returns the original bytes of a manifest of a repository, by any of its digests. If
+// there is none, IsAbsent is true for the error.
 func (s *Store) Manifest(ctx context.Context, repository string, d digest.Digest) ([]byte, error) {
 	kept, err := s.Kept(ctx, repository, d)
 	if err != nil {
@@ -44,11 +44,11 @@ func (s *Store) Manifest(ctx context.Context, repository string, d digest.Digest
 	return body, nil
 }
 
-// A blob is kept by its sha256 alone. What has been pushed by another digest
-// has a link of that name which leads there, as the library makes for layers and
-// follows for both; for manifests, the store makes it.
+// The store keeps a blob by its sha256 alone. Content that was pushed by another digest has a link
+// of that name that points to the sha256. The library creates such links for layers and follows
+// them for layers and manifests; the store creates them for manifests.
 
-// Kept is the digest by which a repository keeps a manifest.
+// Kept returns the digest by which a repository keeps a manifest.
 func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (digest.Digest, error) {
 	if err := d.Validate(); err != nil {
 		return "", err
@@ -64,20 +64,20 @@ func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (d
 	return kept, nil
 }
 
-// AliasManifest lets a manifest that a repository has be found by another digest as well.
+// AliasManifest makes a manifest of a repository available by another digest too.
 func (s *Store) AliasManifest(ctx context.Context, repository string, other, kept digest.Digest) error {
 	return s.Driver.PutContent(ctx, revisionPath(repository, other), []byte(kept))
 }
 
-// AliasBlob lets a blob that a repository has be found by another digest as well.
+// AliasBlob makes a blob of a repository available by another digest too.
 func (s *Store) AliasBlob(ctx context.Context, repository string, other, kept digest.Digest) error {
 	return s.Driver.PutContent(ctx, path.Join(RepositoriesPath, repository, "_layers", other.Algorithm().String(), other.Encoded(), "link"), []byte(kept))
 }
 
-// OtherAlgorithms are those by which content may be named, beside sha256.
+// OtherAlgorithms lists the algorithms, other than sha256, by which clients may name content.
 var OtherAlgorithms = []digest.Algorithm{digest.SHA384, digest.SHA512}
 
-// dropAliases removes the other names of a manifest.
+// dropAliases removes the links of a manifest's other digests.
 func (s *Store) dropAliases(ctx context.Context, repository string, kept digest.Digest, body []byte) error {
 	for _, algorithm := range OtherAlgorithms {
 		other := algorithm.FromBytes(body)

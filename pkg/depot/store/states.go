@@ -15,17 +15,16 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// The state of an upload's hash is kept in a file that is named after the
-// offset that it belongs to, where the registry keeps its own, so that neither
-// reads the bytes again. A state is written once its bytes are durable, and
-// then replaces the one before: a state ahead of the data would be of bytes
-// that others may take the place of.
+// The state of an upload's hash is saved in a file that is named after its offset, in the same
+// place where the registry saves its own states. With it, the bytes need not be read again. A state
+// is written after its bytes are durable, and then replaces the state before. A state ahead of the
+// data would be wrong, since other bytes may be written there.
 
-// errNoState means that a hash cannot go on where an upload stands.
-var errNoState = errors.New("the bytes of the upload cannot be read back for their checksum: delete it and begin again")
+// errNoState means that the hash of an upload cannot be continued at its offset.
+var errNoState = errors.New("the checksum of the upload cannot be continued, since its bytes cannot be read back: delete the upload and begin again")
 
-// hashAt returns the hash of an upload's first offset bytes. Only after a
-// crash, or a disk that was full, is there no state of just that offset.
+// hashAt returns the hash of an upload's first offset bytes. It finds no state of exactly that
+// offset only after a crash or a full disk; it then reads the bytes since the last state.
 func (s *Store) hashAt(ctx context.Context, repository, id string, offset int64) (hash.Hash, error) {
 	h, err := s.loadState(ctx, repository, id, offset)
 	if !IsAbsent(err) {
@@ -64,7 +63,7 @@ func (s *Store) loadState(ctx context.Context, repository, id string, offset int
 	return h, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
 }
 
-// keepState keeps the hash of offset durable bytes, in place of the state before.
+// keepState saves the hash of offset durable bytes and removes the state before.
 func (s *Store) keepState(ctx context.Context, repository, id string, h hash.Hash, before, offset int64) error {
 	if before == offset {
 		return nil
@@ -86,8 +85,8 @@ func (s *Store) dropState(ctx context.Context, at string) error {
 	return nil
 }
 
-// Tidy removes what an earlier process has left of hash states: all but the
-// one of the highest offset up to that of the upload.
+// Tidy removes the hash states that an earlier process left, except the state with the highest
+// offset up to that of the upload.
 func (s *Store) Tidy(ctx context.Context, repository, id string, offset int64) error {
 	_, err := s.tidy(ctx, repository, id, offset)
 	return err
@@ -122,7 +121,7 @@ func statesIn(ctx context.Context, driver storagedriver.StorageDriver, folder st
 	}
 	var offsets []int64
 	for _, p := range paths {
-		if at, err := strconv.ParseInt(path.Base(p), 10, 64); err == nil { // else a file that is being written
+		if at, err := strconv.ParseInt(path.Base(p), 10, 64); err == nil { // other files are still being written
 			offsets = append(offsets, at)
 		}
 	}
@@ -135,10 +134,9 @@ func statePath(repository, id string, offset int64) string {
 	return uploadPath(repository, id, stateFolder+"/"+strconv.FormatInt(offset, 10))
 }
 
-// FewStates makes a driver for the registry, which keeps a hash state of each
-// piece that a client pushes and lists them all before each: only the newest
-// two stay. The registry writes a state before its bytes, so the one before is
-// still needed after a crash.
+// FewStates returns a driver for the registry that keeps only the newest two hash states of a push.
+// The registry saves a state for each piece that a client pushes, and lists all states before each
+// piece. It writes a state before its bytes, so the previous state is still needed after a crash.
 func FewStates(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
 	return fewStates{driver}
 }

@@ -25,7 +25,7 @@ func (l *listings) List(ctx context.Context, path string) ([]string, error) {
 	return l.StorageDriver.List(ctx, path)
 }
 
-// A large upload in small pieces must cost the same for each piece.
+// Each small piece of a large upload must have the same cost.
 func TestPiecesKeepOneHashState(t *testing.T) {
 	counted := &listings{}
 	s, err := store.OnDisk(t.Context(), t.TempDir(), func(d storagedriver.StorageDriver) storagedriver.StorageDriver {
@@ -62,7 +62,8 @@ func TestPiecesKeepOneHashState(t *testing.T) {
 	}
 }
 
-// An earlier depot kept a state of each piece, and after a power failure some of bytes that are not there.
+// An earlier version kept a state of each piece and, after a power failure, states of bytes that
+// are not stored.
 func TestStatesOfAnEarlierDepotDoNotMakeAWrongDigest(t *testing.T) {
 	s := onDisk(t)
 	id, err := s.Begin(t.Context(), "r")
@@ -78,19 +79,19 @@ func TestStatesOfAnEarlierDepotDoNotMakeAWrongDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, ahead := range []string{"2", "8"} { // they are of other bytes
+	for _, ahead := range []string{"2", "8"} { // these are states of other bytes
 		if err := os.WriteFile(filepath.Join(folder, "hashstates/sha256", ahead), old, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Tidy(t.Context(), "r", id, at); err != nil { // as each start does
+	if err := s.Tidy(t.Context(), "r", id, at); err != nil { // as at each start
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(filepath.Join(folder, "data"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("5678"); err != nil { // a kill, in the middle of the next piece
+	if _, err := f.WriteString("5678"); err != nil { // a kill during the next piece
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

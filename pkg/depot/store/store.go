@@ -19,26 +19,26 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxThreads bounds how many files are open at once for the registry.
+// maxThreads is the largest number of files that are open at the same time for the registry.
 const maxThreads = 100
 
-// Store is one place for blobs, manifests and tags.
+// Store stores blobs, manifests and tags.
 type Store struct {
 	Driver storagedriver.StorageDriver
 	// Registry is the namespace of all repositories.
 	Registry distribution.Namespace
-	// dir is the directory of a store on disk, empty for any other.
+	// dir is the directory of a store on disk; empty for another store.
 	dir string
-	// referring keeps changes of one manifest that refers to another apart.
+	// referring has locks that serialize the changes of a manifest that refers to another.
 	referring [64]sync.Mutex
-	// indexing lets one caller at a time look through an older repository.
+	// indexing ensures that only one caller at a time creates the links of an older repository.
 	indexing singleflight.Group
 }
 
-// Wrap puts something between a store and its driver.
+// Wrap wraps the driver of a store in another driver.
 type Wrap func(storagedriver.StorageDriver) storagedriver.StorageDriver
 
-// OnDisk keeps everything below dir.
+// OnDisk returns a store that keeps everything below dir.
 func OnDisk(ctx context.Context, dir string, wraps ...Wrap) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func OnDisk(ctx context.Context, dir string, wraps ...Wrap) (*Store, error) {
 	return open(ctx, wrapped, abs)
 }
 
-// Over keeps everything where a driver of the distribution project does.
+// Over returns a store that uses a driver of the distribution project.
 func Over(ctx context.Context, driver storagedriver.StorageDriver) (*Store, error) {
 	return open(ctx, driver, "")
 }
@@ -68,10 +68,10 @@ func open(ctx context.Context, driver storagedriver.StorageDriver, dir string) (
 	return s, err
 }
 
-// Dir is the directory of a store on disk, and empty for any other.
+// Dir returns the directory of a store on disk, and "" for another store.
 func (s *Store) Dir() string { return s.dir }
 
-// Repository opens a repository by its name.
+// Repository returns the repository of that name.
 func (s *Store) Repository(ctx context.Context, name string) (distribution.Repository, error) {
 	named, err := reference.WithName(name)
 	if err != nil {
@@ -80,15 +80,15 @@ func (s *Store) Repository(ctx context.Context, name string) (distribution.Repos
 	return s.Registry.Repository(ctx, named)
 }
 
-// Blob returns the size of a blob that is in the store, whichever repository
-// it belongs to. A missing one is distribution.ErrBlobUnknown.
+// Blob returns the size in bytes of a blob in the store, whichever repository it belongs to. The
+// error is distribution.ErrBlobUnknown if it is missing.
 func (s *Store) Blob(ctx context.Context, d digest.Digest) (int64, error) {
 	desc, err := s.Registry.BlobStatter().Stat(ctx, d)
 	return desc.Size, err
 }
 
-// Linked describes a blob that belongs to a repository. One that does not is
-// distribution.ErrBlobUnknown, even if another repository has it.
+// Linked describes a blob that belongs to a repository. The error is distribution.ErrBlobUnknown if
+// it does not, even if another repository has the blob.
 func (s *Store) Linked(ctx context.Context, repository string, d digest.Digest) (v1.Descriptor, error) {
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {
@@ -97,8 +97,7 @@ func (s *Store) Linked(ctx context.Context, repository string, d digest.Digest) 
 	return repo.Blobs(ctx).Stat(ctx, d)
 }
 
-// Open reads a blob. On a disk it is an *os.File, so that the kernel can copy
-// it to a socket.
+// Open opens a blob. On a disk, the result is an *os.File, so the kernel can copy it to a socket.
 func (s *Store) Open(ctx context.Context, repository string, d digest.Digest) (io.ReadSeekCloser, error) {
 	if s.dir != "" {
 		f, err := os.Open(filepath.Join(s.dir, filepath.FromSlash(BlobPath(d))))
@@ -114,7 +113,7 @@ func (s *Store) Open(ctx context.Context, repository string, d digest.Digest) (i
 	return repo.Blobs(ctx).Open(ctx, d)
 }
 
-// Link makes a blob that is in the store part of a repository, without a copy.
+// Link makes a blob of the store part of a repository, without a copy.
 func (s *Store) Link(ctx context.Context, repository string, desc v1.Descriptor) error {
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {
@@ -131,7 +130,7 @@ func (s *Store) Link(ctx context.Context, repository string, desc v1.Descriptor)
 	return fmt.Errorf("link %s into %s: %w", desc.Digest, repository, err)
 }
 
-// known tells the registry that a blob is there and may be linked.
+// known is an option that tells the registry that a blob exists and may be linked.
 type known struct{ v1.Descriptor }
 
 func (k known) Apply(v any) error {
@@ -148,18 +147,18 @@ func (k known) Apply(v any) error {
 	return err
 }
 
-// BlobPath is where a driver keeps a blob's bytes.
+// BlobPath returns the driver's path of a blob's content.
 func BlobPath(d digest.Digest) string {
 	return fmt.Sprintf("%s/%s/%s/%s/data", BlobsPath, d.Algorithm(), d.Encoded()[:2], d.Encoded())
 }
 
-// Paths of the distribution project's layout, which does not export them.
+// These are paths of the distribution project's layout, which that project does not export.
 const (
 	BlobsPath        = "/docker/registry/v2/blobs"
 	RepositoriesPath = "/docker/registry/v2/repositories"
 )
 
-// IsAbsent says whether an error means that something is not in the store.
+// IsAbsent reports whether an error means that an object does not exist in the store.
 func IsAbsent(err error) bool {
 	var path storagedriver.PathNotFoundError
 	var tag distribution.ErrTagUnknown

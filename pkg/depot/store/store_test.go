@@ -23,8 +23,8 @@ func onDisk(t *testing.T) *store.Store {
 
 func TestStoreOnDisk(t *testing.T) { storetest.Run(t, onDisk) }
 
-// After a kill there are bytes on the disk of which no hash is kept, and after
-// a full disk a hash of bytes that are not there. Neither makes a wrong digest.
+// After a kill, bytes on the disk may have no saved hash. After a full disk, a saved hash may be of
+// bytes that are not stored. The digest must be correct in both cases.
 func TestDigestAfterACrash(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"more bytes than hashed": func(path string) error {
@@ -55,7 +55,7 @@ func TestDigestAfterACrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The rest passes the offset of the state that was kept.
+			// The rest goes beyond the offset of the saved state.
 			end, err := s.Append(t.Context(), "r", id, offset, strings.NewReader(" other bytes after that"))
 			if err != nil {
 				t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An upload grows in a repository's staging area until its digest is known.
-// Bytes are hashed as they come in, so nothing is read again, see states.go.
+// An upload grows in a repository's staging area until its digest is known. Its bytes are hashed
+// when they arrive, so they are not read again, see states.go.
 
-// readAhead is how much is read from a connection at once.
+// readAhead is the number of bytes that are read from a connection at once.
 const readAhead = 256 << 10
 
 // Begin starts an upload and returns its id.
@@ -39,9 +39,9 @@ func (s *Store) writer(ctx context.Context, repository, id string) (distribution
 	return repo.Blobs(ctx).Resume(ctx, id)
 }
 
-// Offset is how many bytes of an upload are there. An upload that cannot be
-// continued (its bytes are there without their hash, and the storage does not
-// let us read them) has none: begin it again.
+// Offset returns the number of stored bytes of an upload. In a bucket, Append and Digest may still
+// fail at this offset if the state of its hash is lost: the bytes there cannot be read back, so the
+// upload must begin again.
 func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error) {
 	if s.dir != "" {
 		info, err := s.Driver.Stat(ctx, uploadPath(repository, id, "data"))
@@ -57,8 +57,8 @@ func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error
 	return w.Size(), w.Close()
 }
 
-// Append adds what r yields to an upload that has offset bytes, and returns
-// how many it has then, durably, also when r fails half-way.
+// Append appends the content of r to an upload that has offset bytes. It returns the number of
+// durable bytes of the upload, also if r fails before its end.
 func (s *Store) Append(ctx context.Context, repository, id string, offset int64, r io.Reader) (int64, error) {
 	w, err := s.Driver.Writer(ctx, uploadPath(repository, id, "data"), true)
 	if err != nil {
@@ -75,13 +75,13 @@ func (s *Store) Append(ctx context.Context, repository, id string, offset int64,
 	if closeErr := w.Close(); closeErr != nil {
 		return offset, errors.Join(err, closeErr)
 	}
-	if size := w.Size(); size != offset+n { // a bucket has lost a part: the hash is of other bytes than are there
-		return size, errors.Join(fmt.Errorf("the storage has kept %d bytes, not %d", size, offset+n), err)
+	if size := w.Size(); size != offset+n { // a bucket has lost a part, so the hash does not match the bytes
+		return size, errors.Join(fmt.Errorf("the storage has %d bytes of the upload, not %d", size, offset+n), err)
 	}
 	return offset + n, errors.Join(err, s.keepState(ctx, repository, id, h, offset, offset+n))
 }
 
-// Digest is that of an upload's bytes so far.
+// Digest returns the digest of an upload's first offset bytes.
 func (s *Store) Digest(ctx context.Context, repository, id string, offset int64) (digest.Digest, error) {
 	h, err := s.hashAt(ctx, repository, id, offset)
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Store) Digest(ctx context.Context, repository, id string, offset int64)
 	return digest.NewDigest(digest.SHA256, h), nil
 }
 
-// Commit turns an upload into a blob, in place of one that is there: that may be
-// damaged. It may be repeated: if the bytes have become the blob already, it is
-// linked, and the rest of the upload is removed.
+// Commit turns an upload into a blob, and replaces an existing blob, which may be damaged. It may
+// be repeated: if the bytes are the blob already, it links the blob and removes the rest of the
+// upload.
 func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Digest, size int64) error {
 	w, err := s.writer(ctx, repository, id)
 	if err == nil && w.Size() == size {
@@ -112,7 +112,7 @@ func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Dige
 	return s.Abort(ctx, repository, id)
 }
 
-// Abort removes an upload. One that is not there is no error.
+// Abort removes an upload. It is not an error if the upload does not exist.
 func (s *Store) Abort(ctx context.Context, repository, id string) error {
 	if s.dir == "" {
 		if w, err := s.writer(ctx, repository, id); err == nil {
@@ -126,15 +126,16 @@ func (s *Store) Abort(ctx context.Context, repository, id string) error {
 	return err
 }
 
-// OtherContentError says that a blob is not what it was said to be.
+// OtherContentError means that content does not have the expected digest or size. Computed is its
+// digest.
 type OtherContentError struct{ Computed digest.Digest }
 
 func (e *OtherContentError) Error() string {
-	return "the content is another: it has " + e.Computed.String()
+	return "the content is not the expected one: it has " + e.Computed.String()
 }
 
-// AddKnown stores what r yields as a blob of a repository, if it has the
-// digest and the size that are expected; else nothing is stored.
+// AddKnown stores the content of r as a blob of a repository. If the content does not have the
+// digest want and the given size, AddKnown stores nothing and returns an OtherContentError.
 func (s *Store) AddKnown(ctx context.Context, repository string, r io.Reader, want digest.Digest, size int64) (v1.Descriptor, error) {
 	id, err := s.Begin(ctx, repository)
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Store) addKnown(ctx context.Context, repository, id string, r io.Reader
 	return s.Commit(ctx, repository, id, d, size)
 }
 
-// UploadFolder is where a driver keeps an upload until it is a blob.
+// UploadFolder returns the driver's path of an upload that is not a blob yet.
 func UploadFolder(repository, id string) string {
 	return path.Join(RepositoriesPath, repository, "_uploads", id)
 }

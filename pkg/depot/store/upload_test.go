@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// bucket loses the part that it is to write, as that of S3 does, while it fails.
+// bucket is a store that fails and loses the part that is being written, as the S3 driver does.
 type bucket struct {
 	storagedriver.StorageDriver
 	fails bool
@@ -30,7 +30,7 @@ func (b *bucket) Writer(ctx context.Context, path string, appends bool) (storage
 	return &losing{FileWriter: w}, nil
 }
 
-// losing takes one piece into its memory, and loses it with the next.
+// losing buffers one piece in memory and loses it with the next.
 type losing struct {
 	storagedriver.FileWriter
 	pieces int
@@ -54,7 +54,7 @@ func TestALostPartKeepsTheHashOfWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	add := func(at int64, content string) (int64, error) {
-		return s.Append(t.Context(), "r", id, at, struct{ io.Reader }{strings.NewReader(content)}) // in pieces
+		return s.Append(t.Context(), "r", id, at, struct{ io.Reader }{strings.NewReader(content)}) // without WriteTo: in pieces
 	}
 	at, err := add(0, "first")
 	if err != nil {

@@ -11,34 +11,34 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// At says where a bucket is. Keys come from AccessKey and SecretKey, or where
-// both are empty from the environment or the machine's role, as AWS has it.
+// At is the location of a bucket. AccessKey and SecretKey are its credentials. If both are empty,
+// the credentials come from the environment or the machine's role, in the way of AWS.
 type At struct {
 	Endpoint, Region, Bucket string
 	// Prefix is the path of the store within the bucket.
 	Prefix               string
 	AccessKey, SecretKey string
-	// Plain is for an endpoint without TLS.
+	// Plain means that the endpoint has no TLS.
 	Plain bool
 }
 
-// partSize is how much of an upload is held in memory on its way to S3.
+// partSize is the number of bytes of an upload that are held in memory on their way to S3.
 const partSize = 8 << 20
 
-// A finished upload is copied within S3 to its place, in parts of this size and
-// so many at once.
+// A finished upload is copied within S3 to its final path: copySize is the size of a part in bytes,
+// and copies the number of parts at a time.
 const (
 	copySize = 64 << 20
 	copies   = 16
 )
 
-// Open keeps everything in a bucket, which must exist.
+// Open returns a store that keeps everything in a bucket, which must exist.
 func Open(ctx context.Context, at At, wraps ...store.Wrap) (*store.Store, error) {
 	if at.Bucket == "" {
-		return nil, errors.New("the S3 bucket is empty: name one that exists")
+		return nil, errors.New("the name of the S3 bucket is empty: give an existing bucket")
 	}
-	// Neither an object ACL nor a storage class is asked for: AWS refuses ACLs in
-	// buckets made as it advises, and other servers know neither.
+	// The driver sets no object ACL and no storage class: AWS refuses ACLs in buckets that were
+	// made as it recommends, and other servers support neither.
 	driver, err := s3.New(ctx, s3.DriverParameters{
 		AccessKey: at.AccessKey, SecretKey: at.SecretKey, V4Auth: true,
 		RegionEndpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, RootDirectory: "/" + at.Prefix,

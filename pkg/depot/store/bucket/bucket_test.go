@@ -32,8 +32,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
 )
 
-// server is a real S3 server, Versity's gateway over a directory, that test/s3
-// pins. S3_SERVER names a binary that is built already.
+// server is a real S3 server: Versity's gateway over a directory, in the version that test/s3 pins.
+// S3_SERVER names a binary that is already built.
 type server struct {
 	endpoint, dir string
 }
@@ -68,7 +68,7 @@ func startServer(t *testing.T) *server {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // it returns an error, since the server was killed
 		if t.Failed() {
 			t.Logf("the S3 server said:\n%s", out.String())
 		}
@@ -92,7 +92,7 @@ func (s *server) wait(t *testing.T) {
 	}
 }
 
-// bucket makes an empty one; the gateway's buckets are directories.
+// bucket creates an empty bucket. The gateway's buckets are directories.
 func (s *server) bucket(t *testing.T) bucket.At {
 	t.Helper()
 	b := "b" + fmt.Sprint(time.Now().UnixNano())
@@ -117,7 +117,8 @@ func TestStoreInABucket(t *testing.T) {
 	t.Run("a full disk", func(t *testing.T) { fullDisk(t, s.bucket(t)) })
 }
 
-// twoDepots tries to open a second one beside the first, and then after it.
+// twoDepots opens a second depot while the first one runs, and again after the first one has
+// stopped.
 func twoDepots(t *testing.T, at bucket.At) {
 	second := t.TempDir()
 	withDepot(t, t.TempDir(), at, func(url string) {
@@ -131,7 +132,7 @@ func twoDepots(t *testing.T, at bucket.At) {
 	withDepot(t, second, at, func(url string) { do(t, 200, "GET", url+"/v1/baremetalcluster/o/c/os_images/a/content", "") })
 }
 
-// depotInABucket goes through all doors, and through a restart.
+// depotInABucket uses all APIs of a depot, also after a restart.
 func depotInABucket(t *testing.T, at bucket.At) {
 	dir := t.TempDir()
 	content := strings.Repeat("0123456789abcdef", 1<<16)
@@ -208,7 +209,7 @@ func do(t *testing.T, want int, method, url, body string, header ...string) stri
 	return string(got)
 }
 
-// fullDisk is a depot whose own disk has no room to spare: what goes to the bucket does not need any.
+// fullDisk is a depot whose own disk is full. Content that goes to the bucket needs no space there.
 func fullDisk(t *testing.T, at bucket.At) {
 	d, err := depot.New(t.TempDir(), depot.WithS3(at), depot.WithLimits(limits.Limits{MinFree: 1 << 60}), depot.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -225,7 +226,8 @@ func fullDisk(t *testing.T, at bucket.At) {
 	}
 }
 
-// damagedBucket is one in which a bit has flipped: the same content replaces it, or comes back once it was set aside.
+// damagedBucket has a blob with a flipped bit. An upload of the same content replaces it, or
+// restores it after it was set aside.
 func damagedBucket(t *testing.T, s *server, at bucket.At) {
 	const content, path = "content of which a bit flips", "/v1/baremetalcluster/o/c/os_images/a/content"
 	sum := digest.FromString(content)

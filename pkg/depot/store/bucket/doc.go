@@ -1,3 +1,3 @@
-// Package bucket opens a store in an S3 bucket. It stands apart so that nothing
-// else has to be built with the S3 client.
+// Package bucket opens a store in an S3 bucket. It is a separate package so that only its importers
+// are built with the S3 client.
 package bucket

@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// replaced damages content as a disk does, without a change of its size, and
-// brings the same content again, each way that a store takes it.
+// replaced damages content as a disk does, without changing its size, and stores the same content
+// again in each possible way.
 func replaced(t *testing.T, s *store.Store) {
 	content := noise(6 << 20)
 	d := digest.FromBytes(content)
@@ -43,7 +43,7 @@ func replaced(t *testing.T, s *store.Store) {
 		must[v1.Descriptor](t)(s.AddKnown(t.Context(), repository, bytes.NewReader(content), d, size))
 		damage(t, s, d)
 		if whole := must[bool](t)(s.Intact(t.Context(), d, size)); whole {
-			t.Fatalf("%s: damaged content is taken for intact", name)
+			t.Fatalf("%s: damaged content is reported as intact", name)
 		}
 		if err := bring(); err != nil {
 			t.Errorf("%s over damaged content: %v", name, err)
@@ -65,7 +65,8 @@ func damage(t *testing.T, s *store.Store, d digest.Digest) {
 	}
 }
 
-// An upload whose bytes were moved before a crash is not done if the blob that they became is damaged.
+// notCommitted checks that an upload whose bytes were moved before a crash is not complete if the
+// resulting blob is damaged.
 func notCommitted(t *testing.T, s *store.Store) {
 	content := noise(1000)
 	id := must[string](t)(s.Begin(t.Context(), repository))

@@ -1,2 +1,2 @@
-// Package storetest is what every store has to do, whatever it keeps things in.
+// Package storetest tests every kind of store in the same way.
 package storetest

@@ -15,8 +15,8 @@ import (
 
 const signed = "signed/app"
 
-// refer puts a manifest that refers to a subject, if there is one, into the
-// repository signed/app.
+// refer stores a manifest in the repository signed/app. The manifest refers to subject, unless that
+// is empty.
 func refer(t *testing.T, s *store.Store, subject digest.Digest, annotation string) digest.Digest {
 	t.Helper()
 	repo := must[distribution.Repository](t)(s.Repository(t.Context(), signed))
@@ -72,7 +72,7 @@ func referrers(t *testing.T, s *store.Store) {
 	areReferrers(t, s, image)
 }
 
-// earlier are referrers that came when nobody noted them.
+// earlier checks referrers that were stored before there were links.
 func earlier(t *testing.T, s *store.Store) {
 	image := refer(t, s, "", "an image")
 	linked := refer(t, s, image, "from before there were links")
@@ -93,24 +93,24 @@ func earlier(t *testing.T, s *store.Store) {
 	areReferrers(t, s, image, linked, listed)
 }
 
-// otherNames are manifests by another digest than their sha256.
+// otherNames reads manifests by another digest than their sha256.
 func otherNames(t *testing.T, s *store.Store) {
 	image := refer(t, s, "", "an image")
 	body := must[[]byte](t)(s.Manifest(t.Context(), signed, image))
 	long := digest.SHA512.FromBytes(body)
 	if _, err := s.Manifest(t.Context(), signed, long); !store.IsAbsent(err) {
-		t.Errorf("a name that nobody gave: %v", err)
+		t.Errorf("a digest without an alias: %v", err)
 	}
 	if err := s.AliasManifest(t.Context(), signed, long, image); err != nil {
 		t.Fatal(err)
 	}
 	if got := must[[]byte](t)(s.Manifest(t.Context(), signed, long)); string(got) != string(body) {
-		t.Errorf("by its other name it is %s", got)
+		t.Errorf("by its other digest it is %s", got)
 	}
 	if err := s.DeleteManifest(t.Context(), signed, image); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Manifest(t.Context(), signed, long); !store.IsAbsent(err) {
-		t.Errorf("a name outlived its manifest: %v", err)
+		t.Errorf("an alias outlived its manifest: %v", err)
 	}
 }

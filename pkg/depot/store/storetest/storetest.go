@@ -16,7 +16,7 @@ import (
 
 const repository = "bpa-depot/uploads"
 
-// Run tries a store. Open makes an empty one.
+// Run tests a store. open creates an empty one.
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	for name, try := range map[string]func(*testing.T, *store.Store){
 		"upload in pieces of any size":    pieces,
@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	}
 }
 
-// noise is content that no two calls share.
+// noise returns content that differs in each call.
 func noise(size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -62,7 +62,7 @@ func commit(t *testing.T, s *store.Store, id string, content []byte) digest.Dige
 	if want := digest.FromBytes(content); d != want {
 		t.Fatalf("digest = %s, want %s", d, want)
 	}
-	for range 2 { // once more, as after a crash
+	for range 2 { // a second time, as after a crash
 		if err := s.Commit(t.Context(), repository, id, d, size); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func commit(t *testing.T, s *store.Store, id string, content []byte) digest.Dige
 }
 
 func pieces(t *testing.T, s *store.Store) {
-	// More than two parts of S3, and pieces below and above their least size.
+	// The content has more than two parts of S3, and pieces below and above their smallest size.
 	content := noise(18 << 20)
 	id := must[string](t)(s.Begin(t.Context(), repository))
 	var at int64
@@ -89,7 +89,7 @@ func pieces(t *testing.T, s *store.Store) {
 		}
 	}
 	if _, err := s.Append(t.Context(), repository, id, 5, bytes.NewReader(content)); err == nil {
-		t.Error("bytes were taken at an offset where the upload does not stand")
+		t.Error("bytes were accepted at an offset other than the upload's")
 	}
 	read(t, s, commit(t, s, id, content), content)
 }
@@ -112,7 +112,7 @@ func cut(t *testing.T, s *store.Store) {
 	broken := errors.New("cut")
 	at, err := s.Append(t.Context(), repository, id, 0, io.MultiReader(bytes.NewReader(content[:1000]), iotest.ErrReader(broken)))
 	if !errors.Is(err, broken) || at != 1000 {
-		t.Fatalf("a cut upload is at %d with %v, want 1000 and what cut it", at, err)
+		t.Fatalf("a cut upload is at %d with %v, want 1000 and the reader's error", at, err)
 	}
 	must[int64](t)(s.Append(t.Context(), repository, id, at, bytes.NewReader(content[at:])))
 	commit(t, s, id, content)
