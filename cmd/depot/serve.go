@@ -19,7 +19,7 @@ const (
 	idleTimeout = 15 * time.Second
 	// largestHeader, in bytes, is enough for a long token and the metadata of an upload.
 	largestHeader = 64 << 10
-	// drainTimeout is how long running transfers may continue after the depot is told to stop.
+	// drainTimeout is how long running transfers may continue after the depot starts to stop.
 	drainTimeout = 20 * time.Second
 )
 

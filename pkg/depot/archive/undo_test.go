@@ -7,7 +7,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// The repositories are coredns and coredns/coredns, of which one folder is inside the other.
+// The folder of the repository coredns/coredns is inside the folder of coredns.
 func TestWhatIsTakenBackTakesNothingElse(t *testing.T) {
 	i := newImporter(t)
 	data, _ := dockerSave(t, "registry.k8s.io/coredns/coredns:v1")

@@ -43,7 +43,7 @@ type note struct {
 	Mark string `json:"mark"`
 }
 
-// HeldError says that another depot uses the bucket.
+// HeldError means that another depot uses the bucket.
 type HeldError struct{ Host, Owner string }
 
 func (e *HeldError) Error() string {

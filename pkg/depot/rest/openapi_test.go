@@ -187,7 +187,7 @@ func TestHandlersAndDocumentAgree(t *testing.T) {
 	}
 	slices.Sort(seen)
 	if diff := cmp.Diff(declared(doc), seen); diff != "" {
-		t.Errorf("answers that the document has and nobody saw, or the reverse (-document +seen):\n%s", diff)
+		t.Errorf("answers in the document that the test did not see, or the reverse (-document +seen):\n%s", diff)
 	}
 }
 

@@ -206,11 +206,11 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, tag string, manifests distribution.ManifestService, d digest.Digest) {
 	r.report.Manifests++
 	name := repo.Named().Name()
-	who := nameOf(name, tag)
-	if tag == "" && strings.HasPrefix(who, "image ") {
-		who += "@" + d.String()
+	label := nameOf(name, tag)
+	if tag == "" && strings.HasPrefix(label, "image ") {
+		label += "@" + d.String()
 	}
-	r.need(ctx, d, who, manifest{name, d})
+	r.need(ctx, d, label, manifest{name, d})
 	if _, bad := r.bad[d]; bad {
 		return // a damaged manifest may name wrong blobs
 	}
@@ -219,7 +219,7 @@ func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, t
 		return // deleted since it was listed
 	}
 	if err != nil {
-		r.bad[d] = &Damage{What: d.String(), Why: "it is not a manifest: " + err.Error(), Hurts: []string{who}, manifests: []manifest{{name, d}}}
+		r.bad[d] = &Damage{What: d.String(), Why: "it is not a manifest: " + err.Error(), Hurts: []string{label}, manifests: []manifest{{name, d}}}
 		return
 	}
 	r.referrer(ctx, name, d, m)
@@ -228,7 +228,7 @@ func (r *scrubber) manifest(ctx context.Context, repo distribution.Repository, t
 	}
 	for _, part := range m.References() {
 		if len(part.URLs) == 0 {
-			r.need(ctx, keptBy(ctx, repo, part.Digest), who, manifest{name, d})
+			r.need(ctx, keptBy(ctx, repo, part.Digest), label, manifest{name, d})
 		}
 	}
 }
@@ -254,9 +254,9 @@ func isIndex(m distribution.Manifest) bool {
 	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
 }
 
-// need records in the damage of a blob that who needs it. It does nothing if the blob is there and
-// not damaged. who describes an artifact or image, and by is its manifest.
-func (r *scrubber) need(ctx context.Context, d digest.Digest, who string, by manifest) {
+// need records in the damage of a blob that the artifact or image label needs it. It does nothing
+// if the blob is there and not damaged. by is the manifest of that artifact or image.
+func (r *scrubber) need(ctx context.Context, d digest.Digest, label string, by manifest) {
 	damage, bad := r.bad[d]
 	if !bad {
 		_, err := r.store.Blob(ctx, d)
@@ -270,8 +270,8 @@ func (r *scrubber) need(ctx context.Context, d digest.Digest, who string, by man
 		damage = &Damage{What: d.String(), Why: why}
 		r.bad[d] = damage
 	}
-	if !slices.Contains(damage.Hurts, who) {
-		damage.Hurts = append(damage.Hurts, who)
+	if !slices.Contains(damage.Hurts, label) {
+		damage.Hurts = append(damage.Hurts, label)
 	}
 	if !slices.Contains(damage.manifests, by) {
 		damage.manifests = append(damage.manifests, by)

@@ -84,7 +84,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 		}
 		isStaging := strings.Contains(path, "bpa-depot/uploads")
 		if text := say(found); !isStaging && !strings.Contains(text, "artifact o/c/os_images/") {
-			t.Errorf("a flipped bit in %s: nobody said which artifact is hurt: %s", path, text)
+			t.Errorf("a flipped bit in %s: the report lacks the affected artifact: %s", path, text)
 		}
 		return os.WriteFile(path, content, 0o600)
 	})

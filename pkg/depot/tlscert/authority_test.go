@@ -95,7 +95,7 @@ func TestFirstStartMakesAnIdentityThatTheNextKeeps(t *testing.T) {
 		}
 	}
 	if err := trusts(first.CA(), first, "other.example", start); err == nil || !strings.Contains(err.Error(), "depot.bpa-system.svc") {
-		t.Errorf("a host that nobody named: %v; want an error with those that there are", err)
+		t.Errorf("a host that is not in --host: %v; want an error with the hosts that are", err)
 	}
 	for name, want := range map[string]fs.FileMode{authorityFile: 0o600, publicFile: 0o644} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -139,7 +139,7 @@ func TestLeafNeverOutlivesItsAuthority(t *testing.T) {
 		t.Errorf("ends %s, its authority %s", last.NotAfter, a.ca.cert.NotAfter)
 	}
 	if !served(a, "localhost").Equal(last) {
-		t.Error("made anew at every handshake though it can get no better")
+		t.Error("created again at every handshake, although it cannot end later")
 	}
 	c.pass(11 * 24 * time.Hour)
 	if _, err := Open(dir, nil, c.option(), quiet()); err == nil || !strings.Contains(err.Error(), "expired on 2036-11-18") {

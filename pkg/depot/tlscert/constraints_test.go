@@ -90,7 +90,7 @@ func TestOtherHostsDisturbNobody(t *testing.T) {
 	c.pass(24 * time.Hour)
 	second := open(t, dir, c, "b.example", "a.example", "10.60.0.1", "10.60.0.2")
 	if bytes.Equal(first.CA(), second.CA()) || first.Fingerprint() == second.Fingerprint() {
-		t.Fatal("the authority was not made anew for the new names")
+		t.Fatal("the authority was not recreated for the new names")
 	}
 	if !second.ca.cert.NotAfter.Equal(first.ca.cert.NotAfter) {
 		t.Error("the authority's life changed")
@@ -106,7 +106,7 @@ func TestOtherHostsDisturbNobody(t *testing.T) {
 		{"both", "b.example", append(bytes.Clone(first.CA()), second.CA()...), true},
 	} {
 		if err := trusts(tt.ca, second, tt.host, c.now()); (err == nil) != tt.want {
-			t.Errorf("who trusts the %s certificate asks for %s: %v, want trust: %t", tt.who, tt.host, err, tt.want)
+			t.Errorf("a client with the %s certificate asks for %s: %v, want trust: %t", tt.who, tt.host, err, tt.want)
 		}
 	}
 	third := open(t, dir, c, "b.example")
@@ -155,7 +155,7 @@ func TestAuthorityOfAnEarlyVersion(t *testing.T) {
 	for _, host := range []string{"10.60.0.1", "localhost"} {
 		for who, ca := range map[string][]byte{"old": encode(certificateBlock, old.cert.Raw), "new": a.CA()} {
 			if err := trusts(ca, a, host, start); err != nil {
-				t.Errorf("who trusts the %s certificate asks for %s: %v", who, host, err)
+				t.Errorf("a client with the %s certificate asks for %s: %v", who, host, err)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		"known content is checked":        known,
 		"documents replace one another":   documents,
 		"a blob is linked, read, sought":  linked,
-		"who refers to whom is noted":     referrers,
+		"referrers are recorded":          referrers,
 		"referrers from before the links": earlier,
 		"a manifest by other digests":     otherNames,
 		"damaged content is replaced":     replaced,
@@ -154,7 +154,7 @@ func known(t *testing.T, s *store.Store) {
 func documents(t *testing.T, s *store.Store) {
 	const name, tag = "bpa-depot/documents/a", "current"
 	if _, err := s.Load(t.Context(), name, tag); !store.IsAbsent(err) {
-		t.Fatalf("a document that nobody saved: %v", err)
+		t.Fatalf("a document that was never saved: %v", err)
 	}
 	for _, config := range []string{`{"n": 1}`, `{"n": 2}`, `{"n": 2}`} {
 		if err := s.Save(t.Context(), name, tag, store.Document{Type: "application/vnd.test", Config: []byte(config)}); err != nil {
