@@ -48,16 +48,19 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 }
 
 // Assign finds a host for every node that a request asks for, or returns a *NoFit that explains why
-// no assignment exists.
+// no assignment exists or that the search gave up. Standby hosts may be missing, see
+// MissingStandby.
 //
-// Pinned slots get their hosts. Installed hosts keep their places in any case. Other hosts that the
-// Provisioning holds keep their places as far as this leaves a host for every node, except that a
-// free host without trouble replaces a held host in trouble.
+// Pinned slots get their hosts. An installed node stays on its host, as long as the request asks
+// for the node and the host is not lost. Other hosts that the Provisioning holds are kept as far as
+// this leaves a host for every node, but they may move to other nodes. A free host without trouble
+// replaces a held host in trouble whose node is not installed.
 //
 // Among the other hosts, hosts without trouble come before hosts in trouble. Hosts that have no
-// operating system or the OS image of the request come before hosts with another system. Then the
-// smallest sufficient hosts are chosen, and hosts with SR-IOV or QAT last, so that large and
-// special hosts remain for nodes that need them. Among equal hosts the lower name wins.
+// operating system or the OS image of the request come before hosts with another system. Then hosts
+// with neither SR-IOV nor QAT come first, and then the smallest sufficient hosts, so that special
+// and large hosts remain for nodes that need them. Among equal hosts the lower name wins. A better
+// assignment may exist if there are more than maxCombinations combinations of spreads.
 func Assign(request contract.Request, all []hosts.Host) (Assignment, error) {
 	return AssignFrom(request, all, "")
 }
