@@ -72,7 +72,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		path := strings.TrimPrefix(p.PkgPath, module) + "/"
 		r, ok := layerOf(path)
 		if !ok {
-			t.Errorf("%s has no rule: give it one in rooms", p.PkgPath)
+			t.Errorf("%s has no rule: give it one in layers", p.PkgPath)
 			continue
 		}
 		for imported := range p.Imports {

@@ -1,3 +1,3 @@
-// Package bench measures the performance figures that the README claims, with `make bench`. It
+// Package bench measures figures of docs/benchmarks.md, with `make bench`. It
 // compares the product with a reference in the same run, on the real programs.
 package bench
