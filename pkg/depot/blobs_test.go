@@ -33,7 +33,7 @@ func (k *kernel) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // TestKernelCopies checks that the kernel can send every stored file: net/http uses sendfile only
-// if the source is an *os.File, at most behind one io.LimitedReader.
+// if the source is an *os.File, or one io.LimitedReader around an *os.File.
 func TestKernelCopies(t *testing.T) {
 	d, err := depot.New(t.TempDir())
 	if err != nil {
@@ -63,15 +63,15 @@ func TestKernelCopies(t *testing.T) {
 	}
 }
 
-// TestBlobsAreSentAsTheRegistrySendsThem compares the headers of GET with those of HEAD, which the
-// registry's library still answers.
+// TestBlobsAreSentAsTheRegistrySendsThem compares the headers of GET, which the depot answers
+// itself, with those of HEAD, which the registry library answers.
 func TestBlobsAreSentAsTheRegistrySendsThem(t *testing.T) {
 	server := serve(t, t.TempDir())
 	blob := pushOne(t, server)
 	own, registrys := fetch(t, server, http.MethodGet, blob, ""), fetch(t, server, http.MethodHead, blob, "")
 	for _, h := range []http.Header{own.Header, registrys.Header} {
 		h.Del("Date")
-		h.Del("Accept-Ranges") // the registry leaves it out of a HEAD
+		h.Del("Accept-Ranges") // the registry library does not send it for HEAD
 	}
 	if diff := cmp.Diff(registrys.Header, own.Header); diff != "" {
 		t.Errorf("headers of a blob (-registry's +ours):\n%s", diff)

@@ -163,8 +163,8 @@ func TestAnUploadReplacesADamagedFile(t *testing.T) {
 	}
 }
 
-// damageFile flips a bit of the file at path. It also updates the stamp in the stored checksum
-// note, because a faulty disk does not change a file's stamp.
+// damageFile flips a bit of the file at path. This changes the file's stamp, which a faulty disk
+// does not do. So damageFile also writes the new stamp to note, the file with the stored checksum.
 func damageFile(t *testing.T, path, note string) {
 	t.Helper()
 	flipFile(t, path)

@@ -43,7 +43,8 @@ type Depot struct {
 	// lease back. Without a bucket, both do nothing.
 	held    func() error
 	release func() error
-	// stop cancels background, and done waits for the goroutines that work in the background.
+	// background is the context of the goroutines that work in the background. stop cancels it, and
+	// done waits for these goroutines.
 	background context.Context //nolint:containedctx // it ends with the depot, or when the lease is lost
 	stop       func()
 	done       sync.WaitGroup
@@ -142,7 +143,7 @@ func (d *Depot) openStore(dir string, o options) (err error) {
 		return err
 	}
 	d.quota = limits.NewQuota(o.limits, d.usage)
-	if o.s3 != nil { // only plain files use this machine's disk
+	if o.s3 != nil { // then only plain files use this machine's disk
 		d.diskQuota = limits.NewQuota(limits.Limits{MinFree: o.limits.MinFree}, limits.Disk(filepath.Join(dir, files.Dir)))
 	}
 	if o.importer == nil {
@@ -197,7 +198,8 @@ func (d *Depot) routes(v1 http.Handler, log *slog.Logger) http.Handler {
 func (d *Depot) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
 
 // ready serves /readyz. It answers 503 if the root directory or the bucket cannot be read, for
-// example because a mount disappeared or the S3 server is down, and if the bucket's lease is lost.
+// example because a mount disappeared or the S3 server is down. It also answers 503 if the bucket's
+// lease is lost.
 func (d *Depot) ready(w http.ResponseWriter, r *http.Request) {
 	for _, dir := range []string{files.Dir, RegistryDir} {
 		info, err := d.root.Stat(dir)

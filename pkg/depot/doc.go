@@ -9,7 +9,8 @@
 // Invariant: the depot never reads or writes anything outside the root directory and the bucket,
 // and its memory use does not depend on the size of the stored content.
 //
-// The handler does not authenticate clients: wrap it with package auth. It also waits for a peer
-// without a time limit: wrap both with package deadline. It must not import Kubernetes or Knative
-// packages, because the depot is built and started before a cluster exists.
+// The handler does not authenticate clients: wrap it with package auth. Then wrap the result with
+// package deadline, because both wait for slow clients without a time limit. The package must not
+// import Kubernetes or Knative packages, because the depot is built and started before a cluster
+// exists.
 package depot

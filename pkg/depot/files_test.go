@@ -73,7 +73,7 @@ func TestRangesAndETags(t *testing.T) {
 		})
 	}
 
-	// With the same size and modification time, it is still another version.
+	// A change of content changes the ETag, even if the size and modification time stay the same.
 	full := filepath.Join(dir, "files", "os.img")
 	before, err := os.Stat(full)
 	if err != nil {

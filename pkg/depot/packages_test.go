@@ -90,7 +90,8 @@ func TestMirrorWithItsOwnIndexIsServedAsItIs(t *testing.T) {
 	ask(t, "GET", url+"Packages.gz").want(t, http.StatusNotFound)
 }
 
-// The first file of a mirror would hide the generated index of packages that nodes install from.
+// The depot refuses the first file of a mirror if nodes install packages from a generated index of
+// the folder: the file would hide that index.
 func TestMirrorIsNotPutOverAnIndexInUse(t *testing.T) {
 	url := serve(t, t.TempDir()).URL + "/files/apt/debian-12/"
 	call(t, "PUT", url+"pool/app.deb", bytes.NewReader(apttest.Package(t, "app", "1", "amd64", ""))).want(t, http.StatusCreated)

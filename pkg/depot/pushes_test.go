@@ -105,7 +105,7 @@ func TestPushesCountAsOpenUploads(t *testing.T) {
 	full()
 	server.Close()
 
-	// Uploads of an earlier process count, until they are idle for long.
+	// Uploads of an earlier process count as open, until they have been idle for a long time.
 	url = serve(t, dir, limit).URL
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) { // between two questions
 		got := call(t, "POST", url+"/v2/app/blobs/uploads/", nil)
@@ -141,7 +141,7 @@ func TestAPushThatWasLeftGivesWay(t *testing.T) {
 		if _, err := os.Stat(notes[0]); errors.Is(err, os.ErrNotExist) {
 			return
 		}
-		call(t, "DELETE", mine, nil).want(t, 204) // the old one was not counted yet
+		call(t, "DELETE", mine, nil).want(t, 204) // the depot had not counted the old upload yet
 		if time.Now().After(deadline) {
 			t.Fatal("what was left two hours ago does not give way")
 		}

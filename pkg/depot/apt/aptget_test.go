@@ -21,7 +21,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/tlscert"
 )
 
-// node is a machine with only apt, whose state is in a folder of its own.
+// node is a simulated machine on which only apt runs. The state of its apt is in a folder of the
+// test.
 type node struct {
 	t   *testing.T
 	dir string
@@ -108,7 +109,7 @@ func needsApt(t *testing.T) {
 	}
 }
 
-// built returns a package that dpkg-deb makes.
+// built returns a package that dpkg-deb has built.
 func built(t *testing.T, compression string, fields ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -149,7 +150,7 @@ func newSite(t *testing.T) site {
 		t.Fatal(err)
 	}
 	plain, encrypted := httptest.NewServer(d), httptest.NewUnstartedServer(d)
-	encrypted.Listener = tls.NewListener(encrypted.Listener, authority.Config()) // StartTLS has a certificate of its own
+	encrypted.Listener = tls.NewListener(encrypted.Listener, authority.Config()) // StartTLS would use another certificate
 	encrypted.Start()
 	t.Cleanup(func() {
 		plain.Close()
@@ -198,8 +199,9 @@ func TestAptInstallsFromTheDepot(t *testing.T) {
 	}
 }
 
-// TestAptUpdatesWhilePackagesAreUploaded uploads packages, and requests the index that has them,
-// after a node reads a Release and before it reads the index that this Release names.
+// TestAptUpdatesWhilePackagesAreUploaded checks that an update succeeds while packages are
+// uploaded. When a node has read a Release, but has not yet read the index that this Release names,
+// the test uploads packages and requests the new index, so that the depot replaces the old one.
 func TestAptUpdatesWhilePackagesAreUploaded(t *testing.T) {
 	needsApt(t)
 	s := newSite(t)

@@ -30,8 +30,8 @@ func (c Control) stanza(filename string, size int64, sha256 string) string {
 
 var (
 	fieldName = regexp.MustCompile(`^[!-9;-~]+$`)
-	// added lists the fields that the index adds. They are removed from the package's own fields,
-	// which could contradict the real path and checksum.
+	// added lists the fields that the index adds. parseControl drops the package's own fields of
+	// these names, because they could contradict the real path, size and checksum.
 	added = []string{"filename", "size", "md5sum", "sha1", "sha256", "sha512"}
 	// needed lists the fields that identify a package, with the values that they may have.
 	needed = map[string]*regexp.Regexp{
@@ -45,7 +45,7 @@ var (
 // would become an entry of its own in the index.
 func parseControl(text string) (Control, error) {
 	if strings.ContainsAny(text, "\r\x00") {
-		return Control{}, malformed("its file control has characters that a text must not have (CR or NUL)")
+		return Control{}, malformed("its file control has a character that is not allowed there (CR or NUL)")
 	}
 	values := map[string]string{}
 	var kept strings.Builder

@@ -11,8 +11,9 @@ import (
 )
 
 // These are the bounds for reading one package, in bytes and in members of its ar archive. The
-// package pault.ag/go/debian/deb has no such bounds: see docs/decisions/2026-11-22-deb-reader.md. A
-// control archive also contains lists of checksums, which take 5 MiB in the largest packages.
+// package pault.ag/go/debian/deb has no such bounds: see docs/decisions/2026-11-22-deb-reader.md.
+// maxUnpacked is much larger than maxControl, because a control archive also contains lists of
+// checksums, which take 5 MiB in the largest packages.
 const (
 	maxUnpacked = 16 << 20
 	maxControl  = 256 << 10
@@ -77,7 +78,7 @@ func controlText(in io.ReaderAt, size int64) ([]byte, error) {
 		case control != nil && strings.HasPrefix(m.name, "data.tar"):
 			return control.controlFile()
 		default:
-			return nil, malformed("its member %q is not where a member of that name has to be", m.name)
+			return nil, malformed("its member %q is not where it has to be: the order is debian-binary, control.tar*, data.tar*", m.name)
 		}
 	}
 	return nil, malformed("it has more than %d members before its data", maxMembers)

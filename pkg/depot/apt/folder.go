@@ -19,8 +19,8 @@ type content struct {
 	changed int64
 }
 
-// listPackages lists the packages in a system's folder. It follows links to files that stay below
-// files, and no links to folders.
+// listPackages lists the packages in a system's folder. It follows a symbolic link to a file if the
+// file is below the root files. It does not follow links to folders.
 func listPackages(files *os.Root, folder string) (content, error) {
 	w := walker{files, folder, content{packages: map[string]disk.Stamp{}}}
 	info, err := files.Stat(folder)
@@ -30,8 +30,8 @@ func listPackages(files *os.Root, folder string) (content, error) {
 	return w.found, ifThere(err)
 }
 
-// ifThere returns nil for errors that mean that a file does not exist, was removed meanwhile, or
-// would be below a file.
+// ifThere returns nil if err means that a file does not exist, was removed meanwhile, or would be
+// below something that is not a folder. It returns every other error unchanged.
 func ifThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -45,8 +45,9 @@ type walker struct {
 	found  content
 }
 
-// walk adds the packages in the folder name of parent; at is its path below the system's folder.
-// Each folder is opened once: opening every file from the root takes three times as long.
+// walk adds the packages in the folder name, which is a folder of parent. at is the path of the
+// folder name below the system's folder. Each folder is opened once, because opening every file by
+// its path from the root takes three times as long.
 func (w *walker) walk(parent *os.Root, name, at string) error {
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
@@ -87,7 +88,7 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
 		if target, err := w.files.Stat(path.Join(w.folder, rest)); err == nil {
-			info = target // else keep the link's own state; opening the link gives the error
+			info = target // else keep the link's own state: reading the package gives the error
 		}
 	}
 	s := disk.StampOf(info)

@@ -32,10 +32,10 @@ type indexFile struct {
 	Size   int64  `json:"size"`
 }
 
-// These constants limit the generations that are kept. keepFor is the time that a node has between
-// reading a Release and reading the indexes that it names. The newest keepNewest generations are
-// kept however old they are. keepAtMost limits the number of generations, and keepBytes the size of
-// their indexes.
+// These constants limit the generations that are kept. A generation is kept for keepFor after the
+// next one has replaced it: a node that has read its Release has this time to read the indexes that
+// the Release names. The newest keepNewest generations are always kept. keepAtMost limits the
+// number of generations, and keepBytes the size of their indexes in bytes.
 const (
 	keepFor    = 15 * time.Minute
 	keepNewest = 3
@@ -64,7 +64,8 @@ func (r *repository) generate(changed int64) error {
 	return nil
 }
 
-// prune returns the newest part of history, which nodes may still be reading.
+// prune removes the oldest generations from history. It returns the others, because nodes may still
+// be reading them.
 func prune(history []generation, now time.Time) []generation {
 	var size int64
 	for i, g := range history {

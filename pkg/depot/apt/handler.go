@@ -47,8 +47,8 @@ func (r *repository) serve(w http.ResponseWriter, req *http.Request, rest string
 	if err != nil {
 		return err
 	}
-	// The answer has no Last-Modified: that has whole seconds, so apt would miss a second change
-	// within one second.
+	// The answer has no Last-Modified, because that header has whole seconds only: apt would miss a
+	// second change within one second.
 	w.Header().Set("Cache-Control", "no-cache")
 	switch rest {
 	case releaseName:

@@ -29,12 +29,12 @@ const (
 var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
 
 var (
-	// fetchable matches the names that apt requests from a server unchanged. apt does not do so for
-	// "#" and "?".
+	// fetchable matches the names that apt requests from a server unchanged. It excludes "#" and
+	// "?", because apt does not request them unchanged.
 	fetchable = regexp.MustCompile(`^[A-Za-z0-9._+~:%@=,/-]+$`)
 )
 
-// split splits a path of the form apt/SYSTEM/REST, relative to the plain files.
+// split splits a path of the form apt/SYSTEM/REST, relative to the folder of plain files.
 func split(name string) (system, rest string, ok bool) {
 	inside, ok := strings.CutPrefix(name, protocol.AptFolder+"/")
 	if !ok {
@@ -52,8 +52,8 @@ func isGenerated(rest string) bool {
 	return strings.HasPrefix(rest, byHash)
 }
 
-// isReserved reports whether rest is a generated name, or a name that apt would take for another
-// index of the same folder.
+// isReserved reports whether rest is a generated name, or a name at which apt may look for another
+// index of the same folder, such as InRelease.
 func isReserved(rest string) bool {
 	first, _, _ := strings.Cut(rest, "/")
 	return isGenerated(rest) || first == "by-hash" || first == "InRelease" || strings.HasPrefix(first, releaseName) || strings.HasPrefix(first, indexName)

@@ -27,8 +27,9 @@ func (r record) same(other record) bool {
 	return r.Stamp == other.Stamp && r.SHA256 == other.SHA256 && r.Problem == other.Problem
 }
 
-// mayStillChange is the age that a file's last change must have before its record is final. Two
-// changes within one tick of the file system's clock have the same time.
+// mayStillChange is the age that a file's last change must have before its record is final. A
+// younger file may change again without a new time, because two changes within one tick of the file
+// system's clock have the same time.
 const mayStillChange = 2 * time.Second
 
 // read reads the package at a path below the repository's folder. A temporary error becomes the

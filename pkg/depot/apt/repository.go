@@ -17,7 +17,7 @@ import (
 type repository struct {
 	system string
 	files  *os.Root
-	root   *os.Root // the indexes are below it, see cached
+	root   *os.Root // the depot's root; the index files are below it, see cached
 	// sum returns the SHA-256 of a file below files.
 	sum            func(name string) (string, error)
 	control        func(file io.ReaderAt, size int64) (Control, error)
@@ -35,10 +35,10 @@ type repository struct {
 
 func (r *repository) folder() string { return protocol.PackageFolder(r.system) }
 
-// cached returns the path below root of an index file.
+// cached returns the path of an index file, relative to root.
 func (r *repository) cached(name string) string { return path.Join(cacheDir, r.system, name) }
 
-// current returns the indexes of the folder as it is after the call began.
+// current returns indexes that include every change that was made in the folder before the call.
 func (r *repository) current() (generation, error) {
 	asked := time.Now()
 	r.mu.Lock()
@@ -91,8 +91,9 @@ type entry struct {
 	record
 }
 
-// entries returns the packages of the index, in its order. If two paths have the same package, kept
-// has only the first path. problems maps the path of each package that is left out to the reason.
+// entries returns the packages of the index, in the order in which the index lists them. If the
+// same package is at two paths, kept has only the first path. problems maps the paths of the
+// packages that cannot be in the index to the reasons.
 func (r *repository) entries() (kept []entry, problems map[string]string) {
 	first, problems := map[string]entry{}, map[string]string{}
 	for _, at := range slices.Sorted(maps.Keys(r.records)) {

@@ -32,7 +32,8 @@ type fixture struct {
 	log   *bytes.Buffer
 }
 
-// newFixture opens a directory. Its files count as final at once.
+// newFixture opens a directory. Its files count as final immediately after a change, so that tests
+// need not wait for mayStillChange.
 func newFixture(t testing.TB, dir string) *fixture {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o755); err != nil {
@@ -97,7 +98,7 @@ func (w *fixture) index(t testing.TB, g generation) string {
 	return string(plain)
 }
 
-// filenames returns the packages in the current index.
+// filenames returns the paths of the packages in the current index.
 func (w *fixture) filenames(t testing.TB) (all []string) {
 	t.Helper()
 	for line := range strings.SplitSeq(w.index(t, w.current(t)), "\n") {

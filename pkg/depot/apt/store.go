@@ -37,8 +37,8 @@ func (s *Repositories) Check(name string) error {
 		"To serve a mirror with its own index unchanged, upload its dists/ first", name, protocol.AptFolder, system, releaseName)
 }
 
-// checkMirror refuses the first file of a mirror in a folder whose index nodes already use: that
-// index would disappear with this file.
+// checkMirror refuses the first file of a mirror in a folder that already has a generated index
+// with packages. Nodes may use that index, and the depot would no longer serve it.
 func (s *Repositories) checkMirror(name, system string) error {
 	repo, err := s.of(system)
 	if repo == nil || err != nil {

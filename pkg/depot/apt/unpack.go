@@ -12,8 +12,8 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// unpack decompresses a member by the extension of its name, with memory for at most maxUnpacked
-// bytes. The caller must call done afterwards.
+// unpack decompresses a member in the format that the extension of its name shows. The decompressor
+// uses memory for at most maxUnpacked bytes. The caller must call done afterwards.
 func unpack(name string, packed io.Reader) (unpacked io.Reader, done func(), err error) {
 	done = func() {}
 	switch name {
@@ -44,15 +44,16 @@ func unpack(name string, packed io.Reader) (unpacked io.Reader, done func(), err
 const (
 	xzMagic        = "\xfd7zXZ\x00"
 	xzStreamHeader = 12
-	xzFilters      = 0x03 // flags of a block: number of filters besides the first
+	xzFilters      = 0x03 // these bits of a block's flags are the number of filters, less one
 	xzPackedSize   = 0x40
 	xzUnpackedSize = 0x80
 	xzLZMA2        = 0x21
 )
 
-// unpackXZ reads the first block of an xz file; a file below 24 MiB has only one. Readers of whole
-// files allocate the memory that a block's header asks for, up to 4 GiB. A dictionary of
-// maxUnpacked bytes is enough here, since at most maxUnpacked bytes are read.
+// unpackXZ reads the first block of an xz file; a file below 24 MiB has only one. It does not use a
+// reader for whole files, because such a reader allocates the memory that a block's header asks
+// for, up to 4 GiB. A dictionary of maxUnpacked bytes is enough here, since at most maxUnpacked
+// bytes are read.
 func unpackXZ(packed io.Reader) (io.Reader, error) {
 	head := make([]byte, xzStreamHeader+1)
 	if _, err := io.ReadFull(packed, head); err != nil {

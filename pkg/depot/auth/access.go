@@ -36,7 +36,7 @@ const (
 const (
 	Get    = "get"
 	Create = "create"
-	Update = "update" // also to set a tag, which may replace another image; see Handler.authorize
+	Update = "update" // for a PUT of a tag or file; if it is new, create is enough: see Handler.authorize
 	Delete = "delete"
 )
 
@@ -54,13 +54,14 @@ var (
 // namespaceName matches the names that Kubernetes accepts for a namespace.
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// isRead reports whether a method changes nothing. Handlers remove the header that could override
-// the method.
+// isRead reports whether a method changes nothing. The header X-HTTP-Method-Override could replace
+// the method later, so Handler and ReadOnly remove it.
 func isRead(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// needs returns all rights that a request needs. Its errors are the ones above.
+// needs returns all rights that a request needs. Its errors are errUnknown, errPath, errNoMethod
+// and errForm.
 func needs(r *http.Request) ([]Access, error) {
 	verb, err := verbOf(r.Method)
 	if err != nil {
@@ -123,11 +124,11 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 	}
 	repository := func(ending int) string { return strings.Join(parts[:n-ending], "/") }
 	switch {
-	case at(3, "blobs") && at(2, "uploads"): // upload session; to cancel it needs no right to delete
+	case at(3, "blobs") && at(2, "uploads"): // upload session: cancelling one does not need the right to delete
 		return uploadNeeds(verb, repository(3), r), nil
 	case at(2, "blobs") && at(1, "uploads"):
 		return uploadNeeds(verb, repository(2), r), nil
-	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // a push by digest replaces nothing
+	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // a push by digest replaces nothing: the right to create is enough
 		return []Access{{Create, Images, "", repository(2)}}, nil
 	case at(2, "manifests", "blobs"), verb == Get && at(2, "tags", "referrers"):
 		return []Access{{verb, Images, "", repository(2)}}, nil
@@ -137,8 +138,8 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 	return nil, errUnknown
 }
 
-// reservedNeeds returns the right to all artifacts if a request names a reserved repository, which
-// holds artifacts of all owners. A right to images is not enough for it.
+// reservedNeeds returns the right to all artifacts if a request names a reserved repository.
+// Reserved repositories hold the artifacts of all owners, so a right to images is not enough.
 func reservedNeeds(images []Access) []Access {
 	for _, a := range images {
 		if strings.HasPrefix(a.Name, protocol.ReservedPrefix) {
@@ -148,15 +149,18 @@ func reservedNeeds(images []Access) []Access {
 	return nil
 }
 
-// isForm reports whether the request's body is a form. The registry's library would read parameters
-// from a form too, such as the source of a mount, and would keep the whole form in memory.
+// isForm reports whether the request's body is a form. The access check reads parameters from the
+// URL only, but the registry library also reads them from a form (such as "from", the repository
+// that a blob is mounted from), and would keep the whole form in memory. Forms are therefore
+// refused.
 func isForm(r *http.Request) bool {
 	kind := strings.ToLower(r.Header.Get("Content-Type"))
 	return strings.Contains(kind, "form-urlencoded") || strings.Contains(kind, "multipart/")
 }
 
-// uploadNeeds returns the rights for an upload of a blob. Mounting a blob from another repository
-// needs the right to read that repository.
+// uploadNeeds returns the rights for an upload of a blob. A client may name another repository in
+// the parameter "from": the registry then takes the blob from there, and the client does not send
+// it. This also needs the right to read the other repository.
 func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	if verb == Get {
 		return []Access{{Get, Images, "", repository}}
@@ -203,8 +207,9 @@ func ofCluster(verb, resource, owner, cluster string) Access {
 	return Access{verb, resource, owner, cluster}
 }
 
-// archiveNeeds returns the rights to all images that an upload of an archive needs: its images
-// appear in the registry under any name, for all clusters.
+// archiveNeeds returns the additional rights that a change of an archive of images needs. They are
+// rights to all images, because the archive's images appear in the registry under any name, for all
+// clusters. A read needs no additional right.
 func archiveNeeds(verb string) []Access {
 	switch verb {
 	case Get:

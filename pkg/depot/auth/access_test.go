@@ -30,7 +30,8 @@ func TestNeeds(t *testing.T) {
 		{"GET", "/v2/app/referrers/sha256:1", []Access{{Get, Images, "", "app"}}},
 		{"GET", "/v2/_catalog", []Access{{Get, Images, "", ""}}},
 
-		// Artifacts of all owners are in reserved repositories.
+		// Reserved repositories hold the artifacts of all owners, so they need the right to all
+		// artifacts.
 		{"GET", "/v2/bpa-depot/artifacts/c1/edge/os_images/a/manifests/current", []Access{
 			{Get, Images, "", "bpa-depot/artifacts/c1/edge/os_images/a"}, {Get, Artifacts, "", ""},
 		}},
@@ -41,7 +42,8 @@ func TestNeeds(t *testing.T) {
 		{"GET", "/v1/baremetalcluster/c1/edge/os_images/ubuntu.img", []Access{{Get, Artifacts, "c1", "edge"}}},
 		// The owner's name is not a valid namespace name, so the right must be cluster-wide.
 		{"POST", "/v1/baremetalcluster/Owner.One/edge/os_images", []Access{{Create, Artifacts, "", "edge"}}},
-		// The images of an archive could replace the images of all clusters.
+		// The images of an archive could replace the images of all clusters, so rights to all
+		// images are needed.
 		{"PATCH", "/v1/baremetalcluster/c1/edge/container_images/all.tar", append([]Access{{Update, Artifacts, "c1", "edge"}}, archive...)},
 		{"DELETE", "/v1/baremetalcluster/c1/edge/container_images/all.tar", []Access{{Delete, Artifacts, "c1", "edge"}, {Delete, Images, "", ""}}},
 		{"PUT", "/v1/baremetalcluster/c1/edge/status/node-1", []Access{{Update, ArtifactStatus, "c1", "edge"}}},

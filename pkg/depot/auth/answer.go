@@ -55,7 +55,8 @@ func statusOf(err error) int {
 	return http.StatusNotFound
 }
 
-// denial returns the answer's text for a missing right, with the command that grants it.
+// denial returns the text of the answer if a right is missing. It contains the command that grants
+// the right.
 func denial(user User, a Access) string {
 	resource, sub, _ := strings.Cut(a.Resource, "/")
 	what := resource + "." + Group
@@ -69,7 +70,7 @@ func denial(user User, a Access) string {
 	switch {
 	case a.Verb == Get:
 		role = "bpa-depot-reader"
-	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // the request may create only
+	case a.Verb == Create && (a.Resource == Images || a.Resource == Files): // a role without update is enough
 		role = "bpa-depot-seeder"
 	}
 	if a.Namespace != "" {

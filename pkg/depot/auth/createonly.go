@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// authorize reports whether the user has the right access. A user who may create but not update may
-// still PUT a tag or a file that does not exist yet, because that replaces nothing. authorize
-// returns the access about which it has asked last.
+// authorize reports whether the user has the right that access describes. A user who may create but
+// not update may still PUT a tag or a file that does not exist yet, because that replaces nothing.
+// authorize returns the last right that it has checked: it has the verb create in this case.
 //
-// Another client may create the tag or file before this request's body is complete. So the request
-// is forwarded with If-None-Match: * (RFC 9110, 13.1.2). Tags are not locked: if two such requests
-// for one new tag complete at the same moment, the later one replaces the earlier one.
+// Another client may create the same tag or file before the body of this request is complete. So
+// the request is forwarded with If-None-Match: * (RFC 9110, 13.1.2). Tags are not locked: if two
+// such requests for one new tag complete at the same moment, the later one replaces the earlier
+// one.
 func (h *Handler) authorize(r *http.Request, user User, access Access) (Access, bool, error) {
 	allowed, err := h.authorizer.Authorize(r.Context(), user, access)
 	if err != nil || allowed || !isWhole(r, access) || !h.isFree(r) {
@@ -23,22 +24,22 @@ func (h *Handler) authorize(r *http.Request, user User, access Access) (Access, 
 	return access, allowed, err
 }
 
-// isWhole reports whether the request writes the whole tag or file that its path and the right
-// name.
+// isWhole reports whether the request writes the whole tag or plain file that access is about. A
+// request at /v1 never does.
 func isWhole(r *http.Request, access Access) bool {
 	return r.Method == http.MethodPut && access.Verb == Update &&
 		(access.Resource == Images && strings.HasPrefix(r.URL.Path, pingPath) || access.Resource == Files)
 }
 
-// anyManifest are the media types to accept: without them, a registry answers 404 for some
-// manifests.
+// anyManifest lists the media types for the header Accept. Without them, a registry answers 404 for
+// some manifests.
 var anyManifest = []string{
 	"application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json",
 	"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.docker.distribution.manifest.list.v2+json", "*/*",
 }
 
-// isFree reports whether the path of the request does not exist: it sends a HEAD request to the
-// next handler. Every other answer than 404 means that the path is not free.
+// isFree reports whether nothing exists at the path of the request. It sends a HEAD request to the
+// next handler. Only the answer 404 means that the path is free.
 func (h *Handler) isFree(r *http.Request) bool {
 	head := r.Clone(r.Context())
 	head.Method, head.Body, head.ContentLength, head.TransferEncoding = http.MethodHead, http.NoBody, 0, nil
@@ -48,7 +49,7 @@ func (h *Handler) isFree(r *http.Request) bool {
 	return seen.code == http.StatusNotFound
 }
 
-// statusOnly is a ResponseWriter that keeps the status of an answer only.
+// statusOnly is a ResponseWriter that keeps only the status of an answer.
 type statusOnly struct {
 	header http.Header
 	code   int

@@ -8,5 +8,6 @@
 // refused, and the authorized path is the served path. Without a reachable Authorizer, writes fail
 // and anonymous reads continue.
 //
-// It must not import Kubernetes packages: package auth/kubernetes has the Authorizer that does.
+// The package must not import Kubernetes packages. Package auth/kubernetes imports them: it has the
+// Authorizer that asks an API server.
 package auth

@@ -71,7 +71,8 @@ func New(next http.Handler, opts ...Option) *Handler {
 
 // ServeHTTP refuses a request, or forwards it to the next handler without its credentials.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// tus replaces the method by this header. The authorized method must be the served one.
+	// In the tus protocol, this header replaces the method. Without it, the authorized method is
+	// the one that is served.
 	r.Header.Del("X-HTTP-Method-Override")
 	token := tokenOf(r)
 	if r.URL.Path == tokenPath {
@@ -94,8 +95,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-// isOpen reports whether a path never needs a token: supervisors have none, and neither do users
-// who fetch the CA or the API description first.
+// isOpen reports whether a path never needs a token. Programs that probe the depot have no token,
+// and users need the CA or the API description before they have one.
 func isOpen(path string) bool {
 	return path == "/healthz" || path == "/readyz" || path == "/ca.crt" || path == "/v1/openapi.json"
 }

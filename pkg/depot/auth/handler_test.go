@@ -135,7 +135,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// A form could name a repository from which to mount a blob, hidden from the authorization.
+// A form could name the repository that a blob is mounted from. The access check reads only the
+// URL, so it would not check the right to that repository.
 func TestRegistryTakesNoForms(t *testing.T) {
 	for _, kind := range []string{"application/x-www-form-urlencoded", "Application/X-WWW-Form-urlencoded; charset=utf-8", "multipart/form-data; boundary=b", "multipart/mixed; boundary=b"} {
 		got := ask(newHandler(newFake()), "POST", "/v2/app/blobs/uploads/", "Content-Type", kind, "Authorization", "Bearer tok-robot")
@@ -235,8 +236,8 @@ func TestLocal(t *testing.T) {
 		{"127.0.0.1:5000", "127.0.0.1:40000", nil, 200},
 		{"localhost", "127.0.0.1:40000", nil, 200},
 		{"[::1]:5000", "[::1]:40000", nil, 200},
-		{"rebound.example:5000", "127.0.0.1:40000", nil, 403}, // a foreign name that resolves to loopback
-		{"127.0.0.1:5000", "10.60.0.12:40000", nil, 403},      // a neighbour, on a machine with route_localnet
+		{"rebound.example:5000", "127.0.0.1:40000", nil, 403}, // a foreign host name that resolves to loopback
+		{"127.0.0.1:5000", "10.60.0.12:40000", nil, 403},      // another machine, whose packets reach loopback because of route_localnet
 		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"127.0.0.1:5000", "127.0.0.1:40000", []string{"Origin", "https://evil.example"}, 403},
 	} {

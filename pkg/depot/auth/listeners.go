@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// ReadOnly serves an unencrypted listener: it allows anonymous reads only, because others could
-// read a token on the network. where is a sentence for the refusal that says how to write.
+// ReadOnly serves an unencrypted listener. It allows only anonymous reads: a write needs a token,
+// which others could read on the network. where is a sentence at the end of refusals that says how
+// to write.
 func ReadOnly(next http.Handler, where string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isRead(r.Method) {
-			refuse(w, r, http.StatusForbidden, "this listener is for reading only, because others could read a token on an unencrypted connection. "+where)
+			refuse(w, r, http.StatusForbidden, "this listener is for reading only: writing needs a token, which others could see on an unencrypted connection. "+where)
 			return
 		}
 		r.Header.Del("X-HTTP-Method-Override")
@@ -24,8 +25,9 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 }
 
 // Local serves a listener for users of the machine, such as a socket file: every right, without a
-// token. It refuses requests that a browser on the machine sends for a web page: by their origin,
-// and by a foreign name that resolves to loopback.
+// token. Web pages must not use this listener through a browser on the machine. So Local refuses
+// requests that a browser sends for another origin, and requests with a foreign host name, which
+// may resolve to loopback.
 func Local(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The peer's address is also checked: with route_localnet, packets of a neighbour can reach
@@ -47,11 +49,11 @@ func Loopback(next http.Handler, secret Secret, getSecret string, log *slog.Logg
 	return Local(h)
 }
 
-// Secret is an Authorizer with one valid token, the string, that has every right. If it is empty,
-// no token is valid.
+// Secret is an Authorizer with one valid token, which is the value of the Secret. This token has
+// every right. If the Secret is empty, no token is valid.
 type Secret string
 
-// Authenticate needs the same time for all wrong tokens of the same length.
+// Authenticate takes the same time for all wrong tokens of the same length.
 func (s Secret) Authenticate(_ context.Context, token string) (User, error) {
 	if len(s) == 0 || subtle.ConstantTimeCompare([]byte(s), []byte(token)) != 1 {
 		return User{}, &Rejected{Why: "it is not this machine's secret"}

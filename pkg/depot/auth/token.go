@@ -34,7 +34,7 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// plausible reports whether a text can be a token. Other texts are not sent to the API server.
+// plausible reports whether a string can be a token. Other strings are not sent to the API server.
 func plausible(token string) bool {
 	return len(token) <= longestToken && strings.IndexFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
 }
@@ -51,9 +51,9 @@ func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, why string) 
 }
 
 // greet handles a registry client's first request, to /v2/. It reports whether the request may
-// continue; if not, greet has answered it. It requires a token also of clients that will only read,
-// because a client that gets no challenge here sends no token later, when it writes. No right is
-// needed yet.
+// continue; if not, greet has answered it. Clients that will only read must send a token too: a
+// client that is not asked for a token here never sends one, not even for a later write. No right
+// is needed yet.
 func (h *Handler) greet(w http.ResponseWriter, r *http.Request, token string) bool {
 	if h.anonymousRead && (h.authorizer == nil || token == anonymousToken) {
 		return true
@@ -72,13 +72,13 @@ func isAboutToken(err error) bool {
 }
 
 // serveToken serves the token endpoint. It returns the client's own token, so that the depot keeps
-// no state. A token that is not valid is refused here, so that the login fails; its rights are
-// checked at each request.
+// no state. It refuses a token that is not valid, so that the login fails. It does not check the
+// token's rights: they are checked at each later request.
 func (h *Handler) serveToken(w http.ResponseWriter, r *http.Request, token string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, r, http.StatusMethodNotAllowed, "request a token by GET") // clients that try OAuth first continue with GET
+		refuse(w, r, http.StatusMethodNotAllowed, "request a token by GET") // clients that try OAuth first then send a GET
 		return
 	}
 	_, err := h.user(r, token)

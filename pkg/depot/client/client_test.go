@@ -165,7 +165,8 @@ func TestNowhereElse(t *testing.T) {
 	}
 }
 
-// The client uses TLS and a token, also at an address for which the library assumes plain HTTP.
+// The client uses TLS and a token, also at an address for which go-containerregistry assumes plain
+// HTTP.
 func TestTokenAndTLS(t *testing.T) {
 	const token = "s3cret"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +201,8 @@ func TestTokenAndTLS(t *testing.T) {
 	}
 }
 
-// The loopback listener requires a secret too, but has no TLS.
+// The client sends the token to a loopback address without TLS: the listener there requires a
+// secret, but has no TLS.
 func TestTokenOnThisMachine(t *testing.T) {
 	const token = "s3cret"
 	got := ""

@@ -23,8 +23,8 @@ type Depot struct {
 	puller   *remote.Puller
 }
 
-// Options configure the connection to a depot. The zero value suits reads, and a depot that accepts
-// writes without a token.
+// Options configure the connection to a depot. The zero value is enough for reads, and for writes
+// to a depot that requires no token.
 type Options struct {
 	// TokenFile is a file with the Kubernetes token for writes, or with the secret of the machine's
 	// loopback listener. The client sends it only over TLS or to a loopback address.
@@ -53,7 +53,8 @@ func Connect(ctx context.Context, rawURL string, o Options) (*Depot, error) {
 	}
 	wire := withToken{withScheme{transport(base, o.Dial, roots), base}, base, o.TokenFile}
 	d.client = &http.Client{Transport: wire}
-	// With this request, the library does not send one for each repository.
+	// This sends the request to /v2/ once. Without it, go-containerregistry would send one for each
+	// repository.
 	asked, err := registry.NewWithContext(ctx, d.registry, authn.Anonymous, registry.NewRetry(wire), nil)
 	if err != nil {
 		return nil, fmt.Errorf("the depot %s does not answer: %w; check that it runs, and that this is its address", base, err)

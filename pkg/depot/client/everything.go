@@ -26,8 +26,8 @@ const maxListed = 100_000
 const maxFolder = maxListed * 256
 
 // Everything lists the content of the depot: every tag, every file with its checksum, and the
-// artifacts of /v1 as files. The list has no artifacts that the depot cannot read: damaged
-// describes these, one text for each.
+// artifacts of /v1 as files. Artifacts that the depot cannot read are not in the list: damaged has
+// a description of each of them.
 func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []string, err error) {
 	repositories, err := remote.Catalog(ctx, d.registry, d.options...)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Depot) Everything(ctx context.Context) (all artifacts.List, damaged []s
 }
 
 // uploads adds the complete artifacts of /v1 to the list, with their paths below /files, and
-// returns a text for each damaged one.
+// returns a description of each damaged one.
 func (d *Depot) uploads(ctx context.Context, all *artifacts.List) (damaged []string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base.String()+protocol.Base, nil)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *Depot) folder(ctx context.Context, dir string, all *artifacts.List) err
 	for lines.Scan() {
 		at := path.Join(dir, lines.Text())
 		if artifacts.CheckPath(at) != nil {
-			continue // a list cannot name it, such as a file that is being written
+			continue // not allowed in a list, such as the path of a file that is being written
 		}
 		if all.Size() > maxListed {
 			return fmt.Errorf("the depot %s has more than %d artifacts: name the artifacts that you need", d.base, maxListed)

@@ -118,7 +118,7 @@ type sized struct {
 // every read, uses /files.
 func filePath(method, path string) string {
 	if ref, _ := protocol.ParseFilePath(path); method == http.MethodPut && slices.Contains(protocol.Kinds, ref.Kind) {
-		return ref.Path() + "/content" // the depot explains what is wrong with a bad name
+		return ref.Path() + "/content" // also for a bad name: the depot's refusal explains what is wrong
 	}
 	return "/files/" + (&url.URL{Path: path}).EscapedPath()
 }

@@ -45,8 +45,8 @@ func (d *Depot) GetBlob(ctx context.Context, repository string, digest v1.Hash) 
 	return l.Compressed()
 }
 
-// PutManifest stores a manifest or an index at its place. Its repository must hold all blobs and
-// manifests that it names.
+// PutManifest stores a manifest or an index in the repository of place, under the tag or digest of
+// place. The repository must already hold all blobs and manifests that the manifest names.
 func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaType types.MediaType, raw []byte) error {
 	if err := d.pusher.Put(ctx, d.reference(place), manifest{raw, mediaType}); err != nil {
 		return d.explain(fmt.Errorf("store manifest %s: %w", place, err))
@@ -54,7 +54,7 @@ func (d *Depot) PutManifest(ctx context.Context, place artifacts.Place, mediaTyp
 	return nil
 }
 
-// manifest is a manifest that is stored unchanged.
+// manifest is a manifest in the form that package remote needs to store it unchanged.
 type manifest struct {
 	raw       []byte
 	mediaType types.MediaType

@@ -88,7 +88,7 @@ func (d *Depot) packages(ctx context.Context, system string) (*artifacts.Package
 	return found, nil
 }
 
-// ImageDigest returns the digest of the manifest or index at a place; empty if there is none.
+// ImageDigest returns the digest of the manifest or index that place names; empty if there is none.
 func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string, error) {
 	desc, err := d.Describe(ctx, place)
 	if err != nil || desc == nil {
@@ -97,7 +97,7 @@ func (d *Depot) ImageDigest(ctx context.Context, place artifacts.Place) (string,
 	return desc.Digest.String(), nil
 }
 
-// Describe returns the descriptor of the manifest or index at a place; nil if there is none.
+// Describe returns the descriptor of the manifest or index that place names; nil if there is none.
 func (d *Depot) Describe(ctx context.Context, place artifacts.Place) (*v1.Descriptor, error) {
 	desc, err := d.puller.Head(ctx, d.reference(place))
 	if isNotFound(err) {

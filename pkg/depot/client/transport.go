@@ -43,7 +43,7 @@ func transport(base *url.URL, dial Dial, roots *x509.CertPool) *http.Transport {
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   connectLimit,
 		ResponseHeaderTimeout: answerLimit,
-		ExpectContinueTimeout: connectLimit, // then send the body, for a depot that ignores Expect
+		ExpectContinueTimeout: connectLimit, // after this time, the body is sent: a depot may ignore Expect
 		MaxIdleConnsPerHost:   64,           // lets parallel requests reuse their connections
 		IdleConnTimeout:       time.Minute,
 		WriteBufferSize:       64 << 10,
@@ -59,8 +59,8 @@ func hostPort(base *url.URL) string {
 	return net.JoinHostPort(base.Hostname(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
 }
 
-// authority returns the authorities that may sign the depot's certificate; nil, for those of the
-// system, if pem is empty.
+// authority returns the authorities that may sign the depot's certificate: those in pem. If pem is
+// empty, it returns nil, which means the authorities of the system.
 func authority(pem []byte) (*x509.CertPool, error) {
 	if len(pem) == 0 {
 		return nil, nil
@@ -72,8 +72,8 @@ func authority(pem []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// withToken adds the token to each request to the depot, unless others could read it on the
-// network. It reads the file for each request, because Kubernetes renews it.
+// withToken adds the token to each request to the depot, unless others could read the token on the
+// network. It reads the token file for each request, because Kubernetes renews the token.
 type withToken struct {
 	http.RoundTripper
 	base      *url.URL
@@ -94,8 +94,8 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// withScheme sets the scheme of the depot's URL for each request: the library assumes plain HTTP
-// for private addresses, and tries both schemes for others.
+// withScheme sets the scheme of the depot's URL in each request, because go-containerregistry
+// assumes plain HTTP for private addresses, and tries both schemes for others.
 type withScheme struct {
 	http.RoundTripper
 	base *url.URL

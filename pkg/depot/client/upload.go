@@ -18,12 +18,14 @@ import (
 // retryPauses are the pauses between attempts to upload a blob.
 var retryPauses = []time.Duration{time.Second, 3 * time.Second}
 
-// PutBlob uploads a layer or a configuration, unless its repository has it. from is a repository of
-// the depot from which the depot may mount the blob instead; empty: none.
+// PutBlob uploads a layer or a configuration, unless the repository has it already. from is another
+// repository of the depot; if the blob is there, the depot may take it from there, and the client
+// does not send it. If from is empty, there is no such repository.
 //
-// The bytes go in the request that ends the upload. The library sends them in a separate request
-// before that one, after which a registry stores the state of the upload. That state is useless
-// here, because each attempt starts from the beginning, and for a small blob it is expensive.
+// The bytes go in the request that ends the upload. go-containerregistry would send them in a
+// separate request before that one, and a registry stores the state of the upload after such a
+// request. That state is useless here, because each attempt starts from the beginning, and it is
+// expensive for a small blob.
 func (d *Depot) PutBlob(ctx context.Context, repository, from string, blob v1.Layer) error {
 	u := upload{d, repository, from, blob}
 	err := u.try(ctx)
@@ -112,8 +114,8 @@ func (u upload) send(ctx context.Context, to string) error {
 	return err
 }
 
-// call sends a request and returns the answer with its body read, or an error if the status of the
-// answer is not one of codes.
+// call sends a request, reads the body of the answer and returns the answer. It returns an error if
+// the status of the answer is not one of codes.
 func (u upload) call(ctx context.Context, method, to string, body *sized, codes ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// sha256sumSuffix also asks for the checksum of a file, as sumSuffix does. It suits the image
-// checksum URLs of hosts: it shows the user the kind of checksum that Ironic reads there.
+// sha256sumSuffix asks for the checksum of a file, as sumSuffix does. It is for the checksum URLs
+// of the images of hosts, where it shows users which kind of checksum Ironic reads.
 const sha256sumSuffix = ".sha256sum"
 
 // artifactFiles serves the artifacts of /v1 below /files, as {kind}/{owner}/{cluster}/{name}.

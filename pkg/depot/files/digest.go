@@ -18,8 +18,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/disk"
 )
 
-// defaultRacy is how old a file's last change must be before its digest is stored: two changes
-// within one tick of the file system's clock have the same time.
+// defaultRacy is how old a file's last change must be before its digest is stored. A younger file
+// may change again without a new time, because two changes within one tick of the file system's
+// clock have the same time.
 const defaultRacy = 2 * time.Second
 
 // kept is a stored digest with the stamp of the file to which it belongs.
@@ -120,6 +121,7 @@ func (d *digests) keep(name string, k kept) {
 	}
 }
 
-// sidecar returns the path of a file's stored digest. Its suffix keeps it from blocking the folder
-// of another file: after a, a file a/b may be stored.
+// sidecar returns the path of a file's stored digest. The suffix is needed because a file a may be
+// removed and a file a/b stored: without the suffix, the old digest of a would be a file where the
+// digest of a/b needs a folder.
 func sidecar(name string) string { return path.Join(digestsDir, name+".digest.json") }

@@ -44,10 +44,10 @@ func Open(root *os.Root) (*os.Root, error) {
 	return root.OpenRoot(Dir)
 }
 
-// Handlers returns the handlers for GET and PUT below /files/; the caller strips that prefix from
+// Handlers returns the handlers for GET and PUT below /files/. The caller removes that prefix from
 // the request's path. get sends plain files, artifacts and the apt source, and put stores plain
-// files. files is the folder that Open returned. diskQuota limits the space on the disk of the
-// plain files; nil: quota limits it.
+// files. files is the folder that Open returned. diskQuota limits the disk space for plain files;
+// if it is nil, quota does.
 func Handlers(root, files *os.Root, uploaded *uploads.Service, quota, diskQuota *limits.Quota, log *slog.Logger) (get, put http.Handler) {
 	sums := &digests{files: files, cache: root, racy: defaultRacy, log: log}
 	packages := apt.New(root, files, sums.Of, log)
@@ -55,7 +55,8 @@ func Handlers(root, files *os.Root, uploaded *uploads.Service, quota, diskQuota 
 	return get, &filePutter{root: root, digests: sums, packages: packages, quota: quota, diskQuota: diskQuota, log: log}
 }
 
-// sumSuffix at the end of a path asks for the checksum of the file, unless such a file exists.
+// sumSuffix at the end of a path asks for the checksum of the file without the suffix. If a file
+// with the whole name exists, the path means that file.
 const sumSuffix = ".sha256"
 
 // fileServer serves GET of plain files. The URL path, without its prefix, is the path below root;

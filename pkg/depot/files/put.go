@@ -22,13 +22,13 @@ import (
 )
 
 // filePutter serves PUT of plain files. It stores a file completely or not at all, and replaces an
-// existing one. It checks the checksum in the request's headers before that.
+// existing one. Before that, it compares the content with the checksum in the request's headers.
 type filePutter struct {
 	root     *os.Root
 	digests  *digests
 	packages *apt.Repositories
 	quota    *limits.Quota
-	// diskQuota limits the space on the disk of the plain files; nil if quota limits it.
+	// diskQuota limits the disk space for plain files; nil if quota limits it.
 	diskQuota *limits.Quota
 	log       *slog.Logger
 }
@@ -121,7 +121,8 @@ func (s *filePutter) written(temp string, n int64) {
 	}
 }
 
-// checkFileName refuses a path that cannot be a file's, and the path of an artifact of /v1.
+// checkFileName refuses a path that no file can have, and the path of an artifact, which must be
+// uploaded at /v1.
 func checkFileName(name string) error {
 	bad := name == "" || len(name) > 1024 || path.Clean("/"+name) != "/"+name || strings.ContainsAny(name, "\\\x00")
 	if bad {
@@ -159,8 +160,8 @@ func (s *filePutter) receive(r *http.Request, temp string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// publish gives a complete file its name, after package apt has checked its content. createOnly: it
-// must not replace other content.
+// publish gives a complete file its name, after package apt has checked its content. If createOnly
+// is set, it does not replace a file with other content.
 func (s *filePutter) publish(temp, name, sum string, createOnly bool) error {
 	f, err := s.root.Open(temp)
 	if err != nil {
@@ -188,13 +189,14 @@ func (s *filePutter) holds(name, sum string) bool {
 	return err == nil && held == sum
 }
 
-// place moves the file temp to its name, and returns when the move survives a crash.
+// place moves the file temp to its name. After it has returned without an error, the move survives
+// a crash.
 func (s *filePutter) place(temp, name, sum string, createOnly bool) error {
 	place := path.Join(Dir, name)
 	if err := s.root.MkdirAll(path.Dir(place), 0o755); err != nil {
 		return blocked(name, err)
 	}
-	move := func() error { // the quota runs one move at a time
+	move := func() error { // the quota runs one move at a time, so no other upload can interfere
 		// A create-only request may replace a file with the same checksum: if the disk has damaged
 		// that file, the new bytes repair it.
 		if _, err := s.root.Lstat(place); err == nil && createOnly && !s.digests.hasSum(name, sum) {

@@ -21,8 +21,8 @@ const (
 	retry = time.Minute
 )
 
-// Run counts everything once, then the plain files once per hour, until ctx ends: plain files may
-// change without the depot.
+// Run counts everything once, and then the plain files once per hour, until ctx ends. It counts
+// plain files again because users may change them without the depot.
 func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	started := time.Now()
 	for !c.Counted() {
@@ -153,8 +153,9 @@ func (c *Usage) found(folder, name string, f storagedriver.FileInfo) {
 // idleLimit is how long a push must be idle before MakeWay may remove it.
 const idleLimit = time.Hour
 
-// MakeWay removes the push that is idle for the longest time, if that is at least idleLimit, and
-// reports whether it did. A client that is killed leaves its push behind and starts another.
+// MakeWay removes the push that has been idle longest, if it has been idle for at least idleLimit,
+// and reports whether it removed one. Such pushes remain from clients that were killed: these
+// clients start a new push and do not continue the old one.
 func (c *Usage) MakeWay(ctx context.Context) bool {
 	folder, ok := c.oldest()
 	if !ok {
@@ -163,8 +164,8 @@ func (c *Usage) MakeWay(ctx context.Context) bool {
 	return (&counting{c.driver, c}).Delete(ctx, folder) == nil
 }
 
-// oldest returns the push that is idle for the longest time; ok is false if none is idle for
-// idleLimit.
+// oldest returns the folder of the push that has been idle longest. ok is false if no push has been
+// idle for idleLimit.
 func (c *Usage) oldest() (folder string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,8 +2,9 @@ package limits
 
 import "syscall"
 
-// Disk is the Meter for the free space on the disk of a directory, the string. It counts no held
-// bytes, so it is for bytes to which another Quota applies the quota.
+// Disk is the Meter for the free space on the disk of one directory. The value of a Disk is the
+// path of the directory. Held returns 0, so a Quota with this Meter limits only the free space:
+// another Quota limits the bytes that the depot holds.
 type Disk string
 
 // Held returns 0 and nil.

@@ -14,8 +14,8 @@ import (
 
 const repositories = store.RepositoriesPath + "/"
 
-// stripes is the number of parts into which blobs are divided: by the first two hexadecimal digits
-// of their digests, as in the folders of the store.
+// stripes is the number of parts into which blobs are divided. The first two hexadecimal digits of
+// a blob's digest select its part, as they select its folder in the store.
 const stripes = 256
 
 // stripe is locked while blobs in it are written, removed, or counted for the first time. So each

@@ -9,14 +9,15 @@ import (
 	"sync"
 )
 
-// folder counts plain files. Files that users copy there directly count from the next count on.
+// folder counts plain files. If users copy a file directly into the folder, it is included from the
+// next CountFiles on.
 type folder struct {
 	mu    sync.Mutex
 	total int64
 
-	// counting is set while CountFiles runs. at is the file that the walk has reached, and sum the
-	// bytes so far. ahead holds files that the walk has not reached and that Place has added to
-	// sum.
+	// counting is set while CountFiles runs. at is the file that CountFiles has reached, and sum
+	// the bytes so far. ahead holds the files that CountFiles must skip: Place has added them to
+	// sum before CountFiles has reached them.
 	counting bool
 	at       string
 	sum      int64
@@ -29,7 +30,8 @@ func (f *folder) bytes() int64 {
 	return f.total
 }
 
-// CountFiles counts the plain files again, including files that users have copied there directly.
+// CountFiles counts the plain files again. This includes files that users have copied directly into
+// their folder.
 func (c *Usage) CountFiles(ctx context.Context) error {
 	if c.Files == nil {
 		return nil
@@ -75,7 +77,8 @@ func (f *folder) end(whole bool) {
 	f.counting, f.ahead = false, nil
 }
 
-// Place calls move, which gives a plain file its name, and counts the difference in bytes.
+// Place calls move, which gives a plain file its name, and adds the difference in bytes to the
+// count. The difference is smaller than the file if the file replaces another one.
 func (c *Usage) Place(name string, move func() error) error {
 	f := &c.plain
 	f.mu.Lock()

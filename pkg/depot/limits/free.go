@@ -23,8 +23,8 @@ func (q *Quota) checkFree(size int64) error {
 	return nil
 }
 
-// totals returns the held bytes, the bytes that are reserved in addition, and how many of the
-// reserved bytes are on the disk already.
+// totals returns the held bytes, the reserved bytes that do not count as held, and how many of
+// these reserved bytes are on the disk already.
 func (q *Quota) totals() (held, reserved, written int64) {
 	var uploads []string
 	var sizes []int64

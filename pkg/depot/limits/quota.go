@@ -107,9 +107,10 @@ func (q *Quota) Hold(key string, size int64) error {
 	return nil
 }
 
-// Grow reserves more bytes for the upload in a folder, in addition to its bytes there and to
-// earlier reservations of key. It returns the size of the upload with all reserved bytes. If the
-// meter does not know the upload, all of the size counts as reserved until Release.
+// Grow reserves more bytes for an upload whose folder is upload. They are in addition to the bytes
+// that are in the folder and to earlier reservations of key. Grow returns the size that the upload
+// has with all reserved bytes. If the meter does not know the upload, the whole size counts as
+// reserved until Release.
 func (q *Quota) Grow(key, upload string, more int64) (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -182,7 +183,7 @@ func (q *Quota) Place(key, name string, move func() error) error {
 	if !ok {
 		return move()
 	}
-	q.mu.Lock() // the file must never count twice, as reserved and as held
+	q.mu.Lock() // other requests must never see the file as reserved and as held
 	defer q.mu.Unlock()
 	err := usage.Place(name, move)
 	if r, ok := q.reserved[key]; ok && err == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Usage counts the bytes that the depot holds: blobs, open uploads and plain files. It ignores
-// links and notes of some bytes each. Count counts what was stored before this process; later
-// writes and removals count as they happen.
+// small files of the registry, such as the links from repositories to blobs. Count adds what was
+// stored before this process started. Later writes and removals are counted as they happen.
 //
 // Set the exported fields and call Over before use.
 type Usage struct {
@@ -34,8 +34,8 @@ type Usage struct {
 	blobs int64
 	// uploads holds the open uploads by their folders in the driver.
 	uploads map[string]*upload
-	// listing is set while Count finds uploads. gone holds the folders that were deleted
-	// meanwhile.
+	// listing is set while Count finds uploads. gone holds the folders that were deleted meanwhile,
+	// which Count must not add.
 	listing bool
 	gone    []string
 	counted bool

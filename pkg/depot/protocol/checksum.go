@@ -13,14 +13,14 @@ import (
 const ChecksumHeader = "X-Checksum-Sha256"
 
 // WantChecksumHeader, in a request for a file, asks for ChecksumHeader in the answer (RFC 9530).
-// The answer has the checksum of the stored bytes. A download of NAME.sha256 may differ, because a
-// stored file may have that name.
+// The header always has the checksum of the stored bytes. A download of NAME.sha256 may have
+// another content, because a user may have stored a file of that name.
 const WantChecksumHeader = "Want-Repr-Digest"
 
 var isHex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ParseChecksum parses a SHA-256 in hexadecimal, with or without the prefix "sha256:". It returns
-// 64 digits in lower case. An empty text is valid and stays empty.
+// 64 digits in lower case. For an empty string, it returns an empty string and no error.
 func ParseChecksum(s string) (string, error) {
 	s = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "sha256:"))
 	if s != "" && !isHex.MatchString(s) {

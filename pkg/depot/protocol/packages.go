@@ -13,5 +13,5 @@ var systemName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 // apt/debian-12.
 func PackageFolder(system string) string { return AptFolder + "/" + system }
 
-// IsSystem reports whether a text is a valid name of an operating system, such as debian-12.
+// IsSystem reports whether a string is a valid name of an operating system, such as debian-12.
 func IsSystem(name string) bool { return systemName.MatchString(name) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Repositories that the depot keeps for itself. Clients can read them as other repositories, but
-// write them only through /v1.
+// These repositories are reserved for the depot. Clients can read them like other repositories, but
+// can write them only through /v1.
 const (
 	ReservedPrefix = "bpa-depot/"
 	Artifacts      = ReservedPrefix + "artifacts"
@@ -44,9 +44,9 @@ func StatusRepository(owner, cluster string) string {
 	return strings.Join([]string{Statuses, Escape(owner), Escape(cluster)}, "/")
 }
 
-// A byte that is not legal in a component of a repository name is written as escaped and two
-// hexadecimal digits. escaped is legal between letters and digits only, so lead stands before it at
-// the start of a component.
+// Escape replaces a byte that is not legal in a component of a repository name by the constant
+// escaped and two hexadecimal digits. That constant is legal between letters and digits only, so
+// lead stands before it at the start of a component.
 const (
 	escaped = "__"
 	lead    = "x"
@@ -58,7 +58,8 @@ const (
 func Escape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		// An x at the start before an escape must be escaped too: it would be read as lead.
+		// If an escape follows an x at the start, the x must be escaped too: Unescape would take it
+		// for lead.
 		isLead := i == 0 && s[0] == lead[0] && len(s) > 1 && !stays(s, 1)
 		switch {
 		case stays(s, i) && !isLead:

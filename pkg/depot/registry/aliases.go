@@ -12,15 +12,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// isOther reports whether d is a valid digest of another algorithm than sha256, under which the
-// store keeps all content.
+// isOther reports whether d is a valid digest of an algorithm other than sha256. The store keeps
+// all content under sha256 digests.
 func isOther(d digest.Digest) bool {
 	return d.Validate() == nil && slices.Contains(store.OtherAlgorithms, d.Algorithm())
 }
 
-// digestAliases lets clients name blobs by sha384 or sha512. The registry's library accepts such
-// blobs, but it answers with the sha256 digest, which clients treat as damage, and it cannot mount
-// them.
+// digestAliases lets clients name blobs by sha384 or sha512 digests. The registry library accepts
+// such blobs, but it cannot mount them by these digests. In its answers, it names the sha256
+// digest, which clients treat as damage.
 type digestAliases struct {
 	store *store.Store
 	log   *slog.Logger
@@ -47,8 +47,9 @@ func (n *digestAliases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.next.ServeHTTP(w, r)
 }
 
-// mount mounts a blob from repository from: it asks the library for the blob's sha256. If the blob
-// is not in that repository, the library starts an upload instead.
+// mount mounts a blob from the repository from. It replaces the digest in the request by the sha256
+// digest of the blob, which the library can mount. If from does not have the blob, the library
+// starts an upload instead.
 func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked digest.Digest, from string) {
 	query := r.URL.Query()
 	query.Del("mount")

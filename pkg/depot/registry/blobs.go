@@ -13,9 +13,9 @@ import (
 // yearInSeconds is how long a client may cache a blob, whose content never changes.
 const yearInSeconds = "31536000"
 
-// blobSender answers GET of blobs that are stored on disk. Its answers equal those of the library's
-// registry, but the kernel sends the file; the library reads through its storage driver and copies
-// every byte twice. All other requests go to registry, which also answers for absent blobs.
+// blobSender answers GET of blobs that are stored on disk. Its answers equal those of the registry
+// library, but the kernel sends the file. The library reads the file through its storage driver and
+// copies every byte twice. All other requests go to registry, which also answers for absent blobs.
 func blobSender(s *store.Store, registry http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || s.Dir() == "" || !sendBlob(w, r, s) {

@@ -21,10 +21,10 @@ import (
 // maxManifest is the size of the largest manifest that the registry accepts, in bytes.
 const maxManifest = 4 << 20
 
-// manifestValidator handles pushes and deletions of manifests. It adds what the registry's library
-// lacks: it answers 400 with a reason for manifests on which the library fails with an internal
-// error, obeys create-only requests, accepts sha384 and sha512 digests, and sets OCI-Subject in the
-// answer to a manifest with a subject.
+// manifestValidator handles pushes and deletions of manifests. It adds what the registry library
+// lacks. It answers 400 with a reason to manifests on which the library fails with an internal
+// error. It obeys create-only requests and accepts sha384 and sha512 digests. If a manifest has a
+// subject, it sets OCI-Subject in the answer to the push.
 type manifestValidator struct {
 	store *store.Store
 	log   *slog.Logger
@@ -90,7 +90,7 @@ func (t *manifestValidator) put(w http.ResponseWriter, r *http.Request, name, re
 func (t *manifestValidator) hasOther(r *http.Request, name, tag string, than digest.Digest) bool {
 	repo, err := t.store.Repository(r.Context(), name)
 	if err != nil || digest.Digest(tag).Validate() == nil {
-		return false // the library reports the error; a push by digest replaces nothing
+		return false // on an error, the library reports it; a push by digest replaces nothing
 	}
 	held, err := repo.Tags(r.Context()).Get(r.Context(), tag)
 	return !store.IsAbsent(err) && held.Digest != than
@@ -124,7 +124,7 @@ func acceptable(contentType string, body []byte) error {
 	if err := json.Unmarshal(body, &version); err != nil || version.SchemaVersion != 2 {
 		return fmt.Errorf("schemaVersion is %d: the registry accepts version 2 only", version.SchemaVersion)
 	}
-	mediaType, _, _ := mime.ParseMediaType(contentType) // UnmarshalManifest has parsed it already
+	mediaType, _, _ := mime.ParseMediaType(contentType) // no error: UnmarshalManifest has parsed it already
 	for _, part := range manifest.References() {
 		if err := part.Digest.Validate(); err != nil {
 			return fmt.Errorf("digest %q: %w: use sha256, sha384 or sha512", part.Digest, err)

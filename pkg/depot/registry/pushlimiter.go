@@ -17,8 +17,8 @@ import (
 // piece before the piece is written.
 type pushLimiter struct {
 	quota *limits.Quota
-	// makeWay removes the push that is idle for the longest time, if that is long enough, and
-	// reports whether it did.
+	// makeWay removes the push that has been idle longest, if it has been idle long enough, and
+	// reports whether it removed one.
 	makeWay func(context.Context) bool
 	next    http.Handler
 }
@@ -53,7 +53,7 @@ func (p *pushLimiter) slot(ctx context.Context, key string) error {
 		err = p.quota.Slot(key)
 	}
 	if errors.As(err, &full) {
-		full.Status = http.StatusTooManyRequests // as in the OCI distribution specification
+		full.Status = http.StatusTooManyRequests // the OCI distribution specification names this status
 	}
 	return err
 }
@@ -92,8 +92,8 @@ func parseUpload(path string) (name, id string, ok bool) {
 	return rest[:at], rest[at+len("/blobs/uploads/"):], true
 }
 
-// quotaBody is a request body of unknown length, as Docker pushes it. It reserves space for each
-// piece that it reads, and fails when a piece does not fit.
+// quotaBody is a request body of unknown length, such as Docker sends. It reserves space for each
+// piece that it reads, and fails at a piece that does not fit.
 type quotaBody struct {
 	io.ReadCloser
 	grow    func(int64) error

@@ -36,13 +36,13 @@ type Registry struct {
 }
 
 // New opens the registry of store s. It keeps the key for upload sessions in root. The registry
-// removes upload sessions that began more than twice the expiry ago; 0: it removes none.
+// removes upload sessions that began longer ago than twice expiry. If expiry is 0, it removes none.
 func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err error) {
 	secret, err := uploadSecret(root)
 	if err != nil {
 		return nil, err
 	}
-	// NewApp panics if the configuration is bad.
+	// NewApp panics if the configuration is bad. New returns an error instead.
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = nil, fmt.Errorf("start registry: %v", p)
@@ -51,9 +51,10 @@ func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err 
 	return &Registry{handlers.NewApp(context.Background(), registryConfig(s, secret, expiry)), s}, nil
 }
 
-// Handler returns the handler for /v2/: the library's, with reserved repositories, limits on
-// pushes, referrers, manifest checks, and sha384 and sha512 digests. makeWay removes the push that
-// is idle for the longest time, if that is long enough, and reports whether it did.
+// Handler returns the handler for /v2/: the registry library's handler, extended by reserved
+// repositories, limits on pushes, referrers, manifest checks, and sha384 and sha512 digests.
+// makeWay removes the push that has been idle longest, if it has been idle long enough, and reports
+// whether it removed one.
 func (r *Registry) Handler(quota *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
 	blobs := &digestAliases{r.store, log, blobSender(r.store, r)}
 	return protectReserved(&pushLimiter{quota, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
@@ -62,9 +63,9 @@ func (r *Registry) Handler(quota *limits.Quota, makeWay func(context.Context) bo
 // Close ends the registry's background purge of abandoned uploads.
 func (r *Registry) Close() error { return r.Shutdown() }
 
-// The registry's library creates its drivers and middleware by the names in its configuration.
-// sharedDriver is the store's own driver. storeHook is store.Store.Hook, which records referrers
-// and replaces damaged content.
+// The registry library finds its drivers and middleware only by the names in its configuration.
+// sharedDriver is the name of the store's own driver. storeHook is the name of store.Store.Hook,
+// which records referrers and replaces damaged content.
 const (
 	sharedDriver = "shared"
 	storeHook    = "store"
@@ -102,8 +103,9 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 			sharedDriver: {"driver": store.FewStates(s.Driver)},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
-			// The library counts the age from the start of an upload. Uploads at /v1 expire
-			// separately, counted from their last bytes, so the library must wait longer.
+			// The library removes an upload when enough time has passed since its start. The depot
+			// itself removes an upload at /v1 when enough time has passed since its last bytes. So
+			// the library must wait longer.
 			"maintenance": {"uploadpurging": map[any]any{
 				"enabled": expiry > 0, "age": (2 * expiry).String(), "interval": "24h", "dryrun": false,
 			}},
@@ -119,8 +121,8 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 			"registry": {{Name: storeHook, Options: configuration.Parameters{"store": s}}},
 		},
 	}
-	// A manifest names layers that may not be redistributed by their URLs. The depot never fetches
-	// these layers. By default, the library refuses manifests with such URLs.
+	// Some layers may not be redistributed: a manifest names them by their URLs, and the depot
+	// never fetches them. By default, the library refuses manifests with such URLs.
 	config.Validation.Manifests.URLs.Allow = []string{"^https?://"}
 	return config
 }

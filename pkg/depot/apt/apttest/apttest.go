@@ -10,7 +10,7 @@ import (
 )
 
 // Package returns a package of the given name, version and architecture that contains no files.
-// fields has further control fields, as lines with their newlines.
+// fields are further lines of the file control, each with its newline.
 func Package(t testing.TB, name, version, architecture, fields string) []byte {
 	t.Helper()
 	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: Nobody <nobody@example.org>\nDescription: nothing\n at all\n%s",

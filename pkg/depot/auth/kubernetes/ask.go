@@ -31,7 +31,7 @@ func (r *Authorizer) ask(ctx context.Context, resource string, review any) error
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
-	request.Header["Idempotency-Key"] = nil // nil is not sent, but lets the transport retry if the server has closed the connection
+	request.Header["Idempotency-Key"] = nil // the header is not sent; its key lets the transport retry if the server has closed the connection
 	response, err := r.client.Do(request)
 	if err != nil {
 		return err

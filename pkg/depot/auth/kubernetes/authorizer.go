@@ -37,8 +37,8 @@ const (
 	largestAnswer = 1 << 20
 )
 
-// Audience is the default audience of tokens. A token for it is useless at other servers, also if
-// it is stolen from the depot.
+// Audience is the default audience of tokens. A token for this audience is useless at other
+// servers, even if it is stolen from the depot.
 const Audience = auth.Group
 
 // Authorizer is an auth.Authorizer that asks a Kubernetes API server. Create it with New.
@@ -52,9 +52,9 @@ type Authorizer struct {
 	rights   *cache.LRUExpireCache // sha256 of the review's spec -> bool
 }
 
-// New returns an Authorizer for the API server of config. Tokens must be for the audience; empty
-// means the API server's own audience. New sends no request, because the depot may start before the
-// API server.
+// New returns an Authorizer for the API server of config. It accepts only tokens for the given
+// audience. If audience is empty, tokens must be for the API server's own audience. New sends no
+// request, because the depot may start before the API server.
 func New(config *rest.Config, audience string) (*Authorizer, error) {
 	return newAuthorizer(config, audience, realClock{})
 }

@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config returns the connection to the API server: from the kubeconfig file, or as a pod if the
-// name of the file is empty. It returns nil and no error outside of a pod without a kubeconfig.
+// Config returns the connection to the API server. It reads the file kubeconfig, or uses the
+// service account of the pod if kubeconfig is empty. If kubeconfig is empty and the process does
+// not run in a pod, Config returns nil and no error.
 func Config(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
