@@ -27,7 +27,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot"
 )
 
-// benchSize is how much each comparison moves, in bytes.
+// benchSize is the number of bytes that each comparison transfers.
 const benchSize = 256 << 20
 
 // fresh returns an image of four layers with new random content.

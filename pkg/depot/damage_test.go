@@ -50,7 +50,8 @@ func flipFile(t *testing.T, path string) {
 	}
 }
 
-// Every kind of upload of the same content replaces content that the disk has damaged.
+// If the disk has damaged stored content, an upload of the same content replaces it, whatever the kind
+// of upload.
 func TestAnUploadReplacesDamagedContent(t *testing.T) {
 	const content = "some content of which a bit is going to flip"
 	sum := sha(content)
@@ -225,8 +226,8 @@ func TestAnArchiveReplacesDamagedImages(t *testing.T) {
 	}
 }
 
-// An archive that is sent again keeps tags that were moved since, also if its stored copy was
-// damaged.
+// If an archive is uploaded again, it does not change tags that were moved after the first upload.
+// This is also so if the stored archive was damaged.
 func TestAnArchiveSentAgainMovesNoTag(t *testing.T) {
 	dir := t.TempDir()
 	server := serve(t, dir)

@@ -22,8 +22,8 @@ func pushBlob(t *testing.T, server *httptest.Server, content string, d digest.Di
 	return call(t, "PUT", server.URL+at+"&digest="+d.String(), strings.NewReader(content), "Content-Type", "application/octet-stream")
 }
 
-// manifestOf returns an OCI manifest with an empty config and no layers. The text more is added at
-// its end.
+// manifestOf returns an OCI manifest with an empty config and no layers. more is the JSON of further
+// fields, which are added after the last one.
 func manifestOf(more string) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[]%s}`,
 		v1.MediaTypeImageManifest, digest.FromString("{}"), more)
@@ -34,7 +34,7 @@ func pushManifest(t *testing.T, server *httptest.Server, manifest, as string) an
 	return call(t, "PUT", server.URL+"/v2/app/manifests/"+as, strings.NewReader(manifest), "Content-Type", v1.MediaTypeImageManifest)
 }
 
-// about returns the fields of a manifest that refers to subject.
+// about returns the fields that make a manifest refer to subject.
 func about(subject digest.Digest, artifactType string) string {
 	return fmt.Sprintf(`,"artifactType":%q,"subject":{"mediaType":%q,"digest":%q,"size":3}`, artifactType, v1.MediaTypeImageManifest, subject)
 }

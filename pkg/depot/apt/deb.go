@@ -29,7 +29,7 @@ func malformed(format string, args ...any) error {
 
 // ReadControl reads the control fields of a Debian package (deb(5), format 2.0) of size bytes. It
 // checks that the package's data member is there, and does not read it. The error is ErrFormat if
-// the file is not a valid package; otherwise it comes from reading the file.
+// the file is not a valid package. Any other error comes from reading the file.
 func ReadControl(file io.ReaderAt, size int64) (Control, error) {
 	in := &source{file: file}
 	text, err := controlText(in, size)

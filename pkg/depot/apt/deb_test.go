@@ -44,7 +44,7 @@ func tarOf(t testing.TB, files ...string) string {
 	return b.String()
 }
 
-// packed returns the compressed content.
+// packed returns content, compressed by compressor.
 func packed(t testing.TB, content string, compressor func(io.Writer) (io.WriteCloser, error)) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -4,7 +4,7 @@
 //
 // Invariant: the same folder gives the same bytes, and every file that a Release names stays
 // available for as long as a node takes to read it. Packages are treated as hostile input: the
-// memory and time to read one are bounded.
+// memory and time to read a package are bounded.
 //
-// It must not import package depot, which imports it.
+// The package must not import package depot, because package depot imports it.
 package apt

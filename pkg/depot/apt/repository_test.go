@@ -276,7 +276,8 @@ func TestDamagedPackagesAreLeftOutAndLogged(t *testing.T) {
 	}
 }
 
-// The root of a separate file system has a folder that only root may read: lost+found.
+// If files is a file system of its own, it has the folder lost+found, which only root may read. The
+// depot must still index the other packages.
 func TestFolderThatMayNotBeReadIsLeftOutAndLogged(t *testing.T) {
 	w := newFixture(t, t.TempDir())
 	w.copyIn(t, "good.deb", apttest.Package(t, "app", "1", "amd64", ""))
@@ -401,7 +402,8 @@ func TestCheckedPaths(t *testing.T) {
 	}
 }
 
-// BenchmarkIndexAfterAnUpload has 2000 packages, whose index has 2 MB.
+// BenchmarkIndexAfterAnUpload uploads a package to a folder of 2000 packages and then generates their
+// index, which has 2 MB.
 func BenchmarkIndexAfterAnUpload(b *testing.B) {
 	w := newFixture(b, b.TempDir())
 	fields := "Depends: " + strings.Repeat("some-library (>= 1.2.3), ", 20) + "end\n"

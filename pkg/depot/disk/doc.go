@@ -2,5 +2,5 @@
 // file has changed since it was last read. Packages depot, registry, files and apt share it.
 //
 // Invariant: a file that WriteFile has written survives a crash of the process or of the machine,
-// and no reader sees a part of it.
+// and no reader sees an incomplete file.
 package disk

@@ -6,7 +6,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/limits"
 )
 
-// Space that is reserved on a disk is not free for others, also before it is written.
+// Space that is reserved on a disk is not free for others, even before anything is written to it.
 func TestReservationsOnADisk(t *testing.T) {
 	disk := limits.Disk(t.TempDir())
 	free, ok, err := disk.Free()

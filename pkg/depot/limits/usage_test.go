@@ -209,7 +209,7 @@ func TestPlainFilesAreCounted(t *testing.T) {
 	held(11)
 
 	var working sync.WaitGroup
-	for n := range 3 { // writes files while CountFiles runs
+	for n := range 3 { // these goroutines write files while CountFiles runs
 		working.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			for range 300 {

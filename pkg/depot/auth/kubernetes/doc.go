@@ -4,6 +4,6 @@
 // Invariant: memory and the number of parallel calls are bounded, whatever clients send; answers
 // are cached for seconds only; an error never gives access.
 //
-// It sends plain JSON over client-go's transport: a typed client would make the program several
-// times as big.
+// The package sends plain JSON over client-go's transport, because a typed client would make the
+// program several times as big.
 package kubernetes
