@@ -50,8 +50,8 @@ func flipFile(t *testing.T, path string) {
 	}
 }
 
-// If the disk has damaged stored content, an upload of the same content replaces it, whatever the kind
-// of upload.
+// If the disk has damaged stored content, an upload of the same content replaces it, whatever the
+// kind of upload.
 func TestAnUploadReplacesDamagedContent(t *testing.T) {
 	const content = "some content of which a bit is going to flip"
 	sum := sha(content)

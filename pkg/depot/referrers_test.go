@@ -22,8 +22,8 @@ func pushBlob(t *testing.T, server *httptest.Server, content string, d digest.Di
 	return call(t, "PUT", server.URL+at+"&digest="+d.String(), strings.NewReader(content), "Content-Type", "application/octet-stream")
 }
 
-// manifestOf returns an OCI manifest with an empty config and no layers. more is the JSON of further
-// fields, which are added after the last one.
+// manifestOf returns an OCI manifest with an empty config and no layers. more is the JSON of
+// further fields, which are added after the last one.
 func manifestOf(more string) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[]%s}`,
 		v1.MediaTypeImageManifest, digest.FromString("{}"), more)

@@ -402,8 +402,8 @@ func TestCheckedPaths(t *testing.T) {
 	}
 }
 
-// BenchmarkIndexAfterAnUpload uploads a package to a folder of 2000 packages and then generates their
-// index, which has 2 MB.
+// BenchmarkIndexAfterAnUpload uploads a package to a folder of 2000 packages and then generates
+// their index, which has 2 MB.
 func BenchmarkIndexAfterAnUpload(b *testing.B) {
 	w := newFixture(b, b.TempDir())
 	fields := "Depends: " + strings.Repeat("some-library (>= 1.2.3), ", 20) + "end\n"

@@ -128,7 +128,7 @@ func imageNeeds(verb string, parts []string, r *http.Request) ([]Access, error) 
 		return uploadNeeds(verb, repository(3), r), nil
 	case at(2, "blobs") && at(1, "uploads"):
 		return uploadNeeds(verb, repository(2), r), nil
-	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // a push by digest replaces nothing: the right to create is enough
+	case at(2, "manifests") && verb == Update && strings.Contains(parts[n-1], ":"): // a push by digest replaces nothing, so create is enough
 		return []Access{{Create, Images, "", repository(2)}}, nil
 	case at(2, "manifests", "blobs"), verb == Get && at(2, "tags", "referrers"):
 		return []Access{{verb, Images, "", repository(2)}}, nil

@@ -21,8 +21,9 @@ const (
 	longestToken = 16 << 10
 )
 
-// tokenOf returns the token of a request: the Bearer token, or the password of Basic authentication,
-// which registry clients use to log in with any user name. It is empty if the request has no token.
+// tokenOf returns the token of a request: the Bearer token, or the password of Basic
+// authentication, which registry clients use to log in with any user name. It is empty if the
+// request has no token.
 func tokenOf(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password

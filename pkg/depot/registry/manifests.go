@@ -96,8 +96,8 @@ func (t *manifestValidator) hasOther(r *http.Request, name, tag string, than dig
 	return !store.IsAbsent(err) && held.Digest != than
 }
 
-// delete removes a manifest with its tags and all its digests. The request may name any of
-// the digests.
+// delete removes a manifest with its tags and all its digests. The request may name any of the
+// digests.
 func (t *manifestValidator) delete(w http.ResponseWriter, r *http.Request, name, ref string) {
 	if asked := digest.Digest(ref); isOther(asked) {
 		if kept, err := t.store.Kept(r.Context(), name, asked); err == nil {
