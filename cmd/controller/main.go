@@ -19,8 +19,8 @@ const component = "bpa-controller"
 func main() {
 	ctx := signals.NewContext()
 	config := injection.ParseAndGetRESTConfigOrDie()
-	// A run needs about twenty small objects. With client-go's default limits this would take
-	// seconds.
+	// A run creates about twenty small objects. With client-go's default limits on requests this
+	// would take seconds.
 	config.QPS, config.Burst = 50, 100
 	if err := prerequisites.Ensure(ctx, config); err != nil {
 		if ctx.Err() != nil {

@@ -29,8 +29,8 @@ type options struct {
 	depotWrite, tokenFile, platforms string
 }
 
-// pinsSuffix is appended to the name of the list. It yields the name of the file with the pins:
-// files for which the depot's checksums count.
+// pinsSuffix is appended to the name of the list and gives the name of the file with the pins. A
+// pin is the depot's checksum of a file, which nodes verify instead of kubespray's checksum.
 const pinsSuffix = ".pins"
 
 func main() {
@@ -110,8 +110,9 @@ func seed(ctx context.Context, o options, request contract.Request) (map[string]
 	return out.Results(), nil
 }
 
-// tokenFor returns the file with the token for the depot, or an empty string. The token is valid at
-// the site's depot, so it is not sent to a depot that a Provisioning names.
+// tokenFor returns the name of the file with the token for the depot, or an empty string if no
+// token must be sent. The token is valid at the site's depot. It is not sent to another depot that
+// a Provisioning names, because the author of the Provisioning could read it there.
 func tokenFor(request contract.Request, o options) string {
 	if request.DepotOfSite || o.depotWrite != "" {
 		return present(o.tokenFile)
@@ -120,8 +121,8 @@ func tokenFor(request contract.Request, o options) string {
 	return ""
 }
 
-// present returns the file name if the file exists, else an empty string. A site whose depot needs
-// no token mounts none.
+// present returns the file name if the file exists, else an empty string. The file does not exist
+// on a site whose depot needs no token.
 func present(file string) string {
 	if _, err := os.Stat(file); err != nil {
 		return ""

@@ -12,9 +12,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// request holds the flags for a contract.Request. The request is read from the run's workspace.
-// Without a workspace it is made from flags, for a user who wants to list what a cluster would
-// need.
+// request holds the flags from which a contract.Request is made. In a run, the request is read from
+// the folder --request-dir. Without this folder the other flags make a request, for a user who
+// wants to list the artifacts that a cluster would need.
 type request struct {
 	dir, provisioning, namespace                 string
 	kubernetes, network, system, depot, varsYAML string

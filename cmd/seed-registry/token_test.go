@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// A token for the site's depot is not sent to a server that the author of a Provisioning names.
+// The token of the site's depot is not sent to a server that the author of a Provisioning names.
 func TestTokenIsForTheSitesDepotAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {

@@ -51,11 +51,13 @@ func main() {
 	})
 }
 
-// callLimit bounds one call to the API server. A watch that ends after it is started again.
+// callLimit is the maximum time of one call to the API server. It also ends watches, which are then
+// started again.
 const callLimit = 30 * time.Second
 
-// hostClient returns a client for hosts, without a cache. The client calls the API server of
-// $KUBECONFIG if that is set, else the one of the cluster in which this pod runs.
+// hostClient returns a client for hosts, without a cache. If $KUBECONFIG is set, the client calls
+// the API server in that kubeconfig. Otherwise it calls the API server of the cluster in which this
+// pod runs.
 func hostClient() (client.WithWatch, error) {
 	config, err := apiServer()
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 // gracePeriod is the time for open requests to finish before the process exits.
 const gracePeriod = 5 * time.Second
 
-// kinds returns all kinds of the API. It panics if a kind has no defaults or no validation, so the
-// program does not start.
+// kinds returns all kinds of the API. It panics if a kind has no defaulting or no validation, so a
+// program with such a kind does not start.
 func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	all := map[schema.GroupVersionKind]resourcesemantics.GenericCRD{}
 	for _, kind := range v1alpha1.Kinds {
@@ -48,8 +48,9 @@ func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	return all
 }
 
-// admitted limits the requests that the API server sends to this program. Deletions and status
-// updates never wait for it.
+// admitted limits the requests that the API server sends to this program to creations and updates
+// of objects. Deletions and status updates are not sent, so they succeed even while this program
+// does not run.
 type admitted struct{ resourcesemantics.GenericCRD }
 
 var (
@@ -75,10 +76,11 @@ func main() {
 		Port:        webhook.PortFromEnv(8443),
 		GracePeriod: gracePeriod,
 	})
-	// Every replica does the same small work and retries conflicts. A leader election would only
-	// delay the start.
+	// Every replica does this work, without a leader election. The work is small, and conflicts
+	// between replicas are retried. A leader election would only delay the start.
 	ctx = sharedmain.WithHADisabled(ctx)
-	// The webhook's own port answers the kubelet's probes, but not before the certificate exists.
+	// The kubelet's probes use the webhook's own port, which answers only after the certificate
+	// exists. The separate server for probes is therefore off.
 	ctx = sharedmain.WithHealthProbesDisabled(ctx)
 	sharedmain.MainWithContext(ctx, component, certificates.NewController, newDefaulting, newValidation, newSettings)
 }
