@@ -9,15 +9,16 @@ import (
 )
 
 // CountTasks estimates how many tasks a playbook starts. It reads the playbook and its roles, and
-// returns 0 if it cannot read the playbook. It does not evaluate templates in names, nor
-// conditions, so the number is a first estimate until a run has counted the real number. For
-// cluster.yml of kubespray v2.31.0 it finds 1132 tasks, while 1212 start.
+// returns 0 if it cannot read the playbook. It evaluates neither conditions nor templates in names,
+// so the number is only a first estimate. After a run, the number of tasks that really started is
+// known. For cluster.yml of kubespray v2.31.0 it finds 1132 tasks, while 1212 start.
 func CountTasks(playbooks fs.FS, name string) int {
 	c := counter{files: playbooks}
 	return c.playbook(name, 0)
 }
 
-// maxDepth ends the reading of playbooks that include themselves.
+// maxDepth is the maximum depth of nested includes. It ends the counting if a role or playbook
+// includes itself.
 const maxDepth = 12
 
 type counter struct{ files fs.FS }

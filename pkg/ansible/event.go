@@ -25,7 +25,7 @@ const (
 	Text Kind = "text"
 )
 
-// Event is one event of a playbook run, with all texts redacted.
+// Event is one event of a playbook run. All strings in it have passed Redact.
 type Event struct {
 	Kind   Kind
 	At     time.Time
@@ -43,7 +43,8 @@ type Event struct {
 	Stats   map[string]HostStats
 }
 
-// HostStats is a host's line in the recap.
+// HostStats holds the number of tasks of a host by result, as in the recap at the end of a
+// playbook.
 type HostStats struct {
 	OK          int `json:"ok"`
 	Changed     int `json:"changed"`

@@ -24,7 +24,7 @@ type Failure struct {
 	Message     string
 	Unreachable bool
 	Trouble     Trouble
-	Others      int // number of other hosts that failed permanently
+	Others      int // number of other hosts that also failed permanently
 	order       int
 }
 
@@ -48,7 +48,8 @@ func (f *Findings) See(e Event) {
 	}
 }
 
-// Ended reports whether the playbook reached its recap.
+// Ended reports whether the playbook reached its end, at which it prints the statistics of all
+// hosts.
 func (f *Findings) Ended() bool { return f.stats != nil }
 
 // Cause returns the failure to report: the first failure of the hosts that failed permanently,

@@ -32,8 +32,9 @@ type freeTask struct {
 	hosts int
 }
 
-// NewJournal returns a Journal that writes to out. The Journal only reads the meter, so the meter
-// must see each event before the Journal.
+// NewJournal returns a Journal that writes to out. The Journal reads the progress from the meter
+// and does not pass events on to it. The caller must therefore call the meter's See before the
+// Journal's See.
 func NewJournal(out io.Writer, meter *Meter) *Journal {
 	return &Journal{out: out, meter: meter, pending: map[string]freeTask{}}
 }
@@ -90,8 +91,8 @@ func (j *Journal) result(e Event) {
 	j.line(e.Task+" ["+e.Host+"]", one, e.At, e.At.Sub(free.since))
 }
 
-// note keeps the text of a failure until the line of its task is written. For a task that fails on
-// many hosts it keeps the first few texts.
+// note keeps the text of a failure, which is written after the line of its task. If a task fails on
+// many hosts, note keeps only the first few texts.
 func (j *Journal) note(e Event) {
 	const enough = 5
 	if e.Kind != Failed && e.Kind != Unreachable {

@@ -52,7 +52,7 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 }
 
 // UnmarshalJSON accepts results whose fields have unexpected types. It leaves such a field empty,
-// so that the event still counts.
+// so that the rest of the event is still used.
 func (r *rawResult) UnmarshalJSON(raw []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -111,7 +111,8 @@ func (r rawResult) why() string {
 	return msg
 }
 
-// vague reports whether a message says only that something failed. The cause is then in the output.
+// vague reports whether a message says only that something failed. The reason is then taken from
+// the output of the command.
 func vague(msg string) bool {
 	for _, prefix := range []string{"non-zero return code", "MODULE FAILURE", "The module failed to execute", "Command failed", "One or more items failed"} {
 		if strings.HasPrefix(msg, prefix) {

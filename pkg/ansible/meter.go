@@ -34,8 +34,8 @@ func (m *Meter) See(e Event) bool {
 	return true
 }
 
-// unknownTasks is the assumed number of tasks if the number is not known. The estimate reaches half
-// of the range after so many tasks and approaches the end without reaching it.
+// unknownTasks is the assumed number of tasks if the real number is not known. The estimate is half
+// of the range after this many tasks, and approaches the end without reaching it.
 const unknownTasks = 100
 
 func (m *Meter) estimate() int {

@@ -55,13 +55,14 @@ func TestCountTasks(t *testing.T) {
 	} {
 		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	// prepare includes itself, and the count still ends.
+	// The role prepare includes itself, but the counting ends.
 	if n := CountTasks(files, "cluster.yml"); n < 14 {
 		t.Errorf("CountTasks() = %d", n)
 	}
 	delete(files, "roles/prepare/tasks/more.yml")
-	// facts 1, prepare 1+1+1(include)+1(always), common 1, cni 1, then pre_tasks 1, late
-	// 1+1(include), again common 1 and cni 1
+	// Expected tasks, in order: 1 for facts, 4 for the role prepare (one of them an include, one in
+	// "always"), 1 for the role common, 1 for cni, 1 in pre_tasks, 2 for late (one of them an
+	// include), and then common and cni again, 1 each.
 	if n := CountTasks(files, "cluster.yml"); n != 12 {
 		t.Errorf("CountTasks() = %d, want 12", n)
 	}

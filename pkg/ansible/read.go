@@ -12,9 +12,9 @@ import (
 // packages have megabytes.
 const maxLine = 16 << 20
 
-// Read calls see for each line of the callback's output until its end. For a line that is not an
-// event it passes a Text with the redacted line. For a line longer than maxLine it passes a Text
-// with the length only.
+// Read reads the callback's output until its end and calls see once for each line. A line that is
+// not an event becomes a Text with the redacted line. A line longer than maxLine becomes a Text
+// that says only how long it is.
 func Read(r io.Reader, see func(Event)) error {
 	return read(r, maxLine, see)
 }

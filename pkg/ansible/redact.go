@@ -10,8 +10,8 @@ const hidden = "[hidden]"
 
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
-	// encodedPEM matches base64 that begins with "-----BEGIN ", as for keys and certificates in
-	// kubeconfigs.
+	// encodedPEM matches base64 text of which the decoded form begins with "-----BEGIN ".
+	// Kubeconfigs hold keys and certificates in this form.
 	encodedPEM  = regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`)
 	bearer      = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)
 	webToken    = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
@@ -59,7 +59,7 @@ func redactEncoded(encoded string) string {
 	return hidden
 }
 
-// Lines redacts a text line by line. It hides a private key that spans several lines as a whole.
+// Lines redacts a text line by line. If a private key spans several lines, it hides all of them.
 // The zero value is ready to use.
 type Lines struct {
 	inKey bool

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Trouble is a cause of a failed task that usually goes away by itself. Empty: the cause is another
-// one, and a user should look at it.
+// Trouble is a cause of a failed task that usually disappears without a user's action. It is empty
+// for all other causes, which need a user's action.
 type Trouble string
 
 const (
@@ -30,7 +30,8 @@ var (
 	pullStatus = regexp.MustCompile(`unexpected status.*?: (\d{3}) `)
 )
 
-// Texts that modules and package managers print. The comparison is case-sensitive.
+// The lists hold parts of messages that modules and package managers print. The comparison is
+// case-sensitive.
 var (
 	asyncTexts = []string{"async task did not complete within the requested time", "action failed to execute in the expected time frame", "Timeout exceeded"}
 	waitTexts  = []string{"Timeout when waiting for", "timed out waiting for", "Timed out waiting for"}
@@ -49,14 +50,15 @@ var (
 		"i/o timeout", "connection refused", "connection reset", "handshake timeout", ": EOF", "unexpected EOF", "no route to host",
 		"network is unreachable", "server misbehaving", "no such host", "Client.Timeout", "context deadline exceeded", "toomanyrequests",
 	}
-	// lastingTexts are texts of failures that another attempt would repeat.
+	// lastingTexts are parts of messages about failures that another attempt would repeat.
 	lastingTexts = []string{
 		"x509:", "ertificate verif", "CERTIFICATE_VERIFY_FAILED", "Hash Sum mismatch", "did not match", "checksum", "not found", "Not Found",
 		"Forbidden", "nauthorized", "no space left", "No space left", "NO_PUBKEY", "is not signed",
 	}
 )
 
-// trouble classifies a failure by the failed module, the HTTP status that it reports and its texts.
+// trouble classifies a failure by the module that failed, the HTTP status that the module reports,
+// and the strings in its result.
 func (r rawResult) trouble(action string) Trouble {
 	if r.Censored != "" {
 		return ""

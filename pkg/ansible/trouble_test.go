@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecordedTrouble reads events that ansible-core wrote for such failures.
+// TestRecordedTrouble classifies recorded events, which ansible-core wrote for real failures.
 func TestRecordedTrouble(t *testing.T) {
 	want := map[string]Trouble{
 		"Download from a server that is overloaded": Download,
@@ -38,8 +38,8 @@ func TestRecordedTrouble(t *testing.T) {
 	}
 }
 
-// TestTrouble has texts that modules of ansible-core 2.18 and the programs that they run print.
-// testdata/trouble.jsonl has recorded events.
+// TestTrouble classifies messages of modules of ansible-core 2.18 and of the programs that these
+// modules run. Recorded events are in testdata/trouble.jsonl.
 func TestTrouble(t *testing.T) {
 	for _, test := range []struct {
 		module, result string
@@ -56,7 +56,8 @@ func TestTrouble(t *testing.T) {
 		{"get_url", `"msg": "Request failed: <urlopen error [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1000)>"`, ""},
 		{"get_url", `"msg": "The checksum for /tmp/x did not match 6d2e; it was 6972."`, ""},
 		{"get_url", `"msg": "Destination /tmp/releases is not writable"`, ""},
-		// download_container.yml with nerdctl, with crictl, and kubeadm's preflight
+		// kubespray's download_container.yml, which runs nerdctl or crictl, and the preflight
+		// checks of kubeadm
 		{"command", `"msg": "non-zero return code", "stderr": "time=\"2026-11-22T01:00:00Z\" level=fatal msg=\"failed to resolve reference \\\"depot/pause:3.10\\\": failed to do request: Head \\\"https://depot/v2/pause/manifests/3.10\\\": dial tcp 10.60.0.1:5443: connect: connection refused\""`, Download},
 		{"command", `"msg": "non-zero return code", "stderr": "E1122 01:00:00 remote_image.go:180] PullImage failed\nFATA[0030] pulling image: failed to pull and unpack image: failed to copy: httpReadSeeker: failed open: failed to do request: Get \"https://depot/v2/x\": net/http: TLS handshake timeout"`, Download},
 		{"command", `"msg": "non-zero return code", "stderr": "FATA[0001] pulling image: failed to resolve image: unexpected status from HEAD request to https://depot/v2/x/manifests/1: 503 Service Unavailable"`, Download},

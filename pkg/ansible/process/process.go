@@ -22,8 +22,8 @@ type Command struct {
 	Env  []string
 }
 
-// Signalled plus the number of a signal is the exit status of a process that the signal ended, as
-// in shells.
+// Signalled is added to the number of a signal. The sum is the exit status of a process that was
+// ended by this signal, as in shells.
 const Signalled = 128
 
 // Exec runs a command in a new process group and returns its exit status. If a signal ended the
@@ -39,13 +39,13 @@ func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stder
 		return 0, err
 	}
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ends children that the command left behind
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ends child processes that still run after the command
 	var exit *exec.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
 		return status(cmd.ProcessState), nil
 	case ctx.Err() != nil:
-		return -1, nil // the caller checks the context
+		return -1, nil // the caller sees in its context why the command ended
 	}
 	return 0, err
 }
