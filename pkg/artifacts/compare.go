@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// Have is the known content of a depot: the artifacts that a client asked for and the depot has.
+// Have describes the content of a depot as far as a client asked for it.
 type Have struct {
-	// Images holds the digests of the manifests, by place.
+	// Images holds the digest of the manifest of each image that the depot has.
 	Images map[Place]string
-	// Files holds the files, by path.
+	// Packages holds the indexes of the depot's package sources, by operating system. If a system
+	// has no entry, the depot has no packages for it. The nodes then use their own sources, and
+	// nobody can check from here what these sources have.
 	Files map[string]FileState
 	// Packages holds the indexes of the depot's package sources, by system. A system without an
 	// entry has no packages in the depot. Its nodes use their own sources, which the depot cannot
@@ -36,10 +38,11 @@ type Missing struct {
 	// Own holds packages that the depot lacks but that nodes fetch from their own sources. Compare
 	// leaves it empty.
 	Own []Package
-	// Elsewhere holds the systems for which the depot has no packages.
+	// Elsewhere holds the operating systems for which the depot has no packages. Their nodes use
+	// their own sources.
 	Elsewhere []string
-	// Unresolved describes the dependencies of packages in the depot that the depot lacks. The
-	// nodes must have them already.
+	// Unresolved describes dependencies that the depot lacks, of packages that it has. These
+	// dependencies must be on the nodes already.
 	Unresolved []string
 }
 
@@ -90,9 +93,9 @@ func (m *Missing) comparePackages(l List, have Have) {
 	}
 }
 
-// differsFrom describes how the depot's file differs from f; empty: it does not. It does not
-// compare SHA512, because a depot returns SHA-256 only. The client that fetches the file compares
-// it.
+// differsFrom describes how the depot's file differs from f. It returns an empty string if it sees
+// no difference. It does not compare SHA512, because a depot returns only SHA-256. The client that
+// fetches the file compares SHA512.
 func (f File) differsFrom(got FileState) string {
 	switch {
 	case f.SHA256 != "" && f.SHA256 != got.SHA256:

@@ -26,7 +26,7 @@ type File struct {
 // Upstream returns the URL from which the file is fetched.
 func (f File) Upstream() string { return cmp.Or(f.URL, "https://"+f.Path) }
 
-// identity describes the expected content.
+// identity describes the expected content by its checksum, or by its size if no checksum is known.
 func (f File) identity() string {
 	switch {
 	case f.SHA256 != "":
@@ -41,7 +41,7 @@ func (f File) identity() string {
 
 const (
 	maxPath = 1024
-	maxPart = 255 - 20 // the limit of file systems, less the characters that a depot adds
+	maxPart = 255 - 20 // file systems allow 255 bytes, and a depot adds up to 20 of its own
 )
 
 var (

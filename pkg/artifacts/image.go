@@ -16,8 +16,8 @@ type Image struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// Place is the place of an image in the depot. It does not contain the registry's name, because the
-// depot is a mirror of all registries for the nodes.
+// Place names an image in the depot. It does not contain the name of the upstream registry, because
+// nodes use the depot as a mirror of all registries.
 type Place struct {
 	Repository string
 	Tag        string // empty if the reference has only a digest
@@ -33,8 +33,8 @@ func (p Place) String() string {
 
 var (
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	// repositoryPattern and tagPattern are those of the OCI distribution specification. The parser
-	// below also accepts a repository such as a/../b.
+	// repositoryPattern and tagPattern are the patterns of the OCI distribution specification. They
+	// are needed because name.ParseReference also accepts a repository such as a/../b.
 	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	tagPattern        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
@@ -72,7 +72,8 @@ func (i Image) Wanted() string {
 	return i.Digest
 }
 
-// canonical returns the complete reference, with the parts that may be left out.
+// canonical returns the complete reference, with the registry and the folder library/ that a pod
+// may omit.
 func (i Image) canonical() string {
 	ref, err := name.ParseReference(i.Ref)
 	if err != nil {
