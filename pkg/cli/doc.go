@@ -7,7 +7,7 @@
 // reads all clusters of a site or fails: with an incomplete list, gc would
 // delete images that are in use.
 //
-// The package must not import reconcilers or tasks. It may import the API types and
-// the packages below both, such as pkg/contract, pkg/settings, pkg/hosts and
+// The package must not import reconcilers or tasks. It may import the API types and the packages
+// that reconcilers and tasks also use, such as pkg/contract, pkg/settings, pkg/hosts and
 // pkg/bundle.
 package cli
