@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// List holds the artifacts that an installation needs. Playbooks write its JSON form, and bundles
-// are made from it.
+// List holds the artifacts that an installation needs. The playbooks of "seed-registry list" write
+// it as JSON, and "kubectl bpa bundle create" reads it.
 type List struct {
 	Images   []Image   `json:"images,omitempty"`
 	Files    []File    `json:"files,omitempty"`
@@ -41,7 +41,7 @@ func (p Package) String() string {
 	return text
 }
 
-// MaxList is the maximum size of the JSON form in bytes: some thousand times that of an
+// MaxList is the maximum size of the JSON form in bytes. It is far above the size of the list of an
 // installation.
 const MaxList = 8 << 20
 
@@ -63,9 +63,10 @@ func Parse(text []byte) (List, error) {
 	return Merge(l)
 }
 
-// Merge makes one list of several, sorted and with each artifact once. If one entry of an artifact
-// has a digest, checksum, size or URL that another lacks, the result has it. Merge returns an error
-// if two entries contradict each other, or if two images have the same place in the depot.
+// Merge makes one list of several. The result is sorted and has each artifact once. If two entries
+// of an artifact differ because one of them lacks a digest, a checksum, a size or a URL, the result
+// has the value of the other. Merge returns an error if two entries contradict each other, or if
+// two images would have the same name in the depot.
 func Merge(lists ...List) (List, error) {
 	images, files, packages := map[Place]Image{}, map[string]File{}, map[Package]bool{}
 	for _, l := range lists {
@@ -142,7 +143,7 @@ func addFile(files map[string]File, f File) error {
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Systems returns the systems of the packages on the list, sorted.
+// Systems returns the operating systems of the packages on the list, sorted.
 func (l List) Systems() []string {
 	systems := map[string]bool{}
 	for _, p := range l.Packages {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// MaxShort is the maximum length of the text of Short in bytes: it is the message of a condition.
+// MaxShort is the maximum length of the text of Short in bytes. The text is used as the message of
+// a condition.
 const MaxShort = 600
 
-// Short describes in one line the missing artifacts and the command that brings them; depot is the
-// depot's URL. The text has at most MaxShort bytes: as many names as fit, and the number of the
-// rest.
+// Short describes in one line the missing artifacts and the command with which a user imports them.
+// depot is the depot's URL. The text has at most MaxShort bytes: it names as many artifacts as fit,
+// and gives the number of the others.
 func (m Missing) Short(depot string) string {
 	if m.Nothing() {
 		return fmt.Sprintf("the depot %s has everything that is needed: %s", depot, count(m.Of, "artifact"))
@@ -35,8 +36,8 @@ func (m Missing) Short(depot string) string {
 	return cut(begin+strings.TrimSpace(text.String())+end, MaxShort)
 }
 
-// Full describes all missing artifacts, with the commands that bring them, for a log. It has
-// several lines; depot is the depot's URL.
+// Full describes all missing artifacts in several lines, for a log, with the commands with which a
+// user packs and imports them. depot is the depot's URL.
 func (m Missing) Full(depot string) string {
 	if m.Nothing() {
 		return m.Short(depot) + "\n"
@@ -52,7 +53,7 @@ func (m Missing) Full(depot string) string {
 	for _, p := range m.Packages {
 		m.line(&b, "package", p.String(), p.System)
 	}
-	wanted, _ := json.Marshal(m.List) // cannot fail: strings and numbers
+	wanted, _ := json.Marshal(m.List) // cannot fail: the list holds only strings and numbers
 	systems := ""
 	for _, system := range m.Systems() {
 		systems += " --system " + system

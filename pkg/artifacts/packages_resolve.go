@@ -43,7 +43,7 @@ func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing 
 
 func (p DebianPackage) key() []string { return []string{p.Name, p.Version, p.Architecture, p.Filename} }
 
-// asked returns a package of a list as a dependency.
+// asked converts a package on a list to a dependency on this package.
 func asked(p Package) dependency.Possibility {
 	is := dependency.Possibility{Name: p.Name}
 	if p.Version != "" {
@@ -52,12 +52,12 @@ func asked(p Package) dependency.Possibility {
 	return is
 }
 
-// resolution is one walk over the dependency graph.
+// resolution is the state of one call of Resolve.
 type resolution struct {
 	index *PackageIndex
 	seen  map[visit]bool
 	held  map[*DebianPackage]bool
-	lacks map[string]*lack // by name, or by the whole text of alternatives
+	lacks map[string]*lack // by package name, or by the text of the relation if it has alternatives
 }
 
 // visit is a package on a node of an architecture. A package for all architectures is visited once
@@ -67,8 +67,8 @@ type visit struct {
 	architecture string
 }
 
-// follow adds a package and all its dependencies. It uses its own stack and not recursion, because
-// chains of dependencies can have any length.
+// follow adds a package and all its dependencies. Chains of dependencies can have any length, so it
+// uses a stack of its own instead of recursion.
 func (r *resolution) follow(first *DebianPackage, architecture string) {
 	for open := []visit{{first, architecture}}; len(open) > 0; {
 		at := open[len(open)-1]
@@ -102,7 +102,7 @@ func (r *resolution) lack(need relation, by string) {
 	if len(need.alternatives) == 1 {
 		name = need.alternatives[0].Name
 		if v := need.alternatives[0].Version; v != nil {
-			number, _ = version.Parse(v.Number) // on error the zero version, which is the lowest
+			number, _ = version.Parse(v.Number) // an error gives the zero version, which is lower than every other
 		}
 	}
 	l := r.lacks[name]
@@ -125,8 +125,8 @@ func (l *lack) String() string {
 	return fmt.Sprintf("%s, which %s needs", l.text, l.by[0])
 }
 
-// first returns the package for the first alternative that some package satisfies, as apt does;
-// nil: none.
+// first returns the package for the first of the alternatives that a package in the index
+// satisfies. apt chooses the same alternative. The result is nil if there is none.
 func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture string) *DebianPackage {
 	for _, a := range alternatives {
 		if found := x.find(a, architecture); found != nil {
@@ -136,9 +136,10 @@ func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture
 	return nil
 }
 
-// find returns the newest package that satisfies a dependency on a node of the architecture (empty:
-// any); nil: none. A package of that name has priority over packages that provide the name. A
-// qualifier such as python3:any is ignored, because a node has one architecture.
+// find returns the newest package that satisfies a dependency on a node of the given architecture,
+// or nil if there is none. An empty architecture means any. A package with the name of the
+// dependency has priority over packages that only provide this name. Qualifiers such as :any in
+// python3:any are ignored, because a node has only one architecture.
 func (x *PackageIndex) find(need dependency.Possibility, architecture string) *DebianPackage {
 	var best *DebianPackage
 	consider := func(p *DebianPackage, v *version.Version) {

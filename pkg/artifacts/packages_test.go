@@ -13,8 +13,8 @@ func onDebian(name string) Package {
 	return Package{Name: name, System: "debian-12", Architecture: "amd64"}
 }
 
-// stanza returns the stanza of a package in an index, from "NAME VERSION ARCHITECTURE" and more
-// fields after semicolons.
+// stanza returns the stanza of a package as in an index. The argument is "NAME VERSION
+// ARCHITECTURE", optionally followed by more fields, each after a semicolon.
 func stanza(text string) string {
 	head, more, _ := strings.Cut(text, ";")
 	f := strings.Fields(head)
