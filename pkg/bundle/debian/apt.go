@@ -21,8 +21,9 @@ type apt struct {
 	env     []string
 }
 
-// newApt prepares the folder. apt-get uses the machine's configuration (proxies, certificates,
-// passwords), except for its state and its hooks.
+// newApt prepares the folder. apt-get uses this machine's configuration, such as proxies,
+// certificates and passwords. It does not use this machine's package state and does not run its
+// hooks.
 func newApt(dir string, w Request) (*apt, error) {
 	if strings.ContainsAny(dir, " ,\"[]") {
 		return nil, fmt.Errorf("apt cannot use the folder %q because of a character in its name: set TMPDIR to another folder", dir)

@@ -38,9 +38,9 @@ func Needs(t *testing.T, programs ...string) {
 	}
 }
 
-// newArchive makes a signed archive of packages, each given by the fields of its control file. The
-// test fails if the machine's apt hooks are called: their effect is checked at the end.
-// Machine-wide proxies are bypassed.
+// newArchive makes a signed archive of packages, each given by the fields of its control file. It
+// also makes a configuration like that of a machine, with a hook and without a proxy. At its end,
+// the test fails if apt-get has run the hook.
 func newArchive(t *testing.T, packages ...string) *archive {
 	t.Helper()
 	Needs(t, "apt-get", "dpkg-deb", "gpg")
@@ -101,7 +101,7 @@ func (a *archive) build(index *strings.Builder, control string) {
 // sign writes InRelease, signed with a new key, and the keyring with that key.
 func (a *archive) sign(release string) {
 	a.t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // a short path, because it contains sockets
+	home, err := os.MkdirTemp("", "gpg") // TempDir of the test would be too long for the sockets in this folder
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// advice holds the next step (do) for an error of apt-get whose text contains has. The first match
-// counts.
+// advice maps a part of apt-get's error text (has) to the user's next step (do). The first entry
+// that matches is used.
 var advice = []struct{ has, do string }{
 	{"NO_PUBKEY", "the sources are signed by other keys: name the file that has them with --keyring"},
 	{"is not signed", "name the file with the signer's keys with --keyring, or name another source"},
@@ -30,7 +30,8 @@ var advice = []struct{ has, do string }{
 	{"Failed to fetch", "try again, or try another mirror"},
 }
 
-// explain returns an error with the errors in apt-get's output, or else err, and the next step.
+// explain returns an error that consists of the errors in apt-get's output and the user's next
+// step. If the output has no errors, it uses err instead.
 func (a *apt) explain(ctx context.Context, command, out, errOut string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

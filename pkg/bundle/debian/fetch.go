@@ -24,8 +24,8 @@ type Request struct {
 	System       string // ID-VERSION_ID of the nodes' os-release
 	Architecture string // Debian's name, such as arm64
 	Packages     []artifacts.Package
-	// Sources holds lines of a sources.list(5). None: this machine's sources; this machine must
-	// then run the same system.
+	// Sources holds lines of a sources.list(5). Without lines, this machine's sources are used, and
+	// this machine must run the same operating system as the nodes.
 	Sources []string
 	// Keyring is a file with the keys that sign the sources; empty: the distribution's keys on this
 	// machine.
@@ -42,13 +42,14 @@ type Deb struct {
 	Disk string
 }
 
-// ErrNoSources is wrapped by the error of a Request without Sources for another system than this
-// machine's.
+// ErrNoSources is wrapped by the error of a Request that has no Sources and is for an operating
+// system other than this machine's.
 var ErrNoSources = errors.New("--apt-source is missing")
 
-// Fetch finds the packages and their dependencies, and fetches them into the folder dir, which
-// nothing else may use. The caller removes the folder. Fetch leaves out packages of a minimal
-// installation of the system, unless a package needs a newer version of them or w.WithBase is set.
+// Fetch finds the packages and their dependencies, and fetches them into the folder dir. Nothing
+// else may use this folder, and the caller removes it. Fetch omits packages that every minimal
+// installation of the system has. It includes such a package if another package needs a newer
+// version of it, or if w.WithBase is set.
 func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (w Request) arguments() (names []string) {
 }
 
 // survey returns the names of the packages that every installation has. It returns an error if the
-// sources lack a requested name: apt-get would use such a name as a pattern.
+// sources lack a requested name, because apt-get would use such a name as a pattern for other
+// packages.
 func (a *apt) survey(ctx context.Context) (essential []string, err error) {
 	unknown := map[string]bool{}
 	for _, p := range a.request.Packages {
@@ -144,8 +146,9 @@ func (a *apt) survey(ctx context.Context) (essential []string, err error) {
 	return slices.Compact(essential), nil
 }
 
-// assumeBase writes apt's status of a minimal installation. This is the set of packages that
-// apt-get would install into an empty system for the essential packages.
+// assumeBase writes a status file with the packages of a minimal installation, so that apt-get does
+// not fetch them. These are the packages that apt-get would install into an empty system together
+// with the essential packages.
 func (a *apt) assumeBase(ctx context.Context, essential []string) error {
 	if len(essential) == 0 {
 		return nil
@@ -195,7 +198,7 @@ var download = regexp.MustCompile(`(?m)^'[^']*' ([^ /]+\.deb) ([0-9]+) `)
 // downloads returns the names of the files that apt-get would fetch, and their total size in bytes.
 func downloads(plan string) (files []string, bytes int64) {
 	for _, m := range download.FindAllStringSubmatch(plan, -1) {
-		size, _ := strconv.ParseInt(m[2], 10, 64) // the pattern allows only digits; after an overflow only the sum is wrong
+		size, _ := strconv.ParseInt(m[2], 10, 64) // The pattern allows only digits, so the only error is an overflow. Then only the sum is wrong.
 		files, bytes = append(files, m[1]), bytes+size
 	}
 	return files, bytes

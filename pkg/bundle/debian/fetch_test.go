@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// smallArchive has required packages with a library that they depend on, and tools that need them
-// and other packages.
+// smallArchive has packages that every installation has, such as shell, and packages that depend on
+// them and on others.
 var smallArchive = []string{
 	"Package: shell\nVersion: 5.2-1\nPriority: required\nDepends: libc (>= 2.36)",
 	"Package: libc\nVersion: 2.36-9\nPriority: optional",
@@ -42,7 +42,7 @@ func request(a *archive, packages ...artifacts.Package) Request {
 	return Request{System: "debian-99", Architecture: "amd64", Packages: packages, Sources: []string{a.line()}, Keyring: a.keyring}
 }
 
-// Fetch with the real apt-get and an archive of this test.
+// Fetch runs the real apt-get with an archive that the test has made.
 func TestAptFetch(t *testing.T) {
 	a := newArchive(t, smallArchive...)
 	for _, tc := range []struct {
@@ -122,7 +122,7 @@ func TestAptFetchFails(t *testing.T) {
 	}
 }
 
-// A package or index is changed on the network: apt-get detects it, even if the machine's
+// apt-get detects a package or an index that was changed on the network, even if the machine's
 // configuration allows unauthenticated packages.
 func TestAptFetchTampered(t *testing.T) {
 	a := newArchive(t, smallArchive...)
@@ -177,8 +177,8 @@ func TestCheckRequest(t *testing.T) {
 	}
 }
 
-// scratch returns a folder whose name does not contain the test's name, because apt cannot use a
-// folder with a comma in its name.
+// scratch makes a folder whose name does not contain the name of the test. The name of the test can
+// contain a comma, and apt cannot use a folder with a comma in its name.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "debian-*")

@@ -44,7 +44,7 @@ func isEssential(fields map[string]string) bool {
 	return fields["Essential"] == "yes" || fields["Priority"] == "required" || fields["Package"] == "apt"
 }
 
-// provided returns the names in a Provides field.
+// provided returns the names that a package provides, from its field Provides.
 func provided(fields map[string]string) (names []string) {
 	for _, p := range strings.Split(fields["Provides"], ",") {
 		if words := strings.Fields(p); len(words) > 0 {
@@ -64,12 +64,12 @@ func plannedNames(simulation string) (names []string) {
 	return names
 }
 
-// baseline holds the packages of the minimal system that nodes have already, for apt's status file:
-// fields by package name.
+// baseline holds the packages of a minimal installation, which the nodes have already. It maps the
+// name of a package to its fields. apt's status file is made from it.
 type baseline map[string]map[string]string
 
-// add adds a stanza to the baseline. If there are several versions, the lowest one counts: a node
-// may have it.
+// add adds a stanza to the baseline. Of several versions it keeps the lowest, because a node may
+// have that one.
 func (b baseline) add(fields map[string]string) error {
 	is, err := version.Parse(fields["Version"])
 	if err != nil {
@@ -91,11 +91,15 @@ func (b baseline) add(fields map[string]string) error {
 	return nil
 }
 
-// status returns the text of a dpkg status file. The versions on the nodes are unknown, so each
-// package has a version a bit lower than the oldest version in the sources: "1.2~" satisfies ">=
-// 1.1", but neither "= 1.2" nor ">= 1.2", and then the bundle contains the package. The file has no
-// dependencies of the baseline: on the nodes they are satisfied, but with these versions apt could
-// see them as unsatisfied.
+// status returns the text of a dpkg status file with the packages of the baseline.
+//
+// The versions on the nodes are unknown. The file therefore gives each package a version a bit
+// lower than the oldest version in the sources. For example, "1.2~" satisfies ">= 1.1" but neither
+// "= 1.2" nor ">= 1.2". If a package needs one of the latter, apt-get fetches version 1.2 for the
+// bundle.
+//
+// The file contains no dependencies of these packages. On the nodes they are satisfied, but with
+// the lowered versions apt could find some of them unsatisfied.
 func (b baseline) status() string {
 	var text strings.Builder
 	var names []string

@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// often is the minimum time between two lines about the progress of a download.
+// often is the minimum time between two log lines about a download.
 const often = 5 * time.Second
 
 // progress logs the progress of a download. A nil progress logs nothing.
@@ -36,7 +36,8 @@ func (p *progress) follow(status io.Reader) {
 			p.report(percent)
 		}
 	}
-	// After a line that is too long, the scanner ends, and apt-get would block in its next write.
+	// The scanner stops at a line that is too long. The rest must be read too, because apt-get
+	// would block in its next write.
 	_, _ = io.Copy(io.Discard, status)
 }
 

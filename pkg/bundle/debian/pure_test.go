@@ -21,7 +21,7 @@ func TestReadSystem(t *testing.T) {
 	for text, want := range map[string]string{
 		"NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n": "ubuntu-24.04",
 		"ID=opensuse-leap\nVERSION_ID='15.6'\n":              "opensuse-leap-15.6",
-		"ID=debian\n":                                        "", // its unstable branch has no version
+		"ID=debian\n":                                        "", // the unstable branch of Debian has no version
 		"":                                                   "",
 	} {
 		if got := readSystem(strings.NewReader(text)); got != want {
@@ -204,7 +204,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// held is an index like those of depots, but with invented checksums.
+// held is an index like that of a depot, with invented checksums.
 var held = strings.ReplaceAll(`Package: conntrack
 Version: 1:1.4.7
 Architecture: amd64
@@ -285,7 +285,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Output that is not read blocks apt-get, which writes to a pipe.
+// apt-get writes to a pipe and would block if nobody read its output.
 func TestProgressReadsToTheEnd(t *testing.T) {
 	status := strings.NewReader(strings.Repeat("x", 200<<10) + "\ndlstatus:1:2.5:more\n")
 	(*progress)(nil).follow(status)

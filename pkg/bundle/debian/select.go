@@ -16,10 +16,11 @@ import (
 // thousand packages.
 const maxIndex = 256 << 20
 
-// Select returns the files of packages in the index of a depot's package source, with those
-// dependencies that the depot has. The completeness check resolves packages in the same way. If
-// wanted is empty, Select returns all packages. The architectures are Debian's names; none: all
-// architectures in the index.
+// Select returns the files of the wanted packages, and of those of their dependencies that the
+// depot has. index is the index of the depot's package source. It finds dependencies with
+// PackageIndex.Resolve, like the check whether a depot is complete. If wanted is empty, Select
+// returns the files of all packages. The architectures have Debian's names; none: all architectures
+// in the index.
 func Select(index io.Reader, system string, wanted []artifacts.Package, architectures []string) ([]artifacts.File, error) {
 	text, err := io.ReadAll(io.LimitReader(index, maxIndex))
 	if err != nil {

@@ -39,7 +39,8 @@ func parseSource(line string) (source, error) {
 	return s, nil
 }
 
-// hasTrust reports whether the line has its own option about trust.
+// hasTrust reports whether the line itself says how its packages are verified. Such a line does not
+// get the option signed-by.
 func (s source) hasTrust() bool {
 	return slices.ContainsFunc(s.options, func(o string) bool {
 		return strings.HasPrefix(o, "signed-by=") || strings.HasPrefix(o, "trusted=")
@@ -59,8 +60,8 @@ func (s source) String() string {
 	return strings.Join(append(words, s.rest...), " ")
 }
 
-// archiveKeys holds the files in which distributions store the keys of their archives, and the
-// packages that contain these files.
+// archiveKeys holds, for each distribution, the file with the keys of its archive and the package
+// that contains this file.
 var archiveKeys = map[string]struct{ file, from string }{
 	"debian": {"/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"},
 	"ubuntu": {"/usr/share/keyrings/ubuntu-archive-keyring.gpg", "ubuntu-keyring"},
@@ -83,8 +84,8 @@ func findKeyring(system, named string) (string, error) {
 	return keys.file, nil
 }
 
-// copyKeyring copies the keys into a folder that apt's user can read. The extension of the file
-// name shows apt the format of the keys.
+// copyKeyring copies the keys into a folder that apt's user can read. apt finds the format of the
+// keys from the extension of the file name, so the copy has the extension for its format.
 func copyKeyring(from, dir string) (string, error) {
 	keys, err := os.ReadFile(from)
 	if err != nil {
@@ -97,8 +98,8 @@ func copyKeyring(from, dir string) (string, error) {
 	return to, os.WriteFile(to, keys, 0o644)
 }
 
-// sourcesList returns the text of a sources.list. Each line has an option about trust: its own, or
-// the keyring.
+// sourcesList returns the text of a sources.list. A line that does not say how its packages are
+// verified gets the option signed-by with the keyring.
 func sourcesList(w Request, dir string) (string, error) {
 	var text strings.Builder
 	keyring := ""

@@ -64,9 +64,9 @@ func Architecture(p v1.Platform) (string, error) {
 	return name, nil
 }
 
-// PathOf returns the path below /files of a package in a depot, from apt's name of its file. It
-// leaves out the epoch, which apt writes as 5%3a, as the archives of the distributions do: clients
-// differ in how they encode a percent sign in a URL.
+// PathOf returns the path below /files in a depot of a Debian package. file is the name under which
+// apt-get stores the package. An epoch in this name, such as 5%3a, is omitted, because clients
+// differ in how they encode a percent sign in a URL. The archives of the distributions omit it too.
 func PathOf(system, file string) (string, error) {
 	parts := strings.Split(file, "_")
 	if len(parts) == 3 {
