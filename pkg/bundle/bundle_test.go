@@ -25,7 +25,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// fixture is a depot with images and files, and the list of them.
+// fixture is a depot with images and files, and the list of these artifacts.
 type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
@@ -69,7 +69,7 @@ func connect(t *testing.T, d *depottest.Depot) *client.Depot {
 	return client
 }
 
-// pack makes a bundle of the fixture's list.
+// pack makes a bundle of the artifacts on the fixture's list.
 func (w *fixture) pack(t *testing.T, limit int64) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "bundle.tar")
@@ -361,7 +361,8 @@ func write(out io.Writer, content []byte) error {
 	return err
 }
 
-// The whole content of a depot goes through a bundle into another depot, with the uploads at /v1.
+// The whole content of a depot is exported and imported into another depot. This includes files
+// that users uploaded below /v1.
 func TestExportOfEverything(t *testing.T) {
 	w := newFixture(t)
 	from := connect(t, w.site)
@@ -433,7 +434,8 @@ func TestCreateFails(t *testing.T) {
 	}
 }
 
-// A file without a known checksum is read once, and has a checksum in the bundle.
+// If the checksum of a file is not known, Create reads the file once and writes the checksum into
+// the bundle.
 func TestUnknownChecksum(t *testing.T) {
 	w := newFixture(t)
 	want := w.list.Files

@@ -20,15 +20,15 @@ import (
 type CreateOptions struct {
 	// Platforms selects the platforms of images for several platforms; none: all.
 	Platforms []v1.Platform
-	// TempDir is the folder for temporary files; empty: the system's. Create stores there, one at a
-	// time, files whose size or checksum is unknown.
+	// TempDir is the folder for temporary files; empty: the system's folder. Files whose size or
+	// checksum is unknown are stored there, one at a time.
 	TempDir string
 	// Log receives a line for each artifact; nil: no log.
 	Log io.Writer
 }
 
 // Create writes all images and files on the list as one tar. It checks the content that it reads.
-// An error leaves an incomplete tar without an index.
+// After an error, the tar is incomplete. It then has no index, so it cannot be used as a bundle.
 func Create(ctx context.Context, list artifacts.List, from transfer.Source, to io.Writer, o CreateOptions) error {
 	w := &writer{CreateOptions: o, from: from, tar: tar.NewWriter(to), written: map[v1.Hash]bool{}}
 	if w.Log == nil {
@@ -163,12 +163,13 @@ func (w *writer) entry(name string, content []byte) error {
 	return err
 }
 
-// header writes a header without time and owner, so the same content gives the same bytes.
+// header writes a header without time and owner, so that the same content always gives the same
+// bytes.
 func (w *writer) header(name string, size int64) error {
 	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644})
 }
 
-// finish writes the index, the last entry, without which the tar is not a bundle.
+// finish writes the index as the last entry. A tar without this entry is not a bundle.
 func (w *writer) finish() error {
 	slices.SortStableFunc(w.index, func(a, b v1.Descriptor) int {
 		return cmp.Or(cmp.Compare(a.Annotations[annotationRef], b.Annotations[annotationRef]), cmp.Compare(a.Annotations[annotationTitle], b.Annotations[annotationTitle]))
