@@ -11,7 +11,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// kept is content in a temporary file, with its size and digest.
+// kept is a temporary file with the digest and size of its content.
 type kept struct {
 	*os.File
 	digest v1.Hash

@@ -23,7 +23,7 @@ const layoutText = `{"imageLayoutVersion":"1.0.0"}`
 // Annotations and media types in index.json.
 const (
 	annotationRef   = "org.opencontainers.image.ref.name"
-	annotationName  = "io.containerd.image.name" // the complete name, also if annotationRef is only a tag
+	annotationName  = "io.containerd.image.name" // the complete name of the image, even if annotationRef is only a tag
 	annotationTitle = "org.opencontainers.image.title"
 	// FileType is the artifact type of a file.
 	FileType types.MediaType = "application/vnd.akraino.bpa.file.v1"
@@ -31,7 +31,8 @@ const (
 	noneType types.MediaType = "application/vnd.oci.empty.v1+json"
 )
 
-// none is the empty configuration that the image specification requires of artifacts without one.
+// none is the empty configuration. The image specification requires it of an artifact that has no
+// configuration.
 var none = []byte("{}")
 
 // fileManifest is the manifest of an artifact with one file.
@@ -43,8 +44,8 @@ type fileManifest struct {
 	Layers        []v1.Descriptor `json:"layers"`
 }
 
-// indexManifest is v1.IndexManifest with artifact types, and with [] and not null for an empty
-// list.
+// indexManifest is like v1.IndexManifest. In addition, its entries keep their artifact type, and an
+// empty list of manifests is written as [] instead of null.
 type indexManifest struct {
 	SchemaVersion int             `json:"schemaVersion"`
 	MediaType     types.MediaType `json:"mediaType"`

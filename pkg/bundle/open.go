@@ -20,8 +20,8 @@ const (
 	maxIndex   = 16 << 20
 )
 
-// ErrNoBundle is wrapped by the error of Open for a file that is not a bundle, or only a part of
-// one.
+// ErrNoBundle is wrapped by the error of Open if the file is not a bundle or only a part of a
+// bundle.
 var ErrNoBundle = errors.New("is not a complete bundle")
 
 // Bundle is an open bundle. Several goroutines may read it at the same time.
@@ -34,7 +34,7 @@ type Bundle struct {
 	layers  map[string]v1.Descriptor          // of files, by path
 }
 
-// span is the place of content in the volume: its offset and size in bytes.
+// span says where content is in the volume: its offset and its size, in bytes.
 type span struct{ at, size int64 }
 
 // Open opens a bundle and reads its index and manifests. path names the bundle, its first part
@@ -70,10 +70,11 @@ func (b *Bundle) Size() int64 { return b.volume.size }
 
 var blobName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// foreign holds entries that other tools add to a layout. They are ignored.
+// foreign holds the names of entries that other tools add to a layout. Open ignores these entries.
 var foreign = map[string]bool{"manifest.json": true, "repositories": true}
 
-// scan records the place of every entry and returns the index. It skips the bodies.
+// scan records the offset and size of every entry, and returns the content of the index. It skips
+// the content of all other entries.
 func (b *Bundle) scan() (index []byte, err error) {
 	in := io.NewSectionReader(b.volume, 0, b.volume.size)
 	headers := tar.NewReader(in)
@@ -90,7 +91,8 @@ func (b *Bundle) scan() (index []byte, err error) {
 			return nil, fmt.Errorf("entry %.100q appears twice, or there are more than %d entries", h.Name, maxEntries)
 		}
 		seen[h.Name] = true
-		// The tar package reads header by header, so the offset is now the start of the body.
+		// The tar package has read the header and nothing after it, so the offset is now the start
+		// of the content.
 		at, err := in.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return nil, err

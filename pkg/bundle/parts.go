@@ -16,22 +16,22 @@ import (
 // partsSuffix is the end of the name of the file that lists the parts of a bundle.
 const partsSuffix = ".parts.json"
 
-// parts lists the files that make up a bundle.
+// parts is the content of the file that lists the parts of a bundle.
 type parts struct {
 	Size  int64  `json:"size"`
 	Parts []part `json:"parts"`
 }
 
 type part struct {
-	Name   string `json:"name"` // in the folder of this file
+	Name   string `json:"name"` // name of a file in the folder of the list
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
 const maxParts = 1000
 
-// Output writes a bundle as one file, or as parts of at most a given size. The files get their
-// final names in Commit.
+// Output writes a bundle as one file, or as several parts of limited size. Until Commit, the files
+// have temporary names.
 type Output struct {
 	path  string
 	limit int64 // maximum size of a part in bytes; 0: one file
@@ -41,8 +41,8 @@ type Output struct {
 	done  parts
 }
 
-// NewOutput returns an Output that writes path; with a limit in bytes, it writes the parts
-// path.000, path.001 ..., and path.parts.json.
+// NewOutput returns an Output that writes the file path. With a limit in bytes, it writes the parts
+// path.000, path.001 and so on, and then path.parts.json.
 func NewOutput(path string, limit int64) *Output { return &Output{path: path, limit: limit} }
 
 // Write implements io.Writer.
@@ -104,7 +104,8 @@ func (o *Output) end() error {
 	return nil
 }
 
-// Commit gives the files their final names; the file that lists the parts is the last.
+// Commit gives the files their final names. The file that lists the parts is written last, so that
+// it never lists missing parts.
 func (o *Output) Commit() error {
 	if o.file != nil {
 		if err := o.end(); err != nil {

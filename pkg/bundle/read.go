@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// read makes the list from the index, and checks that the bundle has all blobs of the list.
+// read reads the index and adds its artifacts to the list of the bundle. It returns an error if the
+// bundle lacks a blob of one of these artifacts.
 func (b *Bundle) read(text []byte) error {
 	index, err := v1.ParseIndexManifest(bytes.NewReader(text))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Import stats the depot. After scrub has set damaged content aside, an import of the same bundle
-// restores it.
+// If scrub has set damaged content aside, the depot no longer reports this content as present. An
+// import of the same bundle therefore stores it again.
 func TestImportBringsBackWhatScrubSetAside(t *testing.T) {
 	b := open(t, newFixture(t).pack(t, 0))
 	site := depottest.Start(t)
