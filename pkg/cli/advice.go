@@ -9,7 +9,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// verdict is the meaning of a Provisioning's status for a user who waits for the cluster.
+// verdict tells a user who waits for the cluster whether to continue to wait.
 type verdict int
 
 const (
@@ -18,7 +18,8 @@ const (
 	failed                  // a user must act before the cluster can become ready
 )
 
-// verdictOf returns the verdict. It uses the status only if it is about the current spec.
+// verdictOf returns the verdict. The verdict is underway if the status is about an older version of
+// the spec.
 func verdictOf(p *v1alpha1.Provisioning) verdict {
 	f := p.Status.Failure
 	switch {
@@ -32,8 +33,9 @@ func verdictOf(p *v1alpha1.Provisioning) verdict {
 	return underway
 }
 
-// stalled returns the condition Stalled if a user must act for another reason than a failed run;
-// otherwise nil.
+// stalled returns the condition Stalled if it is true and its reason is not the failed run.
+// Otherwise it returns nil. It also returns nil while a run is active, because the end of the run
+// decides.
 func stalled(p *v1alpha1.Provisioning) *apis.Condition {
 	cond, f := p.Status.GetCondition(v1alpha1.ConditionStalled), p.Status.Failure
 	if !cond.IsTrue() || running(p) || (f != nil && f.NextAttempt == nil && f.Reason == cond.Reason) {
@@ -85,8 +87,8 @@ func (s *site) useIt(p *v1alpha1.Provisioning) []string {
 	}
 }
 
-// afterFailure returns the hint and the command for the log, and then the command for another
-// attempt.
+// afterFailure returns the hint and the command that shows the log, followed by the command that
+// requests another attempt.
 func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 	var lines []string
 	if hint := clean(p.Status.Failure.Hint); hint != "" {

@@ -62,7 +62,8 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// interrupted gives an error after an interruption by the user its exit code.
+// interrupted adds the exit code for an interruption to an error if the user has interrupted the
+// command.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return exitf(codeInterrupted, "interrupted: %w", err)

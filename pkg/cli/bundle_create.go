@@ -120,8 +120,8 @@ func (s *session) createFromDepot(ctx context.Context, o bundleOptions, form for
 	return s.pack(ctx, form, list, bundle.WithLocal(transfer.FromDepot(depot), disk))
 }
 
-// wanted returns the artifacts that the flags name, and the places on the disk of files on this
-// machine, by path in the depot.
+// wanted returns the artifacts that the flags name. For files that --file takes from this machine,
+// the map gives the local path by the path in the depot.
 func (o bundleOptions) wanted(stdin io.Reader) (artifacts.List, map[string]string, error) {
 	var lists []artifacts.List
 	for _, name := range o.lists {

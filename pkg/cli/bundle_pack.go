@@ -24,7 +24,7 @@ func (o *bundleOptions) packing(cmd *cobra.Command) {
 	o.packages.add(cmd)
 }
 
-// form holds the options for the written bundle.
+// form describes how the bundle is written.
 type form struct {
 	output    string
 	limit     int64 // maximum size of a part in bytes; 0: one file

@@ -52,8 +52,8 @@ func (o packageOptions) parse() (all []artifacts.Package) {
 	return all
 }
 
-// take removes the packages from the list and returns the packages to pack, each with its system.
-// They are packed as files. It returns none with --without-packages.
+// take removes the OS packages from the list, because a bundle contains them as files. It returns
+// the packages to pack, each with its operating system, or none with --without-packages.
 func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []artifacts.Package, err error) {
 	all := list.Packages
 	list.Packages = nil
@@ -92,7 +92,8 @@ func (o packageOptions) check(fromDepot bool) error {
 	return nil
 }
 
-// architectures returns Debian's names of the platforms' architectures; nil for no platforms.
+// architectures returns Debian's names of the architectures of the platforms. Without platforms it
+// returns nil.
 func architectures(platforms []v1.Platform) (names []string, err error) {
 	for _, p := range platforms {
 		name, err := debian.Architecture(p)
@@ -104,8 +105,9 @@ func architectures(platforms []v1.Platform) (names []string, err error) {
 	return names, nil
 }
 
-// nodesOf returns the architectures to fetch packages for: those of --platform, or else those of
-// the list, or else this machine's.
+// nodesOf returns the architectures for which packages are fetched. These are the architectures of
+// --platform. Without the flag they are the architectures on the list, and if the list has none,
+// this machine's architecture.
 func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, error) {
 	var listed []string
 	for _, p := range wanted {
@@ -123,8 +125,9 @@ func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, err
 	return architectures(platforms)
 }
 
-// fetchPackages fetches the packages from the distributions' archives into the folder dir. disk
-// maps the path of each file in the depot to its path on the disk.
+// fetchPackages fetches the packages from the archives of the distributions into the folder dir. It
+// returns the files on a list with their paths in the depot. disk maps these paths to paths on this
+// machine.
 func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, wanted []artifacts.Package, dir string) (list artifacts.List, disk map[string]string, err error) {
 	systems := artifacts.List{Packages: wanted}.Systems()
 	if len(systems) > 1 && len(o.sources) > 0 {
@@ -158,8 +161,8 @@ func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, w
 	return list, disk, nil
 }
 
-// heldPackages returns the files in a depot of the wanted packages and their dependencies. For a
-// system without a wanted package, it returns the files of all packages.
+// heldPackages returns those files in a depot that hold the wanted packages and their dependencies.
+// For a system of which no package is wanted, it returns the files of all packages.
 func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
 	nodes, err := architectures(f.platforms)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// withPackages starts a depot with a file and three packages, of which one depends on another.
+// withPackages starts a depot with a file and three packages. One of the packages depends on
+// another.
 func withPackages(t *testing.T) *depottest.Depot {
 	t.Helper()
 	d := depottest.Start(t)

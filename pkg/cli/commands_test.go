@@ -33,7 +33,8 @@ import (
 // waitLimit is the maximum time of a wait. Every test needs much less.
 const waitLimit = 20 * time.Second
 
-// terminal is the user's terminal, with a fake cluster for the commands.
+// terminal collects the output of commands as a user's terminal does. It also holds the fake
+// cluster that the commands use.
 type terminal struct {
 	t       *testing.T
 	cluster client.WithWatch
@@ -238,7 +239,8 @@ func TestWatchUntilStalled(t *testing.T) {
 	}
 }
 
-// While a run is active, the Provisioning is underway: the end of the run decides.
+// While a run is active, the verdict is underway even if the Provisioning is stalled, because the
+// end of the run decides.
 func TestStalledWithARunIsUnderway(t *testing.T) {
 	p := provisioning("edge-1")
 	installs("download")(p)
@@ -289,13 +291,13 @@ func TestWatchGoesOnWhenTheServerClosesIt(t *testing.T) {
 	var opened int
 	w.cluster = interceptor.NewClient(w.cluster, interceptor.Funcs{
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
-			opened++ // the reflector opens one after the other
+			opened++ // the reflector never opens two watches at the same time
 			switch opened {
-			case 1: // ends immediately, like that of an API server that restarts
+			case 1: // this watch ends immediately, as if the API server restarted
 				stub := watch.NewRaceFreeFake()
 				stub.Stop()
 				return stub, nil
-			case 2: // the API server does not run again yet
+			case 2: // the API server is still down
 				return nil, errors.New("connection refused")
 			}
 			return c.Watch(ctx, list, opts...)
@@ -362,7 +364,8 @@ func TestClearErrors(t *testing.T) {
 
 func TestNoServerIsExplained(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
-	// Nothing listens on the port of the discard service.
+	// Port 9 belongs to the discard service, which does not run on test machines, so the connection
+	// is refused.
 	if err := os.WriteFile(kubeconfig, []byte(kubeconfigOf("https://127.0.0.1:9")), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -105,14 +105,14 @@ func writeWhole(name string, text []byte) error {
 	return os.Rename(f.Name(), name)
 }
 
-// cluster is a cluster whose objects are read.
+// cluster is a cluster whose objects are searched for images.
 type cluster struct {
 	name   string
 	config *rest.Config
 }
 
-// clusters returns the bootstrap cluster, the clusters of all Provisionings that
-// are not skipped, and the clusters of --cluster-kubeconfig.
+// clusters returns the clusters to search: the bootstrap cluster, the cluster of each Provisioning
+// without --skip, and the clusters of --cluster-kubeconfig.
 func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, error) {
 	all := []cluster{{"the bootstrap cluster", s.config}}
 	var provisionings v1alpha1.ProvisioningList

@@ -21,11 +21,11 @@ func newDisplay(out io.Writer) display {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return newBar(f)
 	}
-	return &lines{out: out, percent: -2} // different from every percentage, and from -1
+	return &lines{out: out, percent: -2} // differs from every percentage and from -1, so the first update is always written
 }
 
-// stepPace is the minimum time between two lines that differ only in the step, and
-// not in the percentage, so that the log stays short.
+// stepPace is the minimum time between two lines that have the same percentage and different steps.
+// It keeps the log short.
 const stepPace = 5 * time.Second
 
 // lines is a display for logs and pipes: it writes a line for each change.
@@ -58,8 +58,8 @@ func (l *lines) print(elapsed time.Duration, percent int, text string) {
 
 func (l *lines) close() {}
 
-// bar is a display for terminals: notes scroll, and the current step stays in the
-// last line.
+// bar is a display for terminals. Notes are written above it, and the last line always shows the
+// current step.
 type bar struct {
 	file *os.File
 	bar  *progressbar.ProgressBar
@@ -76,7 +76,8 @@ func newBar(file *os.File) *bar {
 	)}
 }
 
-// writerOnly hides the file from the library, which would sync a file at each step.
+// writerOnly hides from the progress bar's library that the output is a file. The library would
+// sync a file to the disk after each step.
 type writerOnly struct{ io.Writer }
 
 func (b *bar) show(c update) {
@@ -87,14 +88,14 @@ func (b *bar) show(c update) {
 	if c.Text == "" {
 		return
 	}
-	_ = b.bar.Clear() // otherwise a shorter text leaves the end of a longer text
+	_ = b.bar.Clear() // otherwise the end of a longer text stays behind a shorter one
 	b.bar.Describe(b.fit(clock(c.Elapsed) + "  " + c.Text))
 	if c.Percent >= 0 {
-		_ = b.bar.Set(min(c.Percent, 99)) // at 100 the library starts a new line
+		_ = b.bar.Set(min(c.Percent, 99)) // the library would start a new line at 100
 	}
 }
 
-// fit shortens text so that the bar and the text fit on one line, which can be
+// fit shortens text so that it fits on one line together with the bar. Only a single line can be
 // redrawn.
 func (b *bar) fit(text string) string {
 	const barWidth = 32

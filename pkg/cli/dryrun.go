@@ -18,11 +18,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// dryRun is the result of a host selection for a Provisioning that claims nothing.
+// dryRun says which hosts a Provisioning would get. The dry run claims no host.
 type dryRun struct {
 	Provisioning string `json:"provisioning"`
-	// Assignment is in the order of the nodes. It is empty if NoFit explains why there is no
-	// assignment.
+	// Assignment holds the hosts in the order of their nodes. It is empty if there is no
+	// assignment; NoFit then explains why.
 	Assignment []chosen `json:"assignment,omitempty"`
 	NoFit      string   `json:"noFit,omitempty"`
 	Hosts      []fit    `json:"hosts"`
@@ -36,7 +36,7 @@ type chosen struct {
 	Host    string   `json:"host"`
 }
 
-// fit describes which nodes a host fits, independently of the other hosts.
+// fit describes which nodes a host fits if no other host is considered.
 type fit struct {
 	Host string `json:"host"`
 	// Fits holds the nodes and node sets that the host fits. Why holds the reason for each other
@@ -44,7 +44,7 @@ type fit struct {
 	Fits []string          `json:"fits,omitempty"`
 	Why  map[string]string `json:"why,omitempty"`
 
-	becomes string // the node that the host becomes in the assignment; empty: none
+	becomes string // name of the node that the host gets in the assignment; empty: none
 }
 
 // tryAssign assigns hosts as the controller does before a run. It sets the defaults first, because
@@ -126,8 +126,8 @@ func kindsOf(request contract.Request) []kind {
 	return kinds
 }
 
-// fitOf determines the kinds of nodes that the host alone would fit. A host to which a node is
-// pinned fits only that node.
+// fitOf determines which nodes the host could become if it were the only host. If a node is pinned
+// to the host, the host fits only this node.
 func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string) fit {
 	f := fit{Host: h.Name, becomes: becomes}
 	pinned := "" // the node that is pinned to the host by its MAC address
@@ -155,7 +155,7 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 	return f
 }
 
-// lacks records why the host does not fit these nodes.
+// lacks records for each of the nodes why the host does not fit it.
 func (f *fit) lacks(why string, nodes []string) {
 	if f.Why == nil {
 		f.Why = map[string]string{}
@@ -165,7 +165,7 @@ func (f *fit) lacks(why string, nodes []string) {
 	}
 }
 
-// obstacle returns the reason why a host does not fit, as a text that completes "host-1 is ...".
+// obstacle returns the reason why a host does not fit a node. The text completes "host-1 is ...".
 func obstacle(err error, slot contract.Slot, host string) string {
 	var noFit *assign.NoFit
 	if !errors.As(err, &noFit) || len(noFit.Unmet) == 0 {
@@ -191,8 +191,8 @@ func (t *dryRun) page() string {
 	return head + columns(rows)
 }
 
-// whyNot returns each reason once, with its nodes. A single reason that is for all nodes has no
-// nodes.
+// whyNot returns the reasons as text. Each reason appears once and is followed by its nodes. If the
+// host fits no node and the reason is always the same, the nodes are omitted.
 func (f fit) whyNot() string {
 	of := map[string][]string{}
 	var reasons []string

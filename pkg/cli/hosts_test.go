@@ -89,7 +89,7 @@ func TestHostsForAProvisioning(t *testing.T) {
 	golden(t, "testdata/hosts/nofit.txt", w.text())
 }
 
-// A host that is powered off fits, and another host is preferred to it.
+// A host that is powered off fits, but a host that is powered on is preferred.
 func TestHostsForPrefersHostsThatAreOn(t *testing.T) {
 	off := func(h *metal3.BareMetalHost) { h.Status.PoweredOn = false }
 	w := newTerminal(t, wanting("edge-1"), bareMetal(1, 8, off), bareMetal(2, 16), bareMetal(3, 32), bareMetal(4, 16))
@@ -97,8 +97,8 @@ func TestHostsForPrefersHostsThatAreOn(t *testing.T) {
 	golden(t, "testdata/hosts/powered-off.txt", w.text())
 }
 
-// An uploaded image is in the depot. The Provisioning need not name the depot: the site's settings
-// do.
+// An uploaded OS image is in the depot. If the Provisioning names no depot, the dry run uses the
+// depot of the site's settings.
 func TestHostsForAnUploadedImage(t *testing.T) {
 	p := wanting("edge-1")
 	p.Spec.NodeSets, p.Spec.OSImage = nil, &v1alpha1.OSImageSpec{Upload: "c1/edge-1/image.raw"}

@@ -22,8 +22,8 @@ type hostView struct {
 	DryRun *dryRun   `json:"dryRun,omitempty"` // nil without --for and -f
 
 	facts []hosts.Host
-	// orphans holds the hosts whose holder is a Provisioning that does not exist, by
-	// the name of the Provisioning.
+	// orphans holds the hosts whose holder is a Provisioning that does not exist. The key is the
+	// name of this Provisioning.
 	orphans map[string][]*metal3.BareMetalHost
 }
 
@@ -45,8 +45,8 @@ type hostRow struct {
 	Problem      string `json:"problem,omitempty"`
 }
 
-// add appends a host. data may be nil. exists reports whether the namespace has a
-// Provisioning of a name.
+// add appends a host. data is nil if the host has no HardwareData. exists reports whether the
+// namespace has a Provisioning with the given name.
 func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, exists func(provisioning string) bool) {
 	h := hostfacts.Of(host, data)
 	row := hostRow{
@@ -122,9 +122,9 @@ func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) st
 	return text.String()
 }
 
-// undoing returns the merge patch that removes a claim from a host, and the operating system image
-// that BPA requested; it restores the replaced values. The patch can stand between single quotes in
-// a shell, even if the host's fields contain quotes.
+// undoing returns the merge patch that releases a host. The patch removes the claim and the
+// operating system image that BPA requested, and restores the values that BPA replaced. It contains
+// no single quotes, so a shell command can have it between single quotes.
 func undoing(host *metal3.BareMetalHost) string {
 	freed := host.DeepCopy()
 	hostimaging.TakeAway(freed)
@@ -133,6 +133,6 @@ func undoing(host *metal3.BareMetalHost) string {
 		return label == contract.LabelCluster || label == contract.LabelNode || label == contract.LabelSet || label == contract.LabelStandby ||
 			label == contract.LabelFormerNode || strings.HasPrefix(label, contract.LabelRolePrefix)
 	})
-	raw, _ := client.MergeFrom(host).Data(freed) // cannot fail: two objects of one kind
+	raw, _ := client.MergeFrom(host).Data(freed) // cannot fail, because both objects have the same kind
 	return strings.ReplaceAll(string(raw), "'", `\u0027`)
 }

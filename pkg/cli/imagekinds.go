@@ -20,17 +20,18 @@ const (
 	pageSize = 500
 	// requestTime is the maximum time of one request.
 	requestTime = time.Minute
-	// requestRate is the number of requests per second: a cluster has about a hundred kinds.
+	// requestRate is the maximum number of requests per second. It is above the client's default,
+	// because a cluster has about a hundred kinds.
 	requestRate = 50
-	// maxExpired is how often the list of one kind may start again after its continue token
-	// expired.
+	// maxExpired is the maximum number of restarts of the list of one kind. A list restarts if its
+	// continue token has expired.
 	maxExpired = 5
 )
 
-// unread holds the kinds that are not read. A Node lists all images on its disk, so
-// gc would free none of them. Reading Secrets would need the right to read all
-// Secrets. Objects of the other kinds change often and have no image that could run
-// again.
+// unread holds the kinds that are not searched. A Node lists all images on its disk, so with Nodes,
+// gc would free no image that is on a disk. Secrets are left out so that the user does not need the
+// right to read all Secrets. Objects of the other kinds change often and contain no image that a
+// cluster could run again.
 var unread = map[schema.GroupResource]bool{
 	{Resource: "secrets"}:                                   true,
 	{Resource: "nodes"}:                                     true,
@@ -48,7 +49,7 @@ var unread = map[schema.GroupResource]bool{
 func (i images) addCluster(ctx context.Context, config *rest.Config) (objects int, err error) {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.Burst = requestTime, requestRate, 2*requestRate
-	config.WarningHandler = rest.NoWarnings{} // no warnings about deprecated kinds
+	config.WarningHandler = rest.NoWarnings{} // suppresses the API server's warnings about deprecated kinds
 	kinds, err := listedKinds(config)
 	if err != nil {
 		return 0, err

@@ -16,13 +16,14 @@ var (
 	// byDigest matches a digest with the reference before it, if there is one. The
 	// digest may be anywhere in a string: an image, an imageID, an argument, a template.
 	byDigest = regexp.MustCompile(`(?:[A-Za-z0-9][A-Za-z0-9._:/\[\]-]*@)?sha256:[0-9a-f]{64}\b`)
-	// byOther matches a reference with a digest that "depot gc --keep" does not support.
+	// byOther matches a reference with a digest of another algorithm. "depot gc --keep" does not
+	// support such digests.
 	byOther = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._:/\[\]-]*@sha(?:384|512):[0-9a-f]{96,128}\b`)
 )
 
-// add records each digest in value, which consists of the maps, lists and strings
-// of a JSON object. It uses no schema, so it finds digests in unknown fields too. A
-// digest of something other than an image does no harm: the depot has no image for it.
+// add records each digest in value, which is a part of a JSON object: a map, a list or a string. It
+// uses no schema, so it also finds digests in unknown fields. Some digests it finds may not be of
+// images. They do no harm, because the depot has no image with such a digest.
 func (i images) add(value any) error {
 	switch v := value.(type) {
 	case string:

@@ -105,7 +105,7 @@ spec: {template: {spec: {containers: [{image: "tekton:v1", args: ["-entrypoint-i
 	}
 }
 
-// An image with a digest that the list does not support is an error.
+// An image with a sha512 digest is an error, because "depot gc --keep" supports only sha256.
 func TestImagesByAnotherDigest(t *testing.T) {
 	err := images{}.add(map[string]any{"image": "app@sha512:" + strings.Repeat("a", 128)})
 	if err == nil || !strings.Contains(err.Error(), "app@sha512:") {
@@ -113,13 +113,13 @@ func TestImagesByAnotherDigest(t *testing.T) {
 	}
 }
 
-// apiServer answers discovery and lists like an API server, with pages of one object.
+// apiServer is a fake API server. It answers discovery and list requests, with one object per page.
 type apiServer struct {
 	*httptest.Server
-	kinds  map[string][]any // by path, such as /apis/apps/v1/deployments
-	broken map[string]int   // the status of a path that cannot be read
+	kinds  map[string][]any // objects by the path of their kind, such as /apis/apps/v1/deployments
+	broken map[string]int   // HTTP status by path, for paths that cannot be read
 	asked  map[string]int
-	// expires is the path whose continue token expires once.
+	// expires is the path for which the server rejects one continue token as expired.
 	expires string
 }
 
@@ -170,7 +170,7 @@ func (s *apiServer) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var at int
-	_, _ = fmt.Sscan(r.URL.Query().Get("continue"), &at) // the first page has none
+	_, _ = fmt.Sscan(r.URL.Query().Get("continue"), &at) // the request for the first page has no continue token
 	next := ""
 	if at+1 < len(items) {
 		next = fmt.Sprint(at + 1)
@@ -189,8 +189,8 @@ func workload(kind, name, image string) any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"image": image}}
 }
 
-// siteWith returns a terminal for a bootstrap cluster, with the kubeconfig of edge-1 for the
-// address edge; empty: without this kubeconfig.
+// siteWith returns a terminal for a bootstrap cluster with the Provisioning edge-1. edge is the
+// address in the kubeconfig of edge-1; empty: edge-1 has no kubeconfig.
 func siteWith(t *testing.T, bootstrap *apiServer, edge string) *terminal {
 	t.Helper()
 	objects := []client.Object{&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site-b", Name: "edge-1"}}}

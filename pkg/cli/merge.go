@@ -41,15 +41,16 @@ func mergeInto(own, added *clientcmdapi.Config, o kubeconfigOptions) error {
 	}
 	own.Clusters[o.entry], own.AuthInfos[o.entry] = cluster, user
 	own.Contexts[o.entry] = &clientcmdapi.Context{Cluster: o.entry, AuthInfo: o.entry, Namespace: current.Namespace}
-	// Entries that were read from a file are written back to that file. New entries go to the
-	// default file.
+	// LocationOfOrigin is the file from which an entry was read, and to which it would be written
+	// back. Without it, the entries are written to the user's default file.
 	cluster.LocationOfOrigin, user.LocationOfOrigin = "", ""
 	return nil
 }
 
-// serverOf returns the server of the entry of this name: that of the context, or
-// else that of a cluster of this name, which another context may use. Empty: there
-// is no entry.
+// serverOf returns the server of the kubeconfig entry with this name. This is the server of the
+// context with this name. If there is no such context, it is the server of the cluster with this
+// name, because a context with another name may use that cluster. It returns an empty string if
+// there is neither.
 func serverOf(config *clientcmdapi.Config, name string) string {
 	if context := config.Contexts[name]; context != nil {
 		if cluster := config.Clusters[context.Cluster]; cluster != nil {

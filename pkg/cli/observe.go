@@ -17,18 +17,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// state is the newest state of a Provisioning, nil after its deletion, or a
-// permanent error.
+// state is either the newest state of a Provisioning or a permanent error. If both fields are nil,
+// the Provisioning does not exist any more.
 type state struct {
 	provisioning *v1alpha1.Provisioning
 	err          error
 }
 
-// observe watches one Provisioning until ctx ends. A reader that is slower than
-// the changes gets the newest state and misses older states.
+// observe watches one Provisioning until ctx ends. If the reader is slower than the changes, it
+// gets the newest state and misses older ones.
 //
-// The informer resumes a closed watch where it ended, and lists again if that is
-// too long ago. So a restart of the API server causes only a delay.
+// The informer resumes a watch that was closed. If the API server no longer has the changes since
+// then, the informer lists again. A restart of the API server therefore causes only a delay.
 func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 	newest := make(latest, 1)
 	source := &singleObject{s.client, s.namespace, name, func() { newest.put(state{}) }}
@@ -54,8 +54,8 @@ func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 	return newest, nil
 }
 
-// permanent reports whether err is an answer of the API server that a retry does not change. Other
-// errors are connection errors, which may end.
+// permanent reports whether err is an answer of the API server that would be the same after a
+// retry. Other errors are connection errors, which may disappear.
 func permanent(err error) bool {
 	return isKindMissing(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
@@ -90,8 +90,8 @@ func (l latest) put(s state) {
 type singleObject struct {
 	client          client.WithWatch
 	namespace, name string
-	// absent is called when a list does not contain the object. If the object is
-	// deleted before the first list, no event reports its deletion.
+	// absent is called when a list does not contain the object. It is needed because no event
+	// reports the deletion of an object that was deleted before the first list.
 	absent func()
 }
 
@@ -129,6 +129,6 @@ func (o *singleObject) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return o.WatchWithContext(context.Background(), opts)
 }
 
-// IsWatchListSemanticsUnSupported makes the informer list first and then watch.
-// The newer streaming list saves memory on long lists; this list has one item.
+// IsWatchListSemanticsUnSupported returns true so that the informer first lists and then watches.
+// The newer streaming list saves memory for long lists, but this list has one item.
 func (o *singleObject) IsWatchListSemanticsUnSupported() bool { return true }

@@ -15,13 +15,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// reporter makes updates from the successive states of one Provisioning. It
-// remembers the reported facts, so that it reports each fact once.
+// reporter converts each new state of one Provisioning to an update. It remembers the facts that it
+// has reported, so that it reports each fact once.
 type reporter struct {
 	reported map[string]string
 }
 
-// update is the new information of one state.
+// update is what a new state of the Provisioning adds to the output.
 type update struct {
 	// Elapsed is the time of the run; noRun: there is no run.
 	Elapsed time.Duration
@@ -44,8 +44,8 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	}
 	for _, cond := range inOrder(p.Status.Conditions) {
 		note, news := s.condition(cond)
-		// A failure is reported with its details: in retryNote if another attempt
-		// follows, otherwise at the end of the command.
+		// A condition that only repeats the failure gives no note. The failure is reported with its
+		// details: in retryNote if another attempt follows, otherwise at the end of the command.
 		repeats := cond.IsFalse() && p.Status.Failure != nil && cond.Reason == p.Status.Failure.Reason
 		if news && !repeats {
 			c.Notes = append(c.Notes, note)
@@ -63,7 +63,7 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	return c
 }
 
-// fresh reports whether what differs from the last report about the topic, and
+// fresh reports whether the value of the topic differs from the value in the last call, and
 // remembers it.
 func (s *reporter) fresh(topic, what string) bool {
 	before := s.reported[topic]
@@ -71,17 +71,17 @@ func (s *reporter) fresh(topic, what string) bool {
 	return before != what
 }
 
-// condition returns a note about a condition that became true or false, and
-// whether there is one. It reports no condition that is Unknown (the step has not
-// happened yet), Ready or Stalled (reported at the end), or without news (no
-// plugins requested, no host with a problem).
+// condition returns a note about a condition that became true or false. It returns false if there
+// is nothing to report. This is so for a condition that is Unknown, because its step has not
+// happened yet. Ready and Stalled are reported at the end of the command. Conditions without news
+// are not reported: no plugins were requested, or no host has a problem.
 func (s *reporter) condition(cond apis.Condition) (string, bool) {
 	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
 		return "", false
 	}
 	state := string(cond.Status) + cond.Reason
 	if cond.IsFalse() {
-		state += cond.Message // such as the number of missing hosts
+		state += cond.Message // the message changes, for example with the number of missing hosts
 	}
 	if !s.fresh(string(cond.Type), state) || cond.IsUnknown() {
 		return "", false
@@ -132,7 +132,8 @@ func oneLine(f *v1alpha1.FailureStatus) string {
 	return s.String()
 }
 
-// present describes the current step. percent is -1 if there is no progress.
+// present describes the current step of the Provisioning. percent is -1 if the step has no
+// percentage.
 func present(p *v1alpha1.Provisioning) (percent int, text string) {
 	progress := p.Status.Progress
 	switch {
@@ -204,7 +205,7 @@ func elapsed(p *v1alpha1.Provisioning, now time.Time) time.Duration {
 	if run.CompletionTime != nil {
 		now = run.CompletionTime.Time
 	}
-	// The clocks of machines differ, so the difference can be negative.
+	// the clocks of two machines may differ, so the difference can be negative
 	return max(now.Sub(run.StartTime.Time), 0).Truncate(time.Second)
 }
 
@@ -220,7 +221,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// conditionOrder is the order in which the conditions become true.
+// conditionOrder is the order in which conditions normally become true.
 var conditionOrder = []apis.ConditionType{
 	v1alpha1.ConditionArtifactsAvailable, v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
 	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady,

@@ -147,13 +147,14 @@ func (s *site) explain(err error) error {
 	return err
 }
 
-// isKindMissing reports whether the cluster lacks the kind itself, and not only
-// an object of the kind.
+// isKindMissing reports whether the cluster lacks the kind. It returns false if the cluster has the
+// kind and lacks only an object.
 func isKindMissing(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
 	}
-	// If the kind was removed after discovery, the answer is a 404 without the name of an object.
+	// If the kind was removed after discovery, the API server answers with a 404 that names no
+	// object.
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false

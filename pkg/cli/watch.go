@@ -80,7 +80,7 @@ func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioni
 	if err != nil {
 		return p, err
 	}
-	// The displayed time advances also if there is no change.
+	// The display shows the elapsed time, so it is updated even if nothing changes.
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	uid := p.UID
