@@ -13,7 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// checked is a request whose fields are all safe to write.
+// checked is a request whose fields have all been checked, so they are safe to write into the
+// inventory.
 type checked struct {
 	request        contract.Request
 	nodes          []contract.Node
@@ -28,19 +29,21 @@ var (
 	version  = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4}){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	plugin   = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// depot excludes characters that have a special meaning in Ansible's templates or in
-	// containerd's configuration.
+	// depot matches URLs without the characters that have a special meaning in Ansible's templates
+	// or in containerd's configuration.
 	depot = regexp.MustCompile(`^https?://[0-9A-Za-z.:/_~%!*()+,=&\[\]-]+$`)
 )
 
-// reserved are node names that Ansible uses for other things.
+// reserved are names that no node may have, because they are names of groups or of the machine on
+// which Ansible runs.
 var reserved = []string{"all", "ungrouped", "localhost", "etcd"}
 
-// literals are user names that Ansible would not read as text.
+// literals are user names that Ansible would read in an inventory as Python values instead of
+// strings.
 var literals = []string{"True", "False", "None"}
 
-// connection are prefixes of variables that could make Ansible connect to other machines than the
-// nodes, or skip the verification of host keys.
+// connection are prefixes of forbidden variables. Such variables could make Ansible connect to
+// machines other than the nodes, or skip the verification of host keys.
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_shell", "ansible_scp", "ansible_sftp"}
 

@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// checksum describes how kubespray finds the checksum of one of its downloads: each download has a
-// variable, whose default looks up a table by architecture and version.
+// checksum describes where kubespray finds the checksum of one of its downloads. The checksum is in
+// a variable. By default, kubespray sets this variable from a table by architecture and version.
 type checksum struct {
 	download string // key of kubespray's "downloads"
 	variable string // variable that holds the checksum, sha256:hex
@@ -44,23 +44,26 @@ var checksums = []checksum{
 	{"youki", "youki_archive_checksum", "youki_checksums", "youki_version"},
 }
 
-// Tables are the tables in which kubespray checks whether it supports a Kubernetes version for a
-// host's architecture. They are variables of a role, so only extra variables override them.
+// Tables are the tables by which kubespray decides whether it supports a Kubernetes version on the
+// architecture of a host. They are variables of a role, so an inventory cannot override them and
+// only extra variables can.
 var Tables = []string{"kubeadm_checksums", "kubectl_checksums", "kubelet_checksums"}
 
-// unlisted is the entry in Tables for a version that the depot has. It is not a checksum, so the
-// download of a file without a pin fails.
+// unlisted is written into Tables for a Kubernetes version that the depot has, so that kubespray
+// accepts the version. It is not a valid checksum. If a file has no pin, its download therefore
+// fails.
 const unlisted = "the depot's"
 
-// own returns the template expression for kubespray's own checksum. Its value is empty if kubespray
-// has none.
+// own returns the template expression that gives kubespray's own checksum, or an empty string if
+// kubespray has none.
 func (c checksum) own() string {
 	return fmt.Sprintf("((%s | default({}))[image_arch] | default({}))[%s] | default('')", c.table, c.version)
 }
 
-// ListingVars returns variables with which kubespray can list its downloads even if it has no
-// checksum for a version: the checksum is then empty. With request.DepotChecksums all checksums are
-// empty, since the depot's checksums replace them. User-provided variables stay unchanged.
+// ListingVars returns variables with which kubespray can list its downloads even if it lacks the
+// checksum of a version. It then uses an empty checksum. If request.DepotChecksums is set, all
+// checksums are empty, because the depot's checksums replace them. The result does not contain the
+// checksum variables that the user provides.
 func ListingVars(request contract.Request) map[string]any {
 	variables := map[string]string{}
 	vars := map[string]any{"bpa_checksum_variables": variables}
@@ -114,8 +117,8 @@ func IsChecksum(variable string) bool {
 	return slices.ContainsFunc(checksums, func(c checksum) bool { return c.variable == variable })
 }
 
-// vars returns variables with which kubespray accepts only the pinned content. An architecture that
-// is not pinned keeps kubespray's own checksum.
+// vars returns variables with which kubespray accepts a pinned file only if its content has the
+// pinned checksum. For an architecture without a pin, kubespray uses its own checksum.
 func (p Pins) vars(version string) map[string]any {
 	vars, supported := map[string]any{}, map[string]map[string]string{}
 	for _, c := range checksums {
@@ -134,7 +137,7 @@ func (p Pins) vars(version string) map[string]any {
 		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
 	}
 	if len(supported) > 0 {
-		supported["amd64"] = map[string]string{version: unlisted} // kubespray reads the oldest supported version from this entry
+		supported["amd64"] = map[string]string{version: unlisted} // for every architecture, kubespray reads the oldest supported version from this entry
 		for _, table := range Tables {
 			vars[table] = supported
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Our list of checksums agrees with the kubespray checkout that KUBESPRAY names.
+// The variable checksums agrees with the kubespray checkout that the environment variable KUBESPRAY
+// names.
 func TestTableIsKubesprays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(os.Getenv("KUBESPRAY"), "roles/kubespray_defaults/defaults/main/download.yml"))
 	if err != nil {
@@ -26,8 +27,8 @@ func TestTableIsKubesprays(t *testing.T) {
 	}
 }
 
-// Kubespray checks the Kubernetes version against exactly these tables, and an inventory cannot
-// override them.
+// Kubespray checks the Kubernetes version in exactly the tables that Tables names, and an inventory
+// cannot override them.
 func TestTablesAreKubesprays(t *testing.T) {
 	read := func(name string) []byte {
 		text, err := os.ReadFile(filepath.Join(os.Getenv("KUBESPRAY"), "roles", name))

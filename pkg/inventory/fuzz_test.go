@@ -86,7 +86,7 @@ func expected(r contract.Request, nodes []contract.Node) ini {
 		"kube_node":            nil,
 	}
 	for _, node := range nodes {
-		ip := netip.MustParseAddr(node.Address).Unmap().String() // an address has many spellings
+		ip := netip.MustParseAddr(node.Address).Unmap().String() // an address can be written in several ways
 		want["all"] = append(want["all"], []string{node.Name, "ansible_host=" + ip, "ip=" + ip, "access_ip=" + ip})
 		group := map[string]string{contract.RoleControlPlane: "kube_control_plane", contract.RoleWorker: "kube_node"}[node.Roles[0]]
 		want[group] = append(want[group], []string{node.Name})
@@ -136,7 +136,7 @@ func checkVars(t *testing.T, r contract.Request, text []byte) {
 	}
 	for name, value := range r.Vars {
 		if name == mirrorsVar && r.DepotURL != "" {
-			continue // ours are with them: see TestTheirMirrorsWin
+			continue // this variable also has BPA's mirrors, which TestTheirMirrorsWin checks
 		}
 		var asked, got any
 		if json.Unmarshal(value, &asked) != nil || json.Unmarshal(found[name], &got) != nil || !cmp.Equal(asked, got) {

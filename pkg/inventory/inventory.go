@@ -61,7 +61,7 @@ func hostsINI(c checked, masters, etcd, notes []string) []byte {
 	for _, node := range c.nodes {
 		ip := c.addresses[node.Name]
 		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s", node.Name, ip, ip, ip)
-		if second, ok := c.second[node.Name]; ok { // kubespray uses it only if it sets up both IP families
+		if second, ok := c.second[node.Name]; ok { // kubespray uses this address only if the cluster has IPv4 and IPv6
 			fmt.Fprintf(&b, " ip6=%s access_ip6=%s", second, second)
 		}
 		b.WriteString("\n")
@@ -91,7 +91,7 @@ func withRole(nodes []contract.Node, role string) []string {
 	return names
 }
 
-// odd returns the names without the last one if their number is even.
+// odd returns an odd number of names. If the number is even, it omits the last name.
 func odd(names []string) []string {
 	return names[:len(names)-(1-len(names)%2)]
 }

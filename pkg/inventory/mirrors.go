@@ -11,18 +11,20 @@ import (
 // with a hosts.toml file for each prefix in it.
 const mirrorsVar = "containerd_registries_mirrors"
 
-// everyRegistry is containerd's folder for registries that have no folder with their name.
+// everyRegistry is the name of containerd's folder for all registries that have no folder of their
+// own.
 const everyRegistry = "_default"
 
-// registries are the registries with a folder. On a host where kubespray ran without BPA, a folder
-// for docker.io exists; it takes precedence over everyRegistry and leads to the Internet, so BPA
-// overwrites it. The others are the registries of kubespray's images.
+// registries are the registries for which BPA writes a folder of containerd. If kubespray has run
+// on a host without BPA, the host has a folder for docker.io. This folder takes precedence over
+// everyRegistry and leads to the Internet, so BPA overwrites it. The other registries are those of
+// kubespray's images.
 var registries = []string{everyRegistry, "docker.io", "ghcr.io", "quay.io", "registry.k8s.io"}
 
-// mirror is an entry of kubespray's variable.
+// mirror is an entry of the variable that mirrorsVar names.
 type mirror struct {
 	Prefix  string       `json:"prefix"`
-	Server  string       `json:"server"` // tried last; if it is empty, containerd uses the upstream registry
+	Server  string       `json:"server"` // containerd tries it after the mirrors; empty: the upstream registry
 	Mirrors []mirrorHost `json:"mirrors"`
 }
 
@@ -46,9 +48,9 @@ func depotMirrors(depot string, ownCA bool) (all []mirror) {
 	return all
 }
 
-// withTheirs merges our mirrors with the user's entries. For the same prefix the user's entry wins.
-// If the user's value is not a list of such entries, such as a template, withTheirs returns it
-// unchanged.
+// withTheirs merges BPA's mirrors with the user's entries. If both have an entry for a prefix, the
+// user's entry is used. The user's value can also be something other than a list of entries, such
+// as a template. withTheirs returns such a value unchanged.
 func withTheirs(ours []mirror, theirs json.RawMessage) any {
 	var entries []json.RawMessage
 	if json.Unmarshal(theirs, &entries) != nil || entries == nil {
@@ -70,7 +72,9 @@ func withTheirs(ours []mirror, theirs json.RawMessage) any {
 			all = append(all, m)
 		}
 	}
-	for _, entry := range entries { // last: if a template yields the same prefix, the later entry wins
+	// The user's entries are last. If a template in one of them gives the prefix of an entry of
+	// BPA's, the later entry is used.
+	for _, entry := range entries {
 		all = append(all, entry)
 	}
 	return all

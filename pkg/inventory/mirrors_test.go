@@ -9,13 +9,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// The user's entries win by their prefix. Images of registries that they do not name still come
+// For a prefix of the user's entries, the user's entry is used. Images of all other registries come
 // from the depot.
 func TestTheirMirrorsWin(t *testing.T) {
 	const own = `{"prefix": "registry.example:5000", "server": "https://registry.example:5000", "mirrors": []}`
 	for _, tc := range []struct {
 		name, theirs string
-		want         map[string]string // server by prefix; nil: theirs as it is
+		want         map[string]string // server by prefix; nil: the user's value is unchanged
 	}{
 		{"another registry", `[` + own + `]`, map[string]string{
 			"_default": "depot", "docker.io": "depot", "ghcr.io": "depot", "quay.io": "depot", "registry.k8s.io": "depot", "registry.example:5000": "https://registry.example:5000",
@@ -50,7 +50,7 @@ func TestTheirMirrorsWin(t *testing.T) {
 	}
 }
 
-// Without a depot the mirrors are the user's entries only.
+// Without a depot, the only mirrors are the user's entries.
 func TestTheirMirrorsWithoutADepot(t *testing.T) {
 	const theirs = `[{"prefix": "docker.io", "server": "https://cache"}]`
 	r := request(func(r *contract.Request) {
@@ -67,8 +67,8 @@ func TestTheirMirrorsWithoutADepot(t *testing.T) {
 	sameJSON(t, theirs, string(vars[mirrorsVar]))
 }
 
-// servers returns the server of each entry, which containerd tries last, by prefix. Each prefix
-// must occur once. The depot's URL is returned as "depot".
+// servers returns the field Server of each entry by prefix, with "depot" in place of the depot's
+// URL. It fails if a prefix occurs twice. containerd tries this server last.
 func servers(t *testing.T, text json.RawMessage, depot string) map[string]string {
 	t.Helper()
 	var all []mirror

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. User-provided
-// variables win. Registry mirrors are merged by their prefix.
+// groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. If the user
+// provides a variable that BPA also sets, the user's value is used. Registry mirrors are an
+// exception: they are merged by prefix.
 func groupVars(c checked, pins Pins) ([]byte, error) {
 	vars := map[string]any{
 		"kube_version":           c.request.KubernetesVersion,
@@ -41,10 +42,10 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// depotVars returns variables with which nodes download everything from the depot, which stores
-// files below the upstream's host and path. If the depot has its own CA, containerd reads the
-// certificate from a file on the node. Other programs use the system's trust store, to which the
-// kubespray task adds the certificate.
+// depotVars returns variables with which nodes download everything from the depot. The depot stores
+// each file below a path that consists of the upstream's host and path. If the depot has its own
+// CA, containerd reads the CA's certificate from a file on the node. Other programs use the
+// system's trust store, to which the kubespray task adds the certificate.
 func depotVars(depot string, ownCA bool) map[string]any {
 	files := depot + "/files/"
 	return map[string]any{
