@@ -46,7 +46,7 @@ func Ensure(ctx context.Context, config *rest.Config) error {
 	go func() { probes <- injection.ServeHealthProbes(ctx, injection.HealthCheckDefaultPort) }()
 	defer func() {
 		stop()
-		<-probes // the controller serves the probes next, on the same port
+		<-probes // the controller needs the same port for its own probes
 	}()
 	changes, lister, client, err := watchCluster(ctx, config)
 	if err != nil {
@@ -57,8 +57,8 @@ func Ensure(ctx context.Context, config *rest.Config) error {
 	}})
 }
 
-// watchCluster watches CRDs and Provisionings. The channel gets a value after a change; several
-// changes may be one value.
+// watchCluster watches CRDs and Provisionings. The channel gets a value after each change. If
+// several changes happen before the value is read, they give only one value.
 func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, listers.ProvisioningLister, versioned.Interface, error) {
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
@@ -72,7 +72,7 @@ func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, li
 	poke := func() {
 		select {
 		case changes <- struct{}{}:
-		default: // a value is in the channel already
+		default: // the previous value has not been read yet
 		}
 	}
 	provisionings := externalversions.NewSharedInformerFactory(client, 0).Bpa().V1alpha1().Provisionings()
@@ -89,7 +89,8 @@ func watchCluster(ctx context.Context, config *rest.Config) (<-chan struct{}, li
 	return changes, provisionings.Lister(), client, nil
 }
 
-// report writes the message into the status of every Provisioning that does not have it yet.
+// report writes the message into the status of every Provisioning whose status does not have this
+// message yet.
 func report(ctx context.Context, lister listers.ProvisioningLister, client versioned.Interface, message string) error {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
@@ -110,8 +111,8 @@ func report(ctx context.Context, lister listers.ProvisioningLister, client versi
 	return errors.Join(failed...)
 }
 
-// mark sets the conditions to Unknown: without the kinds, the controller can read the state of
-// neither an installed cluster nor a requested one.
+// mark sets the conditions to Unknown. While kinds are missing, the controller knows the state
+// neither of an installed cluster nor of a requested one.
 func mark(status *v1alpha1.ProvisioningStatus, message string) {
 	status.InitializeConditions()
 	status.MarkHostsClaimed(corev1.ConditionUnknown, Reason, message)

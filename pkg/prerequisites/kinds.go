@@ -15,8 +15,8 @@ type Need struct {
 	Install      string // what the user installs to get it; completes "install ..."
 }
 
-// Needs are the APIs that the controller needs. HardwareData is not one of them: older versions of
-// Metal3 have the same facts in the status of their hosts.
+// Needs are the APIs that the controller needs. HardwareData is not one of them, because older
+// versions of Metal3 do not have this kind. They have the same facts in the status of the hosts.
 var Needs = []Need{
 	{"bpa.akraino.org/v1alpha1", []string{"provisionings"}, "BPA's own kinds (config/300-provisionings.yaml)"},
 	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation), " +
@@ -29,8 +29,9 @@ type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// Missing returns the needs that the API server does not serve, each with its missing Resources
-// only. It returns an error if the API server does not answer.
+// Missing returns the needs that the API server does not serve completely. Each returned need lists
+// only those of its resources that are missing. It returns an error if the API server does not
+// answer.
 func Missing(d Discovery, needs []Need) ([]Need, error) {
 	var missing []Need
 	for _, need := range needs {

@@ -18,7 +18,8 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 )
 
-// server serves some kinds: group and version to resources.
+// server is a fake API server. kinds holds the names of the resources that it serves, by group and
+// version.
 type server struct {
 	sync.Mutex
 	kinds map[string][]string
@@ -87,7 +88,7 @@ func TestWait(t *testing.T) {
 			return errors.New("a status that cannot be written is no reason to stop")
 		}})
 	}()
-	changes <- struct{}{} // received after the first check, which got no answer from the API server
+	changes <- struct{}{} // Wait reads this value after its first check, which got no answer from the API server
 	api.set(map[string][]string{}, nil)
 	changes <- struct{}{}
 	if m := <-reported; !strings.Contains(m, "Tekton") {
@@ -97,7 +98,7 @@ func TestWait(t *testing.T) {
 	changes <- struct{}{}
 	for {
 		select {
-		case m := <-reported: // of the check between the changes
+		case m := <-reported: // a message of the check between the two changes
 			_ = m
 			continue
 		case err := <-done:

@@ -15,9 +15,10 @@ const recheck = 10 * time.Second
 // Cluster is the part of the cluster that Wait uses.
 type Cluster struct {
 	Discovery Discovery
-	// Changes gets a value after a change of a CRD or a Provisioning: Wait checks again.
+	// Changes gets a value after a change of a CRD or a Provisioning. Wait then checks again.
 	Changes <-chan struct{}
-	// Report writes the message into the status of every Provisioning that does not have it yet.
+	// Report writes the message into the status of every Provisioning whose status does not have
+	// this message yet.
 	Report func(ctx context.Context, message string) error
 }
 

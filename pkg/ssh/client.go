@@ -15,16 +15,17 @@ import (
 )
 
 var (
-	// ErrUnreachable reports that nothing answers, or no SSH server with which this client can
-	// talk. It may be transient.
+	// ErrUnreachable reports that no SSH server answers with which this client can communicate. The
+	// cause may be temporary.
 	ErrUnreachable = errors.New("unreachable")
 	// ErrDenied reports that the server rejects the user or the key.
 	ErrDenied = errors.New("denied")
 )
 
-// KeyChangedError reports that the server shows another host key than the pinned one. Want is the
-// fingerprint of the pinned key, Got the fingerprint of the shown key, or "of another type" if the
-// server has no key of the pinned type. Fingerprints are as ssh-keygen prints them.
+// KeyChangedError reports that the host key of the server is not the pinned one. Want is the
+// fingerprint of the pinned key. Got is the fingerprint of the server's key, or "of another type"
+// if the server has no key of the pinned type. The fingerprints have the form that ssh-keygen
+// prints.
 type KeyChangedError struct {
 	Want, Got string
 }
@@ -58,8 +59,9 @@ func (c *Client) HostKey() HostKey { return c.key }
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Dial connects before the context ends. The server must show the pinned key. If pinned is nil,
-// this is the first contact and any key is accepted.
+// Dial connects to a target and logs in. It fails if the context ends before that. If pinned is not
+// nil, the server must have this host key. If pinned is nil, this is the first contact with the
+// host, and any key is accepted.
 func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, error) {
 	var dialer net.Dialer
 	raw, err := dialer.DialContext(ctx, "tcp", to.HostPort())
@@ -84,7 +86,7 @@ func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, err
 		raw.Close()
 		return nil, check.explain(ctx, to, err)
 	}
-	if !stop() { // the context ended just now
+	if !stop() { // the context has just ended, and raw is closed
 		conn.Close()
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 	}
@@ -92,8 +94,9 @@ func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, err
 	return &Client{conn: ssh.NewClient(conn, channels, requests), key: check.seen}, nil
 }
 
-// hostKeyCheck verifies the server's host key and keeps it. The library has no error types for a
-// changed key or a rejected login, so explain needs the keys.
+// hostKeyCheck verifies the server's host key and remembers it. The SSH library has no error types
+// for a changed key or a rejected login. The method explain uses the keys to find out which of them
+// happened.
 type hostKeyCheck struct {
 	pinned HostKey
 	seen   HostKey
@@ -114,17 +117,17 @@ func (h *hostKeyCheck) explain(ctx context.Context, to Target, err error) error 
 		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: Fingerprint(h.seen)}
 	case h.pinned != nil && errors.As(err, &mismatch) && strings.Contains(err.Error(), "host key"):
 		return &KeyChangedError{Want: Fingerprint(h.pinned), Got: "of another type"}
-	case h.seen != nil && strings.Contains(err.Error(), "unable to authenticate"): // the library has no type for it
+	case h.seen != nil && strings.Contains(err.Error(), "unable to authenticate"): // the library has no error type for a rejected login
 		return fmt.Errorf("%w: user %s may not log in with this key", ErrDenied, to.User)
-	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded): // both limits end at the same time
+	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded): // the context and the deadline of the connection end at the same time, and either may be noticed first
 		return fmt.Errorf("%w: the SSH server did not answer in time", ErrUnreachable)
 	}
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// algorithms returns the host key algorithms to request from the server. For a pinned key these are
-// only the algorithms of its type: a server can also have keys of other types, and such a key would
-// look like a changed one.
+// algorithms returns the host key algorithms to request from the server. If a key is pinned, these
+// are only the algorithms for its type. Otherwise a server that also has keys of other types could
+// send one of those, and it would look like a changed key.
 func algorithms(pinned HostKey) []string {
 	if pinned == nil {
 		return []string{

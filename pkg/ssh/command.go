@@ -59,8 +59,8 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 	return c.conn.DialContext(ctx, network, address)
 }
 
-// bounded is a writer that keeps the first limit bytes. After more bytes it fails and ends the
-// session, which would otherwise wait until the rest is read.
+// bounded is a writer that keeps the first limit bytes. At the first byte after these it fails and
+// ends the session. Otherwise the session would wait for a reader of the remaining output.
 type bounded struct {
 	data  []byte
 	limit int

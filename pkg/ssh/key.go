@@ -10,8 +10,8 @@ import (
 // Key is a private key for the login.
 type Key = ssh.Signer
 
-// ParseKey parses a private key without a passphrase, in PEM or OpenSSH form. Errors complete a
-// sentence such as "the text ..." and never quote the text.
+// ParseKey parses a private key without a passphrase, in PEM or OpenSSH form. The text of an error
+// continues a sentence such as "the text ...". It never quotes the parsed text.
 func ParseKey(text []byte) (Key, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	var locked *ssh.PassphraseMissingError

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// Pin is the SSH host key that a machine showed at first contact. It belongs to the machine, not to
-// its address: a replaced or reprovisioned machine has another UID.
+// Pin is the SSH host key that a machine had at first contact. A pin belongs to the machine and not
+// to its address. A machine that was replaced or provisioned again has a new UID, so the pin does
+// not apply to it.
 type Pin struct {
 	UID  string // of the BareMetalHost
 	Host string // name of the BareMetalHost, for users
@@ -20,7 +21,8 @@ type Pin struct {
 	Key  HostKey
 }
 
-// Pins are pinned keys. Their text form is a known_hosts file whose comments hold UID and host.
+// Pins are pinned keys. Their text form is a known_hosts file. Its comments hold the UID and the
+// name of the host.
 type Pins []Pin
 
 // ParsePins parses the output of String. It ignores lines without a UID, which other programs
