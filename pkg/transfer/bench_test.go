@@ -26,9 +26,9 @@ func BenchmarkSeeding(b *testing.B) {
 	const images = 50
 	for _, setup := range []struct {
 		name     string
-		families int // of images that share a base layer
+		families int // number of groups of images, where the images of a group share a base layer
 		base     int64
-		delay    time.Duration // of each answer from upstream
+		delay    time.Duration // delay of each answer from upstream
 	}{
 		{"projects-with-a-common-base", 10, 4 << 20, 0},
 		{"nothing-in-common", images, 1 << 20, 0},
@@ -60,10 +60,10 @@ func BenchmarkSeeding(b *testing.B) {
 	}
 }
 
-// spent is the time and CPU time of some work.
+// spent is the elapsed time and the CPU time of the measured functions.
 type spent struct{ time, cpu time.Duration }
 
-// measure adds the time of a function.
+// measure runs a function and adds the time that it took.
 func (s *spent) measure(b *testing.B, work func()) {
 	start, used := time.Now(), cpu(b)
 	work()
@@ -71,7 +71,8 @@ func (s *spent) measure(b *testing.B, work func()) {
 	s.cpu += cpu(b) - used
 }
 
-// cpu returns the CPU time of this process until now. All parts run in this process.
+// cpu returns the CPU time of this process until now. Upstream and depot run in this process too,
+// so their time is included.
 func cpu(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

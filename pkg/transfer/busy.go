@@ -8,12 +8,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// busyLimit is the maximum time in which a file is retried while another client sends it. It is
-// longer than the depot needs to detect that a client has gone.
+// busyLimit is the maximum total time to wait for a file that another client is sending. It is
+// longer than the depot needs to detect that the other client has gone.
 const busyLimit = 10 * time.Minute
 
-// whileBusy calls try again while the depot answers that it is busy. It waits limit at most in
-// total.
+// whileBusy calls try, and calls it again after a pause as long as the depot answers that it is
+// busy. The pauses take at most limit in total.
 func whileBusy(ctx context.Context, limit time.Duration, try func() error) error {
 	for {
 		err := try()

@@ -18,8 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// taken answers the first uploads of a file like a depot that receives the same file from another
-// client: it does not read them.
+// taken is a depot that seems to receive the same file from another client: it rejects the first
+// uploads of the file without reading them.
 type taken struct {
 	first    int32
 	retry    string // Retry-After; empty: none
@@ -45,7 +45,7 @@ func (d *taken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 	net := newInternet(t)
-	content := bytes.Repeat([]byte("x"), 8<<20) // more than the buffers of the sockets
+	content := bytes.Repeat([]byte("x"), 8<<20) // more than the buffers of the sockets hold, so the client cannot send all of it before the answer
 	list := artifacts.List{Files: []artifacts.File{net.offer("dl.example/image", content)}}
 	for _, c := range []struct {
 		name, retry string
@@ -74,7 +74,8 @@ func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A depot ends a request whose body does not begin soon. A source may need longer before it sends.
+// A depot ends a request whose body does not begin soon, but a source may need longer until it
+// sends its first bytes.
 func TestASourceThatBeginsLateIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	limits := deadline.Limits{First: 500 * time.Millisecond, Pause: 2 * time.Second, Rate: 1 << 20}

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// attempts is how often a download is resumed without receiving a byte in between.
+// attempts is the maximum number of times in a row that a download is resumed without receiving a
+// byte.
 const attempts = 5
 
-// get opens a download that resumes after broken connections. It returns the size in bytes; -1: the
-// server does not send it.
+// get opens a download that is resumed after the connection breaks. It returns the size in bytes,
+// or -1 if the server does not send the size.
 func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, int64, error) {
 	d := &download{ctx: ctx, client: client, url: url, pause: time.Second, stall: stallLimit}
 	size, err := d.open()
@@ -32,11 +33,13 @@ type download struct {
 
 	body   io.ReadCloser
 	at     int64
-	etag   string // strong; empty: a download of changed content could not be detected, so it is not resumed
-	broken int    // broken connections since the last byte
+	// strong ETag of the content. Without it, a change of the content between two connections could
+	// not be detected, so the download is not resumed.
+	etag   string
+	broken int    // number of connections that broke since the last received byte
 }
 
-// open requests the bytes from d.at on.
+// open requests the content from offset d.at to the end.
 func (d *download) open() (int64, error) {
 	req, err := http.NewRequestWithContext(d.ctx, http.MethodGet, d.url, nil)
 	if err != nil {
@@ -74,7 +77,7 @@ func (d *download) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if n > 0 {
-			return n, nil // the next read returns the error of the connection again
+			return n, nil // the next read gets the same error again and handles it
 		}
 		if err := d.resume(err); err != nil {
 			return 0, err
@@ -82,7 +85,7 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
-// resume requests the rest after a pause, which grows with each attempt.
+// resume requests the rest of the content after a pause. Each attempt has a longer pause.
 func (d *download) resume(cause error) error {
 	d.body.Close()
 	for d.etag != "" && d.broken < attempts {

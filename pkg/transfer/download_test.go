@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// flaky serves the content, and breaks the connection after a part of it for the given number of
-// times.
+// flaky serves the content. For the first answers, as many as breaks says, it closes the connection
+// after a third of the content.
 func flaky(t *testing.T, content []byte, etag string, breaks int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if etag != "" {

@@ -27,11 +27,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
 )
 
-// internet is a registry and a file server.
+// internet is the upstream of the tests: a registry and a file server.
 type internet struct {
 	t     testing.TB
 	host  string        // of the registry
-	delay time.Duration // of each answer of the registry
+	delay time.Duration // delay of each answer of the registry
 	// refuse reports whether the registry answers a request with 403; nil: never.
 	refuse func(*http.Request) bool
 	files  *httptest.Server

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// layer is a blob that is being copied. It is opened only if the depot does not have it. The depot
-// checks its digest.
+// layer is a blob that is being copied to the depot. It is opened only if the depot lacks the blob.
+// The depot checks the digest of the blob.
 type layer struct {
 	v1.Descriptor
 	meter *meter
@@ -39,7 +39,8 @@ func (l *layer) Compressed() (io.ReadCloser, error) {
 	}{l.read, in}, nil
 }
 
-// finish counts the blob as done and returns how many bytes of it were sent.
+// finish counts the blob as done and returns the number of bytes that were sent for it. The number
+// is 0 if the depot had the blob already.
 func (l *layer) finish() int64 {
 	l.meter.set(l.Descriptor.Digest.String(), l.Descriptor.Size)
 	if l.read == nil {
@@ -53,7 +54,7 @@ type countingReader struct {
 	in    io.Reader
 	meter *meter
 	key   string
-	n     atomic.Int64 // an HTTP client may still read after the answer to its request
+	n     atomic.Int64 // atomic, because an HTTP client may still read after the answer to its request has arrived
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {

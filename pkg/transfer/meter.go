@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// often is the maximum time between two lines of the log.
+// often is the maximum time between two lines of the log. After this time, a line with the progress
+// is written.
 const often = 10 * time.Second
 
 // meter counts the bytes of a transfer and writes its log, a line at a time.
@@ -39,8 +40,8 @@ func (m *meter) expect(bytes int64) {
 	m.total += bytes
 }
 
-// set sets the number of bytes of one part that are done. It can be less than before, if the part
-// has to be sent again.
+// set sets how many bytes of one part are done. The number can become lower, because a part may
+// have to be sent again from its start.
 func (m *meter) set(part string, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

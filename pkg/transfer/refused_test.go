@@ -19,7 +19,7 @@ import (
 
 const cure = "kubectl create clusterrolebinding x --clusterrole=bpa-depot-seeder --serviceaccount=a:b"
 
-// closed is an empty depot that nobody may write to.
+// closed answers like an empty depot in which the client has no right to write.
 func closed(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/v2/":
@@ -78,8 +78,8 @@ func TestUpstreamRefuses(t *testing.T) {
 	}
 }
 
-// If one repository may not be written to, the others get the blobs that they share with it
-// nevertheless.
+// If the client may not write to one repository, the blobs that its image shares with other images
+// are still sent for these images.
 func TestRefusedImageLeavesOthersTheirBlobs(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	depot, err := url.Parse(site.URL)

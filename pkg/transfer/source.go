@@ -11,7 +11,7 @@ import (
 
 // Source provides images and files. Its readers need not check digests: the caller checks them.
 type Source interface {
-	// Root returns the descriptor of the manifest or index that an image's name stands for.
+	// Root returns the descriptor of the manifest or index to which the image's name refers.
 	Root(ctx context.Context, image artifacts.Image) (v1.Descriptor, error)
 	// Manifest reads a manifest or an index of the image.
 	Manifest(ctx context.Context, image artifacts.Image, d v1.Descriptor) ([]byte, error)

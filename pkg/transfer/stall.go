@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// stallLimit is the maximum time in which a source may send no byte. It ends a transfer that hangs,
-// and does not limit the size of the content.
+// stallLimit is the maximum time in which a source may send nothing. It ends transfers that hang.
+// Large content is not affected, because the time starts again after each read.
 const stallLimit = 2 * time.Minute
 
 var errStalled = errors.New("the server sent nothing")
 
-// watched closes a body that stalls, which ends the waiting read.
+// watched returns a reader of body that closes body if a read takes longer than limit. The read
+// then ends with an error.
 func watched(body io.ReadCloser, limit time.Duration) io.ReadCloser {
 	w := &watcher{ReadCloser: body, limit: limit}
 	w.timer = time.AfterFunc(limit, func() {
 		w.stalled.Store(true)
 		_ = body.Close()
 	})
-	w.timer.Stop() // it runs only during a read
+	w.timer.Stop() // the timer runs only during a read
 	return w
 }
 

@@ -36,22 +36,22 @@ type Options struct {
 type Done struct {
 	// Images and Files are the numbers of artifacts that were copied.
 	Images, Files int
-	// Sent is the number of bytes that were sent. There is the number of bytes that the depot had
-	// already, by digest.
+	// Sent is the number of bytes that were sent. There is the number of bytes that were not sent,
+	// because the depot had blobs with these digests already.
 	Sent, There int64
 }
 
 const (
 	defaultJobs = 8
-	// maxErrors is the maximum number of errors that are joined: if the source is gone, each
-	// artifact fails.
+	// maxErrors is the maximum number of errors that are joined. If the source cannot be reached,
+	// every artifact fails, and the list of all errors would be too long.
 	maxErrors = 5
 )
 
-// ToDepot copies all images and files on the list into the depot. If an artifact fails, the others
-// are copied nevertheless, and the error joins the failures. ToDepot sends no blob that the depot
-// has. The list should not contain artifacts that the depot is known to have: ToDepot reads their
-// manifests.
+// ToDepot copies all images and files on the list into the depot. If some artifacts fail, the
+// others are copied nevertheless, and the returned error joins the failures. Blobs that the depot
+// has are not sent. ToDepot reads the manifests of all images on the list, so the caller should
+// leave out artifacts that the depot has.
 func ToDepot(ctx context.Context, list artifacts.List, from Source, to *client.Depot, o Options) (Done, error) {
 	o.Jobs = cmp.Or(o.Jobs, defaultJobs)
 	if o.Now == nil {
@@ -95,12 +95,13 @@ type job struct {
 	do   func(context.Context)
 }
 
-// imageJob is an image that becomes visible when the depot has all its blobs.
+// imageJob is an image that is being copied. It becomes visible in the depot after all its blobs
+// have arrived.
 type imageJob struct {
 	Tree
 	place  artifacts.Place
-	left   atomic.Int32 // blobs that are not in the depot yet
-	failed atomic.Bool  // its error is reported; the rest of the image is not sent
+	left   atomic.Int32 // number of blobs that have not arrived in the depot yet
+	failed atomic.Bool  // the error has been reported, and nothing more is sent for this image
 }
 
 // plan reads all manifests and makes one job for each blob, even if several images contain it.
@@ -155,13 +156,15 @@ func (c *copier) share(blobs map[v1.Hash]*shared, p *imageJob) {
 		}
 		blobs[d.Digest].images = append(blobs[d.Digest].images, p)
 	}
-	if len(p.Blobs) == 0 { // an empty index, or only blobs that may not be distributed
+	// No blob has to be sent: the index is empty, or the image has no blob that may be distributed.
+	if len(p.Blobs) == 0 {
 		c.jobs = append(c.jobs, job{0, func(ctx context.Context) { c.finish(ctx, p) }})
 	}
 }
 
-// blob sends a blob once, and mounts it from there into the repositories of the other images. If
-// this fails for an image, the image is given up, and the blob is sent for the next image.
+// blob sends a blob to the repository of one image. For the other images that contain the blob, the
+// depot copies it from there into their repositories. If this fails for an image, that image is
+// given up, and the next image is tried.
 func (c *copier) blob(ctx context.Context, b *shared) {
 	var arrived []*imageJob
 	var source artifacts.Image
@@ -195,8 +198,8 @@ func (c *copier) blob(ctx context.Context, b *shared) {
 	}
 }
 
-// finish makes an image visible: it stores the manifests of an index before the index, and the tag
-// last.
+// finish makes an image visible in the depot. It stores the manifests in their order, in which an
+// index follows the manifests that it lists. The manifest with the tag is the last.
 func (c *copier) finish(ctx context.Context, p *imageJob) {
 	for n, m := range p.Manifests {
 		place := artifacts.Place{Repository: p.place.Repository, Digest: m.Digest.String()}
@@ -262,12 +265,14 @@ func (c *copier) send(ctx context.Context, f artifacts.File) (int64, error) {
 	return counted.n.Load(), nil
 }
 
-// ahead is the number of bytes that are read of a file before the request to the depot starts. A
-// depot ends a request whose body does not begin within 10 s. After these bytes it accepts a pause
-// of stallLimit, the maximum pause of a source.
+// ahead is the number of bytes of a file that are read before the request to the depot starts. A
+// depot ends a request whose body does not begin within 10 s, but a source may need longer to
+// begin. After this many bytes, the depot accepts a pause of stallLimit, which is the longest pause
+// that a source may make.
 const ahead = 1 << 20
 
-// begun reads the first bytes of the content and returns a reader of all of it.
+// begun waits until the first bytes of the content have been read. It returns a reader of the whole
+// content, including these bytes.
 func begun(content io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(content, ahead)
 	if _, err := buffered.Peek(ahead); err != nil && !errors.Is(err, io.EOF) {
@@ -288,7 +293,7 @@ func held(content io.Reader) (io.Reader, int64, error) {
 	return bytes.NewReader(all), int64(len(all)), err
 }
 
-// drop gives an image up and reports the reason once.
+// drop gives an image up. It reports the error of an image only once.
 func (c *copier) drop(p *imageJob, err error) {
 	if !p.failed.Swap(true) {
 		c.fail(fmt.Errorf("image %s: %w", p.Image.Ref, err))

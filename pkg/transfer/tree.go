@@ -12,10 +12,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// Limits of the data of one image in memory.
+// The limits bound the memory that one image needs.
 const (
-	MaxManifest  = 4 << 20 // bytes of one manifest: the limit of registries
-	maxManifests = 200     // in one image, over all its platforms
+	MaxManifest  = 4 << 20 // size of one manifest in bytes, as in registries
+	maxManifests = 200     // number of manifests of one image with all its platforms
 	maxDepth     = 4       // of indexes in indexes
 )
 
@@ -45,9 +45,9 @@ func (t Tree) Bytes() (n int64) {
 	return n
 }
 
-// Walk reads the manifests of an image and checks their digests. It keeps only the given platforms
-// of an index; none: all. It also keeps all if the image has an expected digest, because an index
-// with fewer platforms has another digest.
+// Walk reads the manifests of an image and checks their digests. If the image is an index, Walk
+// keeps only the given platforms; none: all. It also keeps all platforms if a digest is expected
+// for the image, because an index with fewer platforms would have another digest.
 func Walk(ctx context.Context, from Source, image artifacts.Image, platforms []v1.Platform) (Tree, error) {
 	root, err := from.Root(ctx, image)
 	if err != nil {

@@ -61,7 +61,7 @@ func (u *Upstream) Root(ctx context.Context, image artifacts.Image) (v1.Descript
 		return v1.Descriptor{}, err
 	}
 	if want := image.Wanted(); want != "" {
-		ref = ref.Context().Digest(want) // the tag may have moved since then
+		ref = ref.Context().Digest(want) // the tag may refer to another image by now
 	}
 	d, err := u.puller.Head(ctx, ref)
 	if err != nil {

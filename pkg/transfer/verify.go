@@ -22,9 +22,9 @@ type Check struct {
 // ErrDamaged is wrapped by the error of content that does not match its Check.
 var ErrDamaged = errors.New("does not match its checksum or size")
 
-// Verified returns a reader of in that returns the last bytes only if the whole content matches
-// want. Otherwise it ends with ErrDamaged. So a client that stores a stream only when it is
-// complete never stores wrong content.
+// Verified returns a reader that reads from in and checks the content. It returns the last bytes
+// only if the whole content matches want, and ends with ErrDamaged otherwise. A client that stores
+// a stream only when it is complete therefore never stores wrong content.
 func Verified(in io.Reader, want Check) io.Reader {
 	v := &verifier{in: bufio.NewReaderSize(in, 64<<10), want: want}
 	if want.SHA256 != "" {
@@ -41,7 +41,7 @@ type verifier struct {
 	want           Check
 	sum256, sum512 hash.Hash
 	size           int64
-	err            error // the first error; later reads return it again
+	err            error // first error that occurred; all later reads return it
 }
 
 func (v *verifier) Read(p []byte) (int, error) {
