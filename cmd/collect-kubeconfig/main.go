@@ -24,7 +24,7 @@ func main() {
 	inventoryDir := flag.String("inventory-dir", "", "folder with "+contract.KeyNodes)
 	sshDir := flag.String("ssh-dir", "", "folder with "+node.KeyFile)
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the connection to a control plane may take")
-	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign")
+	flag.DurationVar(&in.SignLimit, "sign-limit", 2*time.Minute, "how long the new cluster may take to sign the certificate")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")
 	flag.Parse()
 

@@ -20,7 +20,7 @@ func (o *bundleOptions) packing(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&o.lists, "list", nil, "file with a list of artifacts to pack, in JSON; -: stdin")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "file to write")
 	cmd.Flags().StringVar(&o.split, "split", "", "write parts of at most this size, such as 2GiB: FILE.000, FILE.001 ..., and FILE.parts.json")
-	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "platform to pack of images for several platforms, such as linux/amd64 (default all, which keeps upstream's digests)")
+	cmd.Flags().StringSliceVar(&o.platforms, "platform", nil, "platform, such as linux/amd64, to pack if an image is for several platforms (default all, which keeps upstream's digests)")
 	o.packages.add(cmd)
 }
 

@@ -56,7 +56,7 @@ func serverOf(config *clientcmdapi.Config, name string) string {
 		if cluster := config.Clusters[context.Cluster]; cluster != nil {
 			return cluster.Server
 		}
-		return "a cluster that is not in it"
+		return "a cluster that this kubeconfig does not contain"
 	}
 	if cluster := config.Clusters[name]; cluster != nil {
 		return cluster.Server

@@ -80,7 +80,7 @@ func (w *walk) visit(ctx context.Context, d v1.Descriptor, depth int) error {
 	}
 	w.manifests[d.Digest] = true
 	if depth > maxDepth || len(w.manifests) > maxManifests {
-		return fmt.Errorf("more than %d manifests, or indexes more than %d deep", maxManifests, maxDepth)
+		return fmt.Errorf("it has more than %d manifests, or indexes nested more than %d deep", maxManifests, maxDepth)
 	}
 	if d.Size > MaxManifest {
 		return fmt.Errorf("manifest %s has %d bytes, more than %d", d.Digest, d.Size, MaxManifest)
@@ -117,7 +117,7 @@ func (w *walk) image(m Manifest) error {
 			continue
 		}
 		if d.Digest.Algorithm != "sha256" || d.Size < 0 {
-			return fmt.Errorf("manifest %s: it names a blob %s of %d bytes", m.Digest, d.Digest, d.Size)
+			return fmt.Errorf("manifest %s: blob %s with %d bytes is not supported: it needs a sha256 digest and a size of at least 0", m.Digest, d.Digest, d.Size)
 		}
 		w.blobs[d.Digest] = true
 		w.tree.Blobs = append(w.tree.Blobs, d)

@@ -117,7 +117,7 @@ func isUploaded(folder string) bool {
 // File implements Source.
 func (u *Upstream) File(ctx context.Context, file artifacts.File) (io.ReadCloser, int64, error) {
 	if folder, _, _ := strings.Cut(file.Path, "/"); file.URL == "" && isUploaded(folder) {
-		return nil, 0, errors.New("no server has it: upload it to the depot, or import a bundle of a depot that has it")
+		return nil, 0, errors.New("no server has it: upload the file to the depot, or import a bundle that was created from a depot that has it")
 	}
 	return get(ctx, u.client, file.Upstream())
 }

@@ -10,9 +10,9 @@ import (
 // that matches is used.
 var advice = []struct{ has, do string }{
 	{"NO_PUBKEY", "the sources are signed by other keys: name the file that has them with --keyring"},
-	{"is not signed", "name the file with the signer's keys with --keyring, or name another source"},
+	{"is not signed", "set --keyring to the file with the keys of the source, or name another source"},
 	{"signatures couldn't be verified", "the sources are signed by other keys: name the file that has them with --keyring"},
-	{"signatures were invalid", "it may have been changed on the network: try another mirror"},
+	{"signatures were invalid", "the source may have been changed on the network: try another mirror"},
 	{"Hash Sum mismatch", "the mirror is being updated, or the content was changed: try again, or try another mirror"},
 	{"unexpected size", "the mirror is being updated, or the content was changed: try again, or try another mirror"},
 	{"is not valid yet", "correct this machine's clock"},

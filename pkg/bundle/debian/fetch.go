@@ -63,7 +63,7 @@ func Fetch(ctx context.Context, dir string, w Request) ([]Deb, error) {
 			fmt.Fprintf(w.Log, "warning: packages of %q are not verified, because the line has trusted=yes\n", line)
 		}
 	}
-	fmt.Fprintf(w.Log, "packages for %s %s: reading the lists of the sources\n", w.System, w.Architecture)
+	fmt.Fprintf(w.Log, "packages for %s %s: reading the package lists of the sources\n", w.System, w.Architecture)
 	if _, err := a.run(ctx, newProgress(w.Log, 0), "update"); err != nil {
 		return nil, err
 	}
