@@ -64,8 +64,11 @@ func hostClient() (client.WithWatch, error) {
 		return nil, err
 	}
 	config.Timeout = callLimit
-	config.QPS, config.Burst = 200, 400 // the default of 5 a second is too slow for a large cluster; the API server limits its own load
-	config.DisableCompression = true    // the API server is on this machine: compressing a list takes longer than sending it
+	// The default of 5 requests a second is too slow for a large cluster. The API server limits its
+	// own load, so a high limit does no harm.
+	config.QPS, config.Burst = 200, 400
+	// The API server is on this machine, so compressing a list takes longer than sending it.
+	config.DisableCompression = true
 	config.UserAgent = "bpa-" + contract.TaskSelectHosts
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {
