@@ -106,8 +106,8 @@ func (c counter) included(dir, name string, depth int) int {
 	return c.tasks(c.list(file), path.Dir(file), depth+1)
 }
 
-// named returns the file or role that a task imports or includes with a module such as
-// import_tasks, or an empty string if the task does not use the module.
+// named returns the file or role that a task imports or includes with the given module, such as
+// import_tasks. It returns an empty string if the task does not use this module.
 func named(task item, module string) string {
 	value, ok := task[module]
 	if !ok {

@@ -15,7 +15,7 @@ type Journal struct {
 	meter *Meter
 	start time.Time
 
-	task    string // running task in a play where all hosts run the same task; empty: none
+	task    string // running task, in a play where all hosts run the same task; empty: none
 	since   time.Time
 	last    time.Time // time of the newest result of the running task
 	count   tally

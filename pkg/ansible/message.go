@@ -32,8 +32,9 @@ type rawResult struct {
 	Results  []rawResult `json:"results"` // items of a loop
 }
 
-// text is a JSON string, a list of strings joined by "; ", or any other JSON as written. Modules
-// use different types for the same field.
+// text is a string made from JSON of different types, because modules use different types for the
+// same field. The strings of a list are joined by "; ". JSON that is neither a string nor a list of
+// strings is kept as it is.
 type text string
 
 func (t *text) UnmarshalJSON(raw []byte) error {
@@ -122,7 +123,8 @@ func vague(msg string) bool {
 	return false
 }
 
-// head returns the first max bytes of a text. It does not cut inside a character.
+// head returns the first max bytes of a string, or a few bytes fewer so that it does not cut inside
+// a character.
 func head(s string, max int) string {
 	if len(s) <= max {
 		return s
@@ -130,8 +132,8 @@ func head(s string, max int) string {
 	return strings.ToValidUTF8(s[:max], "") + "..."
 }
 
-// tail returns the last max bytes of a text, from the start of a line if there is one. It does not
-// cut inside a character.
+// tail returns the last max bytes of a string. If a line starts in them, the result starts with
+// that line. It does not cut inside a character.
 func tail(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {

@@ -26,8 +26,8 @@ var (
 
 // Redact replaces everything that looks like a secret by "[hidden]": private keys, bearer tokens,
 // kubeadm's bootstrap tokens and certificate keys, and passwords in assignments and URLs. It keeps
-// digests written as sha256:..., which are public. Callers must redact a text before they cut it,
-// since half a secret matches no pattern.
+// digests of the form sha256:..., which are public. A caller that shortens a string must call
+// Redact first, because a part of a secret matches no pattern.
 func Redact(s string) string {
 	if strings.Contains(s, "PRIVATE KEY-----") {
 		s = privateKey.ReplaceAllString(s, hidden)
@@ -49,7 +49,8 @@ func Redact(s string) string {
 	})
 }
 
-// redactEncoded keeps certificates, which are public, and hides every other PEM block.
+// redactEncoded hides every PEM block that is encoded in base64, except certificates, which are
+// public.
 func redactEncoded(encoded string) string {
 	head := encoded[:min(len(encoded), 64)/4*4]
 	plain, err := base64.StdEncoding.DecodeString(head)
