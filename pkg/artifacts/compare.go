@@ -9,13 +9,11 @@ import (
 type Have struct {
 	// Images holds the digest of the manifest of each image that the depot has.
 	Images map[Place]string
-	// Packages holds the indexes of the depot's package sources, by operating system. If a system
-	// has no entry, the depot has no packages for it. The nodes then use their own sources, and
-	// nobody can check from here what these sources have.
+	// Files holds the files that the depot has, by path.
 	Files map[string]FileState
-	// Packages holds the indexes of the depot's package sources, by system. A system without an
-	// entry has no packages in the depot. Its nodes use their own sources, which the depot cannot
-	// list.
+	// Packages holds the indexes of the depot's package sources, by operating system. If a system
+	// has no entry, the depot has no packages for it. Its nodes then use their own sources, whose
+	// packages are not known here.
 	Packages map[string]*PackageIndex
 }
 
@@ -35,8 +33,8 @@ type Missing struct {
 	Why map[string]string
 	// Of is the number of artifacts on the list that were compared.
 	Of int
-	// Own holds packages that the depot lacks but that nodes fetch from their own sources. Compare
-	// leaves it empty.
+	// Own holds the packages that the depot lacks and that nodes fetch from their own sources
+	// instead. Compare does not set it.
 	Own []Package
 	// Elsewhere holds the operating systems for which the depot has no packages. Their nodes use
 	// their own sources.
@@ -49,8 +47,9 @@ type Missing struct {
 // Nothing reports whether the depot has everything.
 func (m Missing) Nothing() bool { return m.Size() == 0 }
 
-// Compare returns the artifacts of the list that are missing. It compares an image's digest only if
-// the list has one: otherwise the image that the site stored under the tag is the wanted image.
+// Compare returns the artifacts on the list that the depot lacks. It compares the digest of an
+// image only if the list has one. Without a digest on the list, the image that the site stored
+// under the tag is accepted.
 func Compare(l List, have Have) Missing {
 	m := Missing{Of: len(l.Images) + len(l.Files), Why: map[string]string{}}
 	for _, i := range l.Images {

@@ -39,7 +39,7 @@ var (
 	tagPattern        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
 
-// Place returns the place of the image in the depot. It returns an error if Ref or Digest is
+// Place returns the name of the image in the depot. It returns an error if Ref or Digest is
 // malformed.
 func (i Image) Place() (Place, error) {
 	if i.Digest != "" && !digestPattern.MatchString(i.Digest) {

@@ -21,11 +21,11 @@ type List struct {
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// System is the operating system, ID-VERSION_ID of its os-release, such as debian-12. Empty:
-	// unknown; the depot is then not checked for the package.
+	// System is the operating system as ID-VERSION_ID of its os-release, such as debian-12. If it
+	// is empty, the system is unknown, and it is not checked whether the depot has the package.
 	System string `json:"system,omitempty"`
-	// Architecture is the system's name of the architecture: amd64 in Debian, x86_64 in Fedora.
-	// Empty: any.
+	// Architecture is the architecture in the notation of the operating system, such as amd64 in
+	// Debian and x86_64 in Fedora; empty: any.
 	Architecture string `json:"architecture,omitempty"`
 }
 

@@ -69,8 +69,8 @@ END
 	return b.String()
 }
 
-// Notes returns facts that the user should see although they are not missing artifacts. Each note
-// is the end of a sentence about the depot.
+// Notes returns facts about OS packages that the user should know, although no artifact is missing
+// because of them. Each note is the end of a sentence about the depot.
 func (m Missing) Notes() []string {
 	var notes []string
 	if len(m.Elsewhere) > 0 {
@@ -127,7 +127,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// cut shortens an ASCII text to max bytes.
+// cut shortens an ASCII string to at most max bytes.
 func cut(s string, max int) string {
 	if len(s) <= max {
 		return s

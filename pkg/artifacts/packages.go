@@ -62,8 +62,8 @@ type provision struct {
 	version *version.Version // nil: without a version
 }
 
-// maxIndexLine is the maximum length of a line of an index in bytes; some packages provide a
-// thousand names.
+// maxIndexLine is the maximum length of a line of an index in bytes. Lines can be long because some
+// packages provide a thousand names.
 const maxIndexLine = 1 << 20
 
 // ParsePackages reads an index. It skips packages that apt would not install: those without a
@@ -125,14 +125,14 @@ func (x *PackageIndex) add(stanza map[string]string) {
 	}
 }
 
-// relation is one dependency of a package: its text, and the parsed alternatives.
+// relation is one dependency of a package, as written in the index and as parsed alternatives.
 type relation struct {
 	text         string
 	alternatives []dependency.Possibility
 }
 
-// maxRelation is the maximum length of one relation in bytes: the library's parser needs time
-// proportional to the square of a name's length.
+// maxRelation is the maximum length of one relation in bytes. The time of the library's parser
+// grows with the square of the length of a name, so longer relations are not parsed.
 const maxRelation = 4 << 10
 
 // relations splits a field such as Depends. A relation that cannot be parsed has no alternatives,
