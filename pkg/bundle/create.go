@@ -18,7 +18,7 @@ import (
 
 // CreateOptions are the options of Create.
 type CreateOptions struct {
-	// Platforms selects the platforms of images for several platforms; none: all.
+	// Platforms selects the platforms to pack if an image is for several; none: all.
 	Platforms []v1.Platform
 	// TempDir is the folder for temporary files; empty: the system's folder. Files whose size or
 	// checksum is unknown are stored there, one at a time.
@@ -125,7 +125,7 @@ func (w *writer) file(ctx context.Context, file artifacts.File) error {
 	return cmp.Or(w.raw(none.Digest, []byte("{}")), w.raw(entry.Digest, manifest))
 }
 
-// blob writes one blob, unless the tar has it already.
+// blob writes one blob, unless it is in the tar already.
 func (w *writer) blob(d v1.Descriptor, open func() (io.ReadCloser, error)) error {
 	if w.written[d.Digest] {
 		return nil

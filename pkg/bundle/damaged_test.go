@@ -137,7 +137,8 @@ func refused(t *testing.T, path string) {
 	}
 }
 
-// The path of a file comes from the manifest, which has a digest, and not from the index.
+// The path of a file is read from its manifest, which is verified by digest. The path in the index
+// is not verified and not used.
 func TestFilePathComesFromTheManifest(t *testing.T) {
 	all := entries(t, newFixture(t).pack(t, 0))
 	last := &all[len(all)-1]

@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// WithLocal returns a source that reads some files from this machine's disk, and everything else
-// from the given source. files maps a path in the depot to a path on the disk.
+// WithLocal returns a source that reads some files from this machine and everything else from
+// another source. files maps the path of a file in the depot to its path on this machine.
 func WithLocal(from transfer.Source, files map[string]string) transfer.Source {
 	return local{from, files}
 }

@@ -157,8 +157,8 @@ type volume struct {
 	size  int64
 }
 
-// openVolume opens a bundle. If there is a list of parts for path, it opens the parts. path may be
-// the name of the bundle, of its first part, or of the list of parts.
+// openVolume opens a bundle. path is the name of the bundle, of its first part, or of the list of
+// its parts. If a list of parts exists, openVolume opens the parts.
 func openVolume(path string) (*volume, error) {
 	whole := strings.TrimSuffix(strings.TrimSuffix(path, partsSuffix), ".000")
 	if _, err := os.Stat(whole + partsSuffix); err == nil {

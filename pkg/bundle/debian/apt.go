@@ -33,7 +33,7 @@ func newApt(dir string, w Request) (*apt, error) {
 			return nil, err
 		}
 	}
-	// If it is started by root, apt-get fetches as the user _apt, who must have access to the
+	// When root starts apt-get, apt-get fetches as the user _apt. This user must have access to the
 	// folder.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func (a *apt) write(name, text string) error {
 	return os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644)
 }
 
-// configuration returns the text of a configuration file. apt-get reads it after the machine's own
-// configuration, so its values take precedence.
+// configuration returns the content of a configuration file. apt-get reads this file after the
+// machine's own configuration, so the values in this file are used.
 func configuration(dir string, w Request) string {
 	text := fmt.Sprintf(`#clear APT::Architectures;
 #clear APT::Update::Pre-Invoke;

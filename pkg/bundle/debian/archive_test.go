@@ -101,7 +101,7 @@ func (a *archive) build(index *strings.Builder, control string) {
 // sign writes InRelease, signed with a new key, and the keyring with that key.
 func (a *archive) sign(release string) {
 	a.t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // TempDir of the test would be too long for the sockets in this folder
+	home, err := os.MkdirTemp("", "gpg") // TempDir of the test can be too long for the path of a socket
 	if err != nil {
 		a.t.Fatal(err)
 	}

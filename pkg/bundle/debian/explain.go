@@ -53,8 +53,8 @@ func (a *apt) explain(ctx context.Context, command, out, errOut string, err erro
 // maxErrorLines is the maximum number of apt-get's lines in an error.
 const maxErrorLines = 8
 
-// errorLines returns the lines that apt-get marks as errors, or its warnings if there are no
-// errors.
+// errorLines returns the lines that apt-get marks as errors. If there are none, it returns the
+// warnings.
 func errorLines(output string) string {
 	var lines []string
 	for _, mark := range []string{"E: ", "W: "} {
