@@ -81,7 +81,7 @@ func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []arti
 	return wanted, nil
 }
 
-// check returns an error for flags that have no effect together.
+// check returns an error for a flag that has no effect with the other flags.
 func (o packageOptions) check(fromDepot bool) error {
 	switch {
 	case o.keyring != "" && len(o.sources) == 0:

@@ -38,7 +38,7 @@ const waitLimit = 20 * time.Second
 type terminal struct {
 	t       *testing.T
 	cluster client.WithWatch
-	config  *rest.Config // for kinds that the fake cluster does not have
+	config  *rest.Config // used for kinds that the fake cluster does not have
 	own     string       // the user's kubeconfig
 
 	mu     sync.Mutex
@@ -46,7 +46,7 @@ type terminal struct {
 	errOut bytes.Buffer
 	grown  chan struct{}
 
-	// watching gets a value for each opened watch.
+	// watching gets a value each time a watch is opened.
 	watching chan struct{}
 }
 
@@ -100,8 +100,8 @@ func (w *terminal) await(text string) {
 	}
 }
 
-// awaitWatch waits until a watch is open. A real API server also sends changes
-// between list and watch; the fake one does not.
+// awaitWatch waits until a watch is open. A change before that would be lost: unlike a real API
+// server, the fake one does not send changes that happened between list and watch.
 func (w *terminal) awaitWatch() {
 	w.t.Helper()
 	select {
@@ -126,7 +126,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 	return finish(root.ExecuteContext(ctx), streams)
 }
 
-// start runs a command in the background; the channel gets its exit code.
+// start runs a command in the background. The command's exit code is sent to the channel.
 func (w *terminal) start(args ...string) <-chan int {
 	ctx, cancel := context.WithTimeout(w.t.Context(), waitLimit)
 	w.t.Cleanup(cancel)

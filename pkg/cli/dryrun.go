@@ -39,8 +39,8 @@ type chosen struct {
 // fit describes which nodes a host fits if no other host is considered.
 type fit struct {
 	Host string `json:"host"`
-	// Fits holds the nodes and node sets that the host fits. Why holds the reason for each other
-	// node or node set.
+	// Fits holds the nodes and node sets that the host fits. For each of the others, Why holds the
+	// reason why the host does not fit.
 	Fits []string          `json:"fits,omitempty"`
 	Why  map[string]string `json:"why,omitempty"`
 

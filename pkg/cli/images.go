@@ -13,8 +13,9 @@ import (
 type images map[string]string
 
 var (
-	// byDigest matches a digest with the reference before it, if there is one. The
-	// digest may be anywhere in a string: an image, an imageID, an argument, a template.
+	// byDigest matches a digest together with the reference in front of it, if there is one. The
+	// digest may be anywhere in a string, for example in an image, an imageID, an argument or a
+	// template.
 	byDigest = regexp.MustCompile(`(?:[A-Za-z0-9][A-Za-z0-9._:/\[\]-]*@)?sha256:[0-9a-f]{64}\b`)
 	// byOther matches a reference with a digest of another algorithm. "depot gc --keep" does not
 	// support such digests.

@@ -108,7 +108,7 @@ func (s *site) kubeconfig(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// notYet returns an error that explains why there is no kubeconfig, with the next step.
+// notYet returns an error that explains why there is no kubeconfig and what the user can do next.
 func (s *site) notYet(p *v1alpha1.Provisioning, secretName string) error {
 	if verdictOf(p) == ready {
 		return exitf(codeNotYet, "%s is ready, but its kubeconfig (Secret %s) is gone. The controller creates it again, so try again. If that does not help, check that the controller runs:\n  kubectl get pods -n bpa-system%s",

@@ -64,8 +64,8 @@ func serverOf(config *clientcmdapi.Config, name string) string {
 	return ""
 }
 
-// writePrivate replaces a file completely or not at all. Other users can never read
-// it.
+// writePrivate writes a file that other users can never read. After an error, the old content is
+// unchanged.
 func writePrivate(name string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(name), ".kubeconfig-*") // mode 0600
 	if err != nil {

@@ -23,12 +23,12 @@ type reporter struct {
 
 // update is what a new state of the Provisioning adds to the output.
 type update struct {
-	// Elapsed is the time of the run; noRun: there is no run.
+	// Elapsed is the time since the start of the run, or noRun if there is no run.
 	Elapsed time.Duration
 	// Notes holds milestones, one line each.
 	Notes []string
-	// Percent and Text describe the current step. Percent is -1 if there is no
-	// progress. Text is empty after the end.
+	// Percent and Text describe the current step. Percent is -1 if the step has no percentage. Text
+	// is empty after the end.
 	Percent int
 	Text    string
 }
@@ -99,8 +99,8 @@ func (s *reporter) condition(cond apis.Condition) (string, bool) {
 	return note, true
 }
 
-// retryNote describes a failure after which another attempt follows; empty: there
-// is none.
+// retryNote describes a failure after which another attempt follows. It returns an empty string if
+// there is no such failure.
 func retryNote(p *v1alpha1.Provisioning) string {
 	f := p.Status.Failure
 	switch {
@@ -160,9 +160,9 @@ func running(p *v1alpha1.Provisioning) bool {
 	return p.Status.Run != nil && p.Status.Run.CompletionTime == nil
 }
 
-// waiting describes what the Provisioning waits for, from the condition Ready,
-// which repeats the most important condition. It leaves out the message of a False
-// condition, because a note has the message.
+// waiting describes what the Provisioning waits for. It uses the condition Ready, which repeats the
+// most important condition. If Ready is False, its message is omitted, because a note has the
+// message already.
 func waiting(p *v1alpha1.Provisioning) string {
 	text := "waiting"
 	cond := p.Status.GetCondition(apis.ConditionReady)
@@ -245,8 +245,8 @@ func inOrder[C ~[]apis.Condition](conditions C) []apis.Condition {
 // escapes matches a terminal's control sequences: colours, titles and the like.
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)`)
 
-// clean returns text as one printable line. It is for text from other sources:
-// escape sequences in a playbook's message must not reach the terminal.
+// clean returns text as one printable line. It is used for text from other programs: escape
+// sequences in a playbook's message must not reach the terminal.
 func clean(text string) string {
 	text = escapes.ReplaceAllString(text, "")
 	printable := strings.Map(func(r rune) rune {

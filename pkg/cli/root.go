@@ -83,7 +83,8 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 	return root
 }
 
-// oneName accepts the argument NAME; if it is not required, also no argument.
+// oneName accepts exactly one argument NAME. If the argument is not required, it also accepts no
+// argument.
 func oneName(required bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
