@@ -19,7 +19,7 @@ type checked struct {
 	request        contract.Request
 	nodes          []contract.Node
 	addresses      map[string]netip.Addr // by node name
-	second         map[string]netip.Addr // second (IPv6) addresses, by node name; only for nodes that have one
+	second         map[string]netip.Addr // IPv6 addresses by node name, only of nodes that have a second address
 	pods, services netip.Prefix
 }
 

@@ -89,8 +89,8 @@ var (
 	architecturePattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 )
 
-// ParsePins parses Pins from JSON. An empty text returns nil. It accepts only known variables and
-// well-formed checksums, since the values become variables of a playbook.
+// ParsePins parses Pins from JSON. It returns nil if text is empty. It accepts only known variables
+// and well-formed checksums, because the values become variables of a playbook.
 func ParsePins(text string) (Pins, error) {
 	if text == "" {
 		return nil, nil
@@ -133,7 +133,7 @@ func (p Pins) vars(version string) map[string]any {
 				supported[architecture] = map[string]string{version: unlisted}
 			}
 		}
-		literal, _ := json.Marshal(prefixed) // cannot fail: checked strings; keys are sorted
+		literal, _ := json.Marshal(prefixed) // cannot fail, because all strings have been checked; the keys are sorted
 		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
 	}
 	if len(supported) > 0 {
