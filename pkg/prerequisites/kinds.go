@@ -12,7 +12,7 @@ import (
 type Need struct {
 	GroupVersion string
 	Resources    []string
-	Install      string // what the user installs to get it; completes "install ..."
+	Install      string // name of the software with these kinds; completes "install ..."
 }
 
 // Needs are the APIs that the controller needs. HardwareData is not one of them, because older
@@ -59,7 +59,7 @@ func Missing(d Discovery, needs []Need) ([]Need, error) {
 	return missing, nil
 }
 
-// Message describes in one line what is missing and what to install.
+// Message describes in one line which kinds are missing and which software the user must install.
 func Message(missing []Need) string {
 	var parts []string
 	for _, need := range missing {

@@ -143,7 +143,7 @@ func algorithms(pinned HostKey) []string {
 // Fingerprint returns the SHA-256 fingerprint of a key, as ssh-keygen -l prints it.
 func Fingerprint(key HostKey) string { return ssh.FingerprintSHA256(key) }
 
-// brief returns a short text for a network error.
+// brief returns a short description of a network error.
 func brief(err error) string {
 	var network net.Error
 	switch {

@@ -31,12 +31,12 @@ type download struct {
 	pause  time.Duration
 	stall  time.Duration
 
-	body   io.ReadCloser
-	at     int64
+	body io.ReadCloser
+	at   int64
 	// strong ETag of the content. Without it, a change of the content between two connections could
 	// not be detected, so the download is not resumed.
 	etag   string
-	broken int    // number of connections that broke since the last received byte
+	broken int // number of connections that broke since the last received byte
 }
 
 // open requests the content from offset d.at to the end.

@@ -69,8 +69,8 @@ func (m *meter) percent() int64 {
 	return min(100, max(0, m.sent*100/m.total))
 }
 
-// begin starts to write lines regularly until end, so that the log shows progress during large
-// blobs.
+// begin starts to write progress lines regularly, until end is called, so that the log shows
+// progress during large blobs.
 func (m *meter) begin() {
 	m.quiet.Go(func() {
 		tick := time.NewTicker(time.Second)

@@ -33,8 +33,8 @@ func closed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A refusal is at the beginning of the error and appears once, with the command that grants the
-// right, even if there are many artifacts to send.
+// If the depot refuses the client, the error begins with the refusal and the command that grants
+// the right. The refusal appears once even if many artifacts were refused.
 func TestRefusalIsReportedOnce(t *testing.T) {
 	net := newInternet(t)
 	server := httptest.NewServer(http.HandlerFunc(closed))
@@ -62,7 +62,8 @@ func TestRefusalIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A refusal by upstream is not a refusal by the depot: no right in the depot would change it.
+// If upstream refuses a request, the error does not name a right in the depot, because such a right
+// would not help.
 func TestUpstreamRefuses(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	image, err := random.Image(100, 1)

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Jobs is the number of blobs and files that are copied at the same time; 0: 8.
 	Jobs int
-	// Platforms selects the platforms of images for several platforms; none: all.
+	// Platforms selects the platforms to copy if an image is for several; none: all.
 	Platforms []v1.Platform
 	// Log receives a line for each image and file, and a line every few seconds; nil: no log.
 	Log io.Writer
@@ -317,9 +317,9 @@ func (c *copier) verdict(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// refusalFirst moves the depot's refusal, which names the command that grants the right, to the
-// beginning, where no limit cuts it off. It keeps one refusal, because the depot refuses each
-// artifact with the same text.
+// refusalFirst moves the depot's refusal to the beginning of the error, where no length limit cuts
+// it off. The refusal names the command that grants the right. Only one refusal is kept, because
+// all refusals of a depot have the same text.
 func refusalFirst(failed []error) []error {
 	var refused *client.Refused
 	others := slices.DeleteFunc(slices.Clone(failed), func(err error) bool {

@@ -213,7 +213,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The depot needs the size of a file at the start; a server need not send it.
+// The depot needs the size of a file at the start of the request, but the source's server may not
+// send the size.
 func TestFileOfUnknownSize(t *testing.T) {
 	site := depottest.Start(t)
 	to := connect(t, site)
@@ -239,8 +240,8 @@ func TestFileOfUnknownSize(t *testing.T) {
 	}
 }
 
-// Files that users upload to a depot are on no server: a folder of a depot is not used as a server
-// name.
+// No server has the files that users upload to a depot, so the first folder of such a file is not
+// used as the name of a server.
 func TestUploadsAreNotUpstream(t *testing.T) {
 	site := connect(t, depottest.Start(t))
 	for _, path := range []string{"os_images/alpha/beta/jammy.img", "apt/debian-12/jq_1.6_amd64.deb"} {

@@ -16,7 +16,7 @@ import (
 const (
 	MaxManifest  = 4 << 20 // size of one manifest in bytes, as in registries
 	maxManifests = 200     // number of manifests of one image with all its platforms
-	maxDepth     = 4       // of indexes in indexes
+	maxDepth     = 4       // levels of indexes in indexes
 )
 
 // Tree holds the manifests of an image and the descriptors of its blobs.

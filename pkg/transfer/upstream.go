@@ -27,9 +27,9 @@ type Upstream struct {
 	named  []name.Option
 }
 
-// NewUpstream returns a source that uses the transport; nil: a transport with the proxies of the
-// environment. It logs in to registries with the credentials of docker's configuration
-// (DOCKER_CONFIG).
+// NewUpstream returns a source that uses the given transport. If the transport is nil, one with the
+// proxies of the environment is used. The source logs in to registries with the credentials in
+// docker's configuration (DOCKER_CONFIG).
 func NewUpstream(transport http.RoundTripper, named ...name.Option) (*Upstream, error) {
 	if transport == nil {
 		transport = usual()
@@ -108,8 +108,8 @@ func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, 
 	return ref.Context().Digest(d.Digest.String()), nil
 }
 
-// isUploaded reports whether the first folder of a path holds uploads of users. Its name is not the
-// name of a server.
+// isUploaded reports whether the first folder of a path is a folder for uploads of users. The name
+// of such a folder is not the name of a server.
 func isUploaded(folder string) bool {
 	return folder == protocol.AptFolder || slices.Contains(protocol.Kinds, protocol.Kind(folder))
 }
