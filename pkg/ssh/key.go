@@ -26,7 +26,8 @@ func ParseKey(text []byte) (Key, error) {
 	case isPublic(text):
 		return nil, errors.New("is a public key: use the private key, which is in the file without .pub")
 	}
-	return nil, errors.New("is not a private key in PEM or OpenSSH form") // the library's error is not used because it may quote the text
+	// The library's error is not used, because it may quote the text.
+	return nil, errors.New("is not a private key in PEM or OpenSSH form")
 }
 
 // isPublic reports whether a text is a public key in a form that ssh-keygen or openssl writes.
