@@ -44,9 +44,9 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 	return fmt.Errorf("unknown step %q", next.Do)
 }
 
-// startRun creates all objects that a run needs, and the run last. The caches may be stale: before
-// it writes anything, it asks the API server itself whether a run of this cluster is active or
-// already has the number.
+// startRun creates all objects that a run needs, and then the run itself. The caches may be stale:
+// before startRun writes anything, it asks the API server itself whether a run of this cluster is
+// active, and whether a run already has this number.
 func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
@@ -78,8 +78,9 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	return nil
 }
 
-// adopt accepts an existing run of the same name instead of the new one, if this Provisioning owns
-// it: an earlier reconcile created it and was interrupted.
+// adopt is called if a run with the name of the new run already exists. It accepts that run if this
+// Provisioning owns it, because an earlier reconcile created it and was interrupted before it could
+// record this.
 func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, name string) error {
 	run, err := r.tekton.TektonV1().PipelineRuns(p.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -91,8 +92,9 @@ func (r *Reconciler) adopt(ctx context.Context, p *v1alpha1.Provisioning, name s
 	return nil
 }
 
-// supersede cancels a run whose spec was edited, and records on the run that the controller did it.
-// The caches may be stale: it asks the API server itself whether the run has not touched a host.
+// supersede cancels a run because the spec was edited, and records on the run that the controller
+// cancelled it. The caches may be stale: supersede first asks the API server itself, and cancels
+// nothing if the run has touched a host or has ended.
 func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
@@ -156,8 +158,8 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) erro
 	return nil
 }
 
-// giveBack releases hosts on which nothing was installed. The caches may be stale: before it writes
-// anything, it asks the API server itself whether a run is active or a playbook was started.
+// giveBack releases hosts on which nothing was installed. The caches may be stale: before giveBack
+// writes anything, it asks the API server itself whether a run is active or has started a playbook.
 func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
@@ -187,7 +189,8 @@ func recordReleased(ctx context.Context, p *v1alpha1.Provisioning, released []st
 	}
 }
 
-// cutList lists at most the first ten names, because an Event has room for a kilobyte.
+// cutList lists at most the first ten names, because the message of an Event is limited to a
+// kilobyte.
 func cutList(what string, names []string) string {
 	const most = 10
 	if len(names) <= most {

@@ -30,7 +30,7 @@ import (
 )
 
 // options are the options of the generated reconciler. The finalizer has a path in its name,
-// because the API server warns of finalizers without a path, such as the default one.
+// because the API server warns about finalizers without a path. The default finalizer has none.
 var options = controller.Options{FinalizerName: "bpa.akraino.org/provisioning"}
 
 // WithSelectors limits the informers of this package to objects that belong to a Provisioning.
@@ -70,8 +70,8 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	// The runs, their TaskRuns, and the objects that the controller and the tasks write have the
-	// label.
+	// Runs and their TaskRuns have the label, and so do the objects that the controller or the
+	// tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
 	handle(ctx, runs.Informer(), byLabel)
 	handle(ctx, taskRuns.Informer(), byLabel)

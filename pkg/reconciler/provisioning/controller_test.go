@@ -66,7 +66,8 @@ func TestWaker(t *testing.T) {
 	}
 }
 
-// TestStrip: the fields that are dropped from a cached run do not change the result of reading it.
+// TestStrip: a run and its tasks have the same meaning to the controller before and after strip
+// removes fields.
 func TestStrip(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
 	pr.Status.PipelineSpec = &tekton.PipelineSpec{Description: "long"}

@@ -16,8 +16,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// earlier is the digest of withTwoWorkers by the version of BPA in which the label and the order of
-// workers counted.
+// earlier is the digest of withTwoWorkers as an earlier version of BPA computed it. In that
+// version, the label and the order of workers changed the digest.
 const earlier = "sha256:f5fe35078117e11899920753d8dd33ec9ae36420ab00ed36f563f826d5949f9b"
 
 func withTwoWorkers(p *v1alpha1.Provisioning) {
@@ -32,14 +32,15 @@ func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1
 func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
 func asInstalled(*v1alpha1.Provisioning)    {}
 
-// installedBy returns a cluster that an older version of BPA installed: its run, with the old
-// digest, and the request of the run.
+// installedBy returns the state after an older version of BPA installed the cluster. installed
+// changes a Provisioning accordingly. objects are the run, which has the old digest, and the
+// request of the run.
 func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
 	t.Helper()
 	p := edge(withTwoWorkers)
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"), func(pr *tekton.PipelineRun) { pr.Annotations[contract.AnnotationRequestDigest] = digest })
 	cm := requestOf(t, p, settings.Depot{})
-	delete(cm.Data, resources.KeyRevert) // an earlier version did not write these
+	delete(cm.Data, resources.KeyRevert) // an earlier version did not write these keys
 	delete(cm.Data, resources.KeyDigest)
 	objects = append(objects, pr, cm)
 	return func(p *v1alpha1.Provisioning) { withTwoWorkers(p); p.Status.InstalledDigest = digest }, objects
@@ -50,8 +51,8 @@ func reasonOf(t *testing.T, w *fixture) string {
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
 
-// The same applies if the runs were deleted or the last run failed: then only the status records
-// the installed cluster.
+// An upgrade of BPA is not a change of the spec either if the runs were deleted or the last run
+// failed. In these cases only the status records the installed cluster.
 func TestUpgradeWithoutTheRun(t *testing.T) {
 	for name, runs := range map[string][]runtime.Object{
 		"no run":       nil,
@@ -66,8 +67,8 @@ func TestUpgradeWithoutTheRun(t *testing.T) {
 	}
 }
 
-// An upgrade of BPA is not a change of the spec, whether the label was changed before it or after
-// it.
+// An upgrade of BPA is not a change of the spec, whether the label was changed before or after the
+// upgrade.
 func TestUpgradeIsNoChange(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after func(*v1alpha1.Provisioning)
@@ -100,9 +101,9 @@ func TestUpgradeIsNoChange(t *testing.T) {
 	}
 }
 
-// TestTwoUpgrades: a second build of BPA that computes other digests than the two builds before it
-// recognizes its own cluster, and keeps the stored digest, so that a third build also recognizes
-// the cluster.
+// TestTwoUpgrades: a build that computes other digests than the two builds before it still
+// recognizes the cluster. It keeps the stored digest, so that the next build recognizes the cluster
+// too.
 func TestTwoUpgrades(t *testing.T) {
 	const stored = "v2:computed-by-the-first-build"
 	started := func(status corev1.ConditionStatus, digest string) *tekton.PipelineRun {
@@ -139,8 +140,8 @@ func TestTwoUpgrades(t *testing.T) {
 	}
 }
 
-// An object that was stored before a field had a default is treated as if it had been stored now,
-// and its spec is not written.
+// If an object was stored before a field had a default, the controller uses the default and does
+// not write the spec.
 func TestUndefaulted(t *testing.T) {
 	bare := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},

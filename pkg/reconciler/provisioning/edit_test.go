@@ -27,7 +27,7 @@ func edited(p *v1alpha1.Provisioning) {
 	p.Spec.PodSubnet = "10.9.0.0/16"
 }
 
-// writes returns the calls so far, without reads.
+// writes returns the calls to the API server so far, except reads.
 func (w *fixture) writes() (calls []string) {
 	for _, call := range w.calls() {
 		if !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list ") {
@@ -37,8 +37,8 @@ func (w *fixture) writes() (calls []string) {
 	return calls
 }
 
-// TestEditStopsARunThatTouchedNoHost: the controller cancels the run and records that it did so,
-// unless the API server reports that the playbook was started meanwhile.
+// TestEditStopsARunThatTouchedNoHost: the controller cancels the run and records this on the run.
+// It does not cancel the run if the API server reports that a playbook was started meanwhile.
 func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 	w := newFixture(t, held(), []runtime.Object{edge(edited), sshKey(), run(edge(), 1), requestOf(t, edge(), settings.Depot{})}, nil)
 	if err := w.visit(t, at); err != nil {
@@ -64,8 +64,8 @@ func TestEditStopsARunThatTouchedNoHost(t *testing.T) {
 	}
 }
 
-// TestNotEveryEditStopsARun: a run that touched no host continues if the edit does not require
-// another run, if no field was edited, or if the next run could not start.
+// TestNotEveryEditStopsARun: a run that touched no host continues in three cases: the edit does not
+// require another run, no field was edited, or the next run could not start.
 func TestNotEveryEditStopsARun(t *testing.T) {
 	workers := func(standby int32) func(*v1alpha1.Provisioning) {
 		return func(p *v1alpha1.Provisioning) {
@@ -108,8 +108,8 @@ func TestNotEveryEditStopsARun(t *testing.T) {
 }
 
 // TestEditedImageTakesHostsBack: hosts that received the old image from the stopped run are
-// released, so that the next run installs its image on them. Other hosts of the claim stay claimed,
-// and all hosts do if a playbook was started.
+// released, so that the next run can install the new image on them. Hosts without the old image
+// stay claimed. If a playbook was started, all hosts stay claimed.
 func TestEditedImageTakesHostsBack(t *testing.T) {
 	const image = "o/c/other.raw"
 	for name, test := range map[string]struct {
@@ -145,8 +145,8 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 	}
 }
 
-// TestRevertRecovers: an edit that comes too late is reported with its fields and the command that
-// reverts it, and the command works.
+// TestRevertRecovers: if an edit comes too late, the condition names the changed fields and a
+// command that reverts the edit. The command works.
 func TestRevertRecovers(t *testing.T) {
 	w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
 	w.settle(t)
@@ -161,7 +161,7 @@ func TestRevertRecovers(t *testing.T) {
 
 	p := w.stored(t)
 	edited(p)
-	p.Spec.SSH.User = "admin" // which makes no other cluster
+	p.Spec.SSH.User = "admin" // this field does not define another cluster
 	if _, err := w.bpa.BpaV1alpha1().Provisionings(site).Update(t.Context(), p, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestRevertRecovers(t *testing.T) {
 	}
 }
 
-// older reads an object that the build of commit 6c7cc09 wrote.
+// older reads an object from testdata that the build of commit 6c7cc09 wrote.
 func older[T any](t *testing.T, file string, into *T) *T {
 	t.Helper()
 	text, err := os.ReadFile("testdata/build-6c7cc09/" + file)
@@ -207,7 +207,7 @@ func older[T any](t *testing.T, file string, into *T) *T {
 
 // TestRunOfAnOlderBuildIsAdopted: a controller that is upgraded while a run is active continues
 // with that run. It starts no second run, cancels nothing, and accepts the resulting cluster as the
-// requested one.
+// cluster that the spec requests.
 func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	objects := func() (*tekton.PipelineRun, []runtime.Object) {
 		pr := older(t, "pipelinerun.yaml", &tekton.PipelineRun{})
@@ -259,7 +259,7 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 }
 
 // TestOtherDigestOfTheSameSpec: a build that computes other digests than the build that installed
-// the cluster recognizes the cluster as the same.
+// the cluster recognizes the cluster as unchanged.
 func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	p := edge()
 	p.Status.InstalledDigest = "sha256:computed-otherwise"
@@ -273,7 +273,7 @@ func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	}
 	pr := run(p, 1, ended(corev1.ConditionTrue, "Succeeded"))
 	pr.Annotations[contract.AnnotationRequestDigest] = p.Status.InstalledDigest
-	for _, world := range [][]runtime.Object{{p, cm, pr}, {p, cm}} { // with its run, and after that was deleted
+	for _, world := range [][]runtime.Object{{p, cm, pr}, {p, cm}} { // with the run, and after the run was deleted
 		w := newFixture(t, held(), world, nil)
 		if err := w.visit(t, at); err != nil {
 			t.Fatal(err)

@@ -17,15 +17,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// behind is the waiting time for a stale cache. leaving is the waiting time for Kubernetes' garbage
-// collector.
+// behind is how long to wait for a stale cache to be updated. leaving is how long to wait for
+// Kubernetes' garbage collector to delete objects.
 const (
 	behind  = time.Second
 	leaving = 2 * time.Second
 )
 
-// notYet is not a failure: the obstacle disappears by itself, or the message describes the action
-// for a user.
+// notYet is returned if a step must wait. It is not a failure: the obstacle disappears by itself,
+// or the message tells the user what to do.
 type notYet struct {
 	why   string
 	after time.Duration
@@ -33,7 +33,7 @@ type notYet struct {
 
 func (n *notYet) Error() string { return n.why }
 
-// object is the common interface of all kinds that the controller creates.
+// object is the interface that all kinds of objects have that the controller creates.
 type object interface {
 	metav1.Object
 	runtime.Object
@@ -46,8 +46,9 @@ type kindClient[T object] interface {
 	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 }
 
-// ensure creates an object, or updates an existing object of this Provisioning: put copies the
-// relevant fields. It writes only differences, and does not change objects of other owners.
+// ensure creates an object. If this Provisioning already owns an object of that name, ensure
+// updates it: put copies the fields that must be equal. ensure writes only if the objects differ,
+// and never changes objects of other owners.
 func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kindClient[T], want T, put func(have, want T)) (T, error) {
 	what := fmt.Sprintf("%T %s", want, want.GetName())[1:]
 	have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
@@ -81,7 +82,8 @@ func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
 func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
 
-// ensureObjects makes what a run needs beside itself, and returns the certificate request.
+// ensureObjects creates or updates the objects that a run needs, except the run itself. It returns
+// the certificate request.
 func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
 	request := seen.Request

@@ -50,7 +50,7 @@ const (
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// edge returns a Provisioning that has its finalizer, changed as the test requires.
+// edge returns a Provisioning that already has its finalizer. The given functions change it.
 func edge(changes ...func(*v1alpha1.Provisioning)) *v1alpha1.Provisioning {
 	p := &v1alpha1.Provisioning{
 		ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: name, UID: "uid-1", Generation: 1, Finalizers: []string{fin}},
@@ -89,7 +89,7 @@ func ended(status corev1.ConditionStatus, reason string) func(*tekton.PipelineRu
 	}
 }
 
-// child returns a task of a run, and adds a reference to it to the run.
+// child returns a TaskRun of a run, and adds a reference to it to the run.
 func child(pr *tekton.PipelineRun, task string, status corev1.ConditionStatus, results map[string]string) *tekton.TaskRun {
 	tr := &tekton.TaskRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pr.Namespace, Name: pr.Name + "-" + task,
@@ -113,14 +113,14 @@ func sshKey() *corev1.Secret {
 	}
 }
 
-// fakeHosts is a site in memory.
+// fakeHosts implements Hosts in memory.
 type fakeHosts struct {
 	all      []hosts.Host
-	live     *fakeHosts // what the API server itself says; nil: the same
-	asked    []string   // the hosts about which the API server was asked
-	givenUp  []string   // the hosts that were to be released as given up
+	live     *fakeHosts // the answers of the API server itself; nil: equal to the cache
+	asked    []string   // the hosts that were read from the API server itself
+	givenUp  []string   // the names in calls of ReleaseGivenUp
 	released []string
-	imaged   []string // "host=node" with the checksum of the image
+	imaged   []string // "host=node" and the checksum of the image
 	err      error
 }
 
@@ -205,8 +205,8 @@ func hostNames(all []hosts.Host) []string {
 	return names
 }
 
-// fixture contains the API server and the caches of one test case. The API server has all objects
-// that the caches have.
+// fixture contains the API server and the caches of one test case. All objects in the caches are
+// also at the API server.
 type fixture struct {
 	kube     *fake.Clientset
 	tekton   *faketekton.Clientset
@@ -263,7 +263,7 @@ func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
 	}
 }
 
-// visit runs one reconcile of the generated reconciler, as the leader.
+// visit reconciles once with the generated reconciler, as the leader.
 func (w *fixture) visit(t *testing.T, key string) error {
 	t.Helper()
 	r := &Reconciler{

@@ -12,11 +12,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// imageHosts writes the fields of hosts that the task select-hosts may not write: it sets the OS
-// image after the task's claim is complete, and removes that image from hosts that the task has
-// given up. It runs after changes of hosts. Without such changes it reads only caches.
+// imageHosts writes fields of hosts that the task select-hosts may not write. It sets the OS image
+// after the task has claimed all hosts, and removes the image from hosts that the task has given
+// up. While nothing has to be written, it reads only caches.
 func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	if seen.Deleting { // the release includes these steps
+	if seen.Deleting { // releasing a host includes these steps
 		return nil
 	}
 	held, err := r.hosts.Held(ctx, ownerOf(p))
@@ -44,7 +44,8 @@ func (r *Reconciler) imageClaimed(ctx context.Context, p *v1alpha1.Provisioning,
 	if image == nil || err != nil {
 		return err
 	}
-	// An earlier Provisioning of this name may have left hosts on which its cluster runs.
+	// Hosts of an earlier Provisioning of this name get no image: its cluster may still run on
+	// them.
 	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
 	due := imaging.Due(slotNames(seen.Started), seen.Started.Sets, claimed)
 	if len(due) == 0 {

@@ -19,14 +19,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// wantsUpload requests an image of the depot, whose digest only seed-registry reads.
+// wantsUpload requests an OS image that was uploaded to the depot. Only seed-registry reads its
+// digest.
 func wantsUpload(p *v1alpha1.Provisioning) {
 	p.Spec.Depot.URL = "http://site:5000"
 	p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"}
 }
 
-// TestImages: claimed hosts receive the image of the spec from the controller, once, and only while
-// a run that claimed them is active.
+// TestImages: the controller gives claimed hosts the image of the spec. It does so once, and only
+// while the run that claimed them is active.
 func TestImages(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	bare := func(change ...func(*hosts.Host)) *fakeHosts {
@@ -43,7 +44,7 @@ func TestImages(t *testing.T) {
 		edge    *v1alpha1.Provisioning
 		hosts   *fakeHosts
 		run     func(*tekton.PipelineRun)
-		selects corev1.ConditionStatus // of select-hosts; empty: it has not started
+		selects corev1.ConditionStatus // condition of select-hosts; empty: it has not started
 		want    []string
 	}{
 		{"a claimed host gets the image", edge(wantsUpload), bare(), nil, corev1.ConditionUnknown, []string{"host-1=master-1 " + sum}},
@@ -69,7 +70,7 @@ func TestImages(t *testing.T) {
 			}
 			w := newFixture(t, row.hosts, world, nil)
 			for range 2 { // twice equals once
-				_ = w.visit(t, at) // deletion and failures come back later
+				_ = w.visit(t, at) // some cases return an error or request another reconcile
 			}
 			if diff := cmp.Diff(row.want, row.hosts.imaged); diff != "" {
 				t.Errorf("images (-want +got):\n%s", diff)
@@ -78,7 +79,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// requestOf returns the request's ConfigMap of a run of p, with the digest of this build.
+// requestOf returns the ConfigMap with the request of a run of p. Its digest is computed by this
+// build.
 func requestOf(t *testing.T, p *v1alpha1.Provisioning, site settings.Depot) *corev1.ConfigMap {
 	t.Helper()
 	request, err1 := from.Provisioning(p, site)
@@ -119,7 +121,7 @@ func TestImagesOfTheRun(t *testing.T) {
 			site.all[0].Bare, site.all[0].Node = true, "master-1"
 			pr := run(before, 1)
 			after := edge(upload, row.edit)
-			after.Generation, after.Status.InstalledDigest = 2, "x" // a run that replaces a host is not stopped by an edit
+			after.Generation, after.Status.InstalledDigest = 2, "x" // so that the edit does not stop the run: a run that replaces a host is never stopped by an edit
 			w := newFixture(t, site, []runtime.Object{
 				after, pr, requestOf(t, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
 				child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum}),
@@ -141,7 +143,7 @@ func TestImagesOfTheRun(t *testing.T) {
 func TestGivenUpHostsAreReleased(t *testing.T) {
 	for _, state := range []corev1.ConditionStatus{corev1.ConditionUnknown, corev1.ConditionFalse} {
 		p, site := edge(wantsUpload), held()
-		site.all = append(site.all, site.all[0]) // the second one was not given up
+		site.all = append(site.all, site.all[0]) // select-hosts did not give up the second host
 		site.all[1].Name = "host-2"
 		site.all[0].Labels = map[string]string{contract.LabelRelease: "true"}
 		pr := run(p, 1)
@@ -160,9 +162,9 @@ func TestGivenUpHostsAreReleased(t *testing.T) {
 	}
 }
 
-// TestErrorWithOneHost: an error with one host does not keep another host from its image and does
-// not keep the task's access to hosts alive. A condition that is not about hosts does not report
-// it.
+// TestErrorWithOneHost: if an operation on one host fails, another host still gets its image, and
+// the task still loses its access to hosts. Conditions that are not about hosts do not report the
+// error.
 func TestErrorWithOneHost(t *testing.T) {
 	p, site := edge(wantsUpload), held()
 	site.all = append(site.all, site.all[0])

@@ -15,9 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// observe reads the state of one Provisioning into plain facts. In an unchanged state it reads only
-// caches. It asks the API server itself where a decision requires current data: before a run
-// starts, and during deletion.
+// observe reads the state of one Provisioning into plain facts. While the state does not change, it
+// reads only caches. It asks the API server itself if a decision requires current data: before a
+// run starts, and during deletion.
 func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now time.Time) (plan.Seen, error) {
 	settings := r.settings()
 	seen := plan.Seen{
@@ -82,9 +82,9 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 }
 
 // observeStarted reads the spec from which the newest run was started, and compares it with the
-// current spec. A newer build of BPA may compute another digest than the build that started the
-// run. The stored digest stays; only this reconcile replaces it by the digest of this build for the
-// same cluster.
+// current spec. This build of BPA may compute another digest for a spec than the build that started
+// the run. Therefore it replaces the run's digest in seen by its own digest of the run's spec. The
+// stored digest does not change.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
 	cm, err := r.configMap(p, contract.RequestName(p.Name))
 	if err != nil || cm == nil {
@@ -93,11 +93,11 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	if err := r.readJSON(p, cm.Name, contract.KeyRequest, &seen.Started); err != nil || seen.Unedited() {
 		return err
 	}
-	request := seen.Started // the first builds of BPA stored nothing else
+	request := seen.Started // the first builds of BPA stored only the request
 	was := startedFrom(ctx, p, cm)
 	if was != nil {
 		if request, err = from.Provisioning(was, settings.Depot); err != nil {
-			return nil // a newer build of BPA or a user wrote it
+			return nil // a newer build of BPA or a user wrote the spec in the ConfigMap
 		}
 	}
 	if request.Provisioning == "" {
@@ -117,7 +117,8 @@ func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisionin
 	return err
 }
 
-// inputsOfRun is the digest of the inputs whose edit makes an active run obsolete.
+// inputsOfRun returns the digest of the inputs of a run, without time-outs and standby hosts. If an
+// edit changes this digest, an active run is obsolete.
 func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, error) {
 	p = p.DeepCopy()
 	p.Spec.Timeouts = v1alpha1.TimeoutsSpec{}
@@ -128,8 +129,8 @@ func inputsOfRun(p *v1alpha1.Provisioning, request contract.Request) (string, er
 	return from.Inputs(p, request)
 }
 
-// startedFrom returns the Provisioning as it was when the newest run was started; nil: it is not
-// known.
+// startedFrom returns the Provisioning as it was when the newest run was started. It returns nil if
+// that is not known.
 func startedFrom(ctx context.Context, p *v1alpha1.Provisioning, cm *corev1.ConfigMap) *v1alpha1.Provisioning {
 	started := resources.ReadStarted(cm)
 	if started == nil {
@@ -187,7 +188,7 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 	return nil
 }
 
-// collected returns the results of the last run; nil: there are none.
+// collected returns the results of the last run. It returns nil if there are none.
 func collected(seen plan.Seen) *resources.Access {
 	newest := seen.Newest()
 	if newest == nil || newest.State != plan.Succeeded {

@@ -17,9 +17,9 @@ type holdings interface {
 	Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error)
 }
 
-// logOrphans logs once which hosts are claimed by Provisionings that do not exist, such as a
-// Provisioning that was deleted by force. The controller does not release such hosts, because a
-// cluster may run on them.
+// logOrphans logs, once, the hosts that are claimed by Provisionings that do not exist, for example
+// because a Provisioning was deleted by force. The controller does not release such hosts, because
+// a cluster may run on them.
 func logOrphans(ctx context.Context, provisionings informers.ProvisioningInformer, site holdings) {
 	if !cache.WaitForCacheSync(ctx.Done(), provisionings.Informer().HasSynced) {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// twoHolders is a site in which edge-1 and edge-9 hold hosts.
+// twoHolders is a fake holdings in which edge-1 and edge-9 hold hosts.
 type twoHolders struct{}
 
 func (twoHolders) Orphans(_ context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error) {
@@ -32,7 +32,7 @@ func TestLogOrphans(t *testing.T) {
 	ctx := logging.WithLogger(t.Context(), zap.New(core).Sugar())
 	factory := externalversions.NewSharedInformerFactory(fakebpa.NewSimpleClientset(edge()), 0)
 	informer := factory.Bpa().V1alpha1().Provisionings()
-	informer.Informer() // so that Start knows of it
+	informer.Informer() // this call registers the informer, so that the factory starts it
 	factory.Start(ctx.Done())
 	logOrphans(ctx, informer, twoHolders{})
 	all := logged.All()
