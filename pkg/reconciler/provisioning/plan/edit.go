@@ -6,8 +6,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// supersede stops the run if the spec was edited before the run touched a host; the next attempt
-// uses the new spec. It does not stop a run if the next attempt could not start.
+// supersede returns the step that stops the run if the spec was edited before the run touched a
+// host. The next attempt then uses the new spec. supersede does not stop a run if the next attempt
+// could not start.
 func supersede(s Seen, r Run, active int) (Step, bool) {
 	if r.Superseded {
 		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping because the spec was edited before the run touched a host; " +
@@ -20,13 +21,14 @@ func supersede(s Seen, r Run, active int) (Step, bool) {
 		" because the spec was edited before the run touched a host" + s.edits()}, true
 }
 
-// edited reports whether a user edited the spec after the newest run started, as far as that is
-// known, in a way that requires another run.
+// edited reports whether a user edited the spec after the newest run started, and whether the edit
+// requires another run. It returns false if this is not known.
 func (s Seen) edited(r Run) bool {
 	return s.Edited && r.Generation != s.Generation
 }
 
-// edits lists the changes in parentheses. It is empty if they are not known.
+// edits returns the list of changes in parentheses, for a message. It is empty if the changes are
+// not known.
 func (s Seen) edits() string {
 	if len(s.Changes) == 0 {
 		return ""
@@ -34,7 +36,7 @@ func (s Seen) edits() string {
 	return " (" + some(s.Changes, ", ") + ")"
 }
 
-// editedText describes the effect of an edit while a run continues.
+// editedText describes, for a message, what an edit of the spec means for the run that continues.
 func (s Seen) editedText(r Run) string {
 	if s.installedDigest() != "" {
 		return "the spec was edited after the run started" + s.edits() + "; the controller checks the edit when the run has ended"
@@ -50,8 +52,8 @@ func (s Seen) specChanged() bool {
 	return was != "" && s.Digest != "" && was != s.Digest
 }
 
-// changedText describes how the spec differs from the installed cluster, and the possible actions.
-// This version installs clusters; it does not change them.
+// changedText describes how the spec differs from the spec of the installed cluster, and what a
+// user can do. This version of BPA installs clusters, but does not change them.
 func (s Seen) changedText() string {
 	request := contract.RequestName(s.Name)
 	back := fmt.Sprintf("restore the spec (key %s of ConfigMap %s holds the request that the cluster was installed from)", contract.KeyRequest, request)

@@ -17,14 +17,15 @@ type Event struct {
 	Type, Reason, Message string
 }
 
-// quiet are reasons of Ready without an event: another event reports them, or they are not
-// interesting.
+// quiet are the reasons of Ready that cause no event: another event reports them, or users do not
+// need to know them.
 var quiet = map[string]bool{
 	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
 	reasonImaging: true,
 }
 
-// purposes describe the operations of runs.
+// purposes describe the operations of runs, for messages such as "attempt 2 to install the
+// cluster".
 var purposes = map[string]string{
 	contract.OperationInstall: "install the cluster",
 	contract.OperationReplace: "replace lost hosts",
@@ -86,15 +87,15 @@ func (t *eventList) ready() {
 	}
 }
 
-// waits reports whether Ready explains which hosts are missing, and does not show the message of a
-// failed run.
+// waits reports whether the message of Ready explains which hosts are missing, instead of why the
+// last run failed.
 func (t *eventList) waits() bool {
 	is, f := t.after.GetCondition(v1alpha1.ConditionReady), t.after.Failure
 	return is.Reason == string(contract.ReasonHostsNotAvailable) && (f == nil || f.Hint == is.Message)
 }
 
-// healthy reports each new problem of a host once, independent of the repair, and the end of all
-// problems.
+// healthy reports each new problem of a host once, whether or not the host is being replaced. It
+// also reports when no problem is left.
 func (t *eventList) healthy() {
 	was, is := t.before.GetCondition(v1alpha1.ConditionHostsHealthy), t.after.GetCondition(v1alpha1.ConditionHostsHealthy)
 	known := map[string]bool{}

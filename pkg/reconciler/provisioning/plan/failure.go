@@ -15,8 +15,8 @@ type Cause struct {
 	Task string // the failed pipeline task; empty: no task failed
 }
 
-// tektonReasons maps Tekton's reasons, of tasks and of runs, to BPA's reasons. Other reasons become
-// ReasonRunFailed.
+// tektonReasons maps the reasons that Tekton reports for tasks and runs to BPA's reasons. Reasons
+// that are not in the map become ReasonRunFailed.
 var tektonReasons = map[string]contract.Reason{
 	"TaskRunTimeout":                      contract.ReasonTimeout,
 	"PipelineRunTimeout":                  contract.ReasonTimeout,
@@ -44,8 +44,8 @@ var tektonReasons = map[string]contract.Reason{
 	"TaskRunResultLargerThanAllowedLimit": contract.ReasonInternal,
 }
 
-// tektonTexts distinguish failures that Tekton reports with the same reason, by a part of the
-// message.
+// tektonTexts distinguish failures for which Tekton reports the same reason: each text is a part of
+// Tekton's message.
 var tektonTexts = []struct {
 	text   string
 	reason contract.Reason
@@ -55,16 +55,16 @@ var tektonTexts = []struct {
 	{"ErrImagePull", contract.ReasonImagePullFailed},
 	{"evicted", contract.ReasonPodLost},
 	{"pod deleted", contract.ReasonPodLost},
-	// The kubelet reports these for containers that ended while the kubelet or the container
-	// runtime was down, for example in a reboot.
+	// The kubelet reports these texts for containers that ended while the kubelet or the container
+	// runtime was down, for example during a reboot.
 	{"ContainerStatusUnknown", contract.ReasonPodLost},
 	{"code 255: Unknown", contract.ReasonPodLost},
 	{"Maybe missing or invalid Task", contract.ReasonInternal},
 }
 
 // policyRefusal is a part of the API server's error if a task select-hosts writes more than
-// config/500-claims.yaml allows. The Task of this release does not do that. The Task of an older
-// release does, if its run was started before BPA was upgraded.
+// config/500-claims.yaml allows. The Task of this release never does that. The Task of an older
+// release may do it, if the run was started before BPA was upgraded.
 const policyRefusal = "denied request: a task select-hosts may"
 
 // Classify finds the cause of a failed run. The failure that the task itself reports has priority,
@@ -86,14 +86,14 @@ func Classify(r Run) Cause {
 	return Cause{Failure: contract.Failure{Reason: tektonReason(r, r.Reason, r.Message), Message: r.Message}}
 }
 
-// stopped reports whether the task only reports that it was told to end. Tekton's reason then
-// distinguishes a cancellation from a timeout.
+// stopped reports whether the task's own failure says only that the task was stopped. Tekton's
+// reason is then more useful, because it distinguishes a cancellation from a timeout.
 func stopped(r Run, t Task) bool {
 	return t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[r.Reason] != "")
 }
 
 func tektonReason(r Run, reason, message string) contract.Reason {
-	// A run that timed out cancels its tasks, so the reason of the task is only a consequence.
+	// A run that timed out cancels its tasks. The reason of the task then only repeats this.
 	if tektonReasons[r.Reason] == contract.ReasonTimeout {
 		return contract.ReasonTimeout
 	}
@@ -111,12 +111,12 @@ func tektonReason(r Run, reason, message string) contract.Reason {
 	return contract.ReasonRunFailed
 }
 
-// noTask matches the API server's message, from Tekton's cluster resolver, that the Task of a
-// kubespray release does not exist. Other problems with a Task, such as an API server that does not
-// answer, can be temporary.
+// noTask matches the API server's message that the Task of a kubespray release does not exist.
+// Tekton's cluster resolver passes this message on. The failure is permanent. Other problems with a
+// Task, such as an API server that does not answer, can be temporary.
 var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + strings.Join(perRelease(), "|") + `)-([^"]+))" not found`)
 
-// perRelease returns the names of the tasks that a site has for each kubespray release.
+// perRelease returns the names of the tasks that have a separate Task for each kubespray release.
 func perRelease() (names []string) {
 	for _, task := range contract.InstallTasks {
 		if task.PerRelease {
@@ -135,7 +135,7 @@ func missingTask(message string) (task, release string) {
 	return "", ""
 }
 
-// The backoff before an attempt starts with firstPause and doubles with each attempt up to
+// firstPause is the wait before the second attempt. The wait doubles with each attempt, up to
 // longestPause.
 const (
 	firstPause   = 30 * time.Second
@@ -150,8 +150,8 @@ func pause(attempt int32) time.Duration {
 	return min(p, longestPause)
 }
 
-// costless reports whether a failure does not count as an attempt: nothing was tried on a host, and
-// the missing precondition can be missing for a long time.
+// costless reports whether a failed run does not count as an attempt: it tried nothing on a host,
+// and the missing precondition can be missing for a long time.
 func costless(failed Run, reason contract.Reason) bool {
 	if failed.Touched {
 		return false
@@ -163,10 +163,10 @@ func costless(failed Run, reason contract.Reason) bool {
 	return false
 }
 
-// inARow counts the last runs that failed for the same reason. Missing artifacts can be missing for
-// days, so the intervals between attempts grow. The same applies to hosts that only a run finds
-// unsuitable, such as hosts whose network data, which the controller does not read, contain no
-// address.
+// inARow counts the last runs, without a break, that failed for this reason. The intervals between
+// attempts grow with this number, because artifacts can be missing for days. The same is true for
+// hosts that turn out to be unsuitable only during a run: the controller does not read their
+// network data, which may contain no address.
 func inARow(s Seen, reason contract.Reason) (n int32) {
 	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
 		n++
@@ -192,7 +192,7 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 	return failed.Completed.Add(pause(failed.Attempt)), true
 }
 
-// hintWaiting describes the action of a user for a failure that the controller retries.
+// hintWaiting tells a user what to do about a failure after which the controller retries.
 func hintWaiting(cause Cause) string {
 	switch cause.Reason {
 	case contract.ReasonPipelineMissing:
@@ -210,13 +210,13 @@ func hintWaiting(cause Cause) string {
 
 const nothingToDo = "nothing: the controller retries automatically"
 
-// hint describes the action of a user for a permanent failure.
+// hint tells a user what to do about a failure after which the controller does not retry.
 func hint(namespace, name, run string, cause Cause) string {
 	look := fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`", namespace, run)
 	if cause.Task == "" { // no task ran, so there is no log
 		look = fmt.Sprintf("see `tkn pipelinerun describe -n %s %s`", namespace, run)
 	}
-	// The run's name is a value that the annotation never had before.
+	// The new value of the annotation must differ from all earlier values. The run's name does.
 	annotate := fmt.Sprintf("`kubectl annotate -n %s provisioning %s %s=%s --overwrite`", namespace, name, contract.AnnotationRetry, run)
 	again := "then " + annotate + ", or change the spec"
 	switch cause.Reason {

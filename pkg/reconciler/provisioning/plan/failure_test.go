@@ -9,9 +9,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// TestTektonCannotGetATask: the same outage is retried whether Tekton meets it at the run or at one
-// of its tasks. After a playbook was started it counts as an attempt, so that the retries on hosts
-// end.
+// TestTektonCannotGetATask: the same outage is retried, whether Tekton reports it for the run or
+// for one of its tasks. If a playbook was started, the failed run counts as an attempt, so that a
+// playbook is not repeated without end.
 func TestTektonCannotGetATask(t *testing.T) {
 	limits := Limits{Attempts: 2, History: 2}
 	for _, r := range []Run{
@@ -29,8 +29,8 @@ func TestTektonCannotGetATask(t *testing.T) {
 	}
 }
 
-// TestPassingTroubleIsTriedAgain: downloads, locks and timeouts are also retried, but not
-// endlessly.
+// TestPassingTroubleIsTriedAgain: failed downloads, locks and timeouts are also retried, but only a
+// limited number of times.
 func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	for _, reason := range []contract.Reason{
 		contract.ReasonDownloadFailed, contract.ReasonPackagesLocked, contract.ReasonTaskTimedOut, contract.ReasonVersionSkew,
@@ -45,9 +45,9 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestPolicyRefusesAnOlderTask: during an upgrade, a select-hosts of the previous build writes
-// fields that now only the controller may write. The next attempt uses the Task of this build.
-// Every rejection of the policy in config/ counts.
+// TestPolicyRefusesAnOlderTask: during an upgrade, the select-hosts of the previous build writes
+// fields that now only the controller may write. The policy rejects this, and the next attempt uses
+// the Task of this build. The test checks every message of the policy in config/.
 func TestPolicyRefusesAnOlderTask(t *testing.T) {
 	policy, err := os.ReadFile("../../../../config/500-claims.yaml")
 	if err != nil {
@@ -69,9 +69,10 @@ func TestPolicyRefusesAnOlderTask(t *testing.T) {
 	}
 }
 
-// TestNoTasksOfTheRelease: a release that is not installed at the site does not appear by itself,
-// and the hint describes the mistake. The texts are Tekton's, of the run and of one of its tasks.
-// Tasks without a release in their names are installed by config/.
+// TestNoTasksOfTheRelease: if the site has no Tasks of the requested kubespray release, there is no
+// automatic retry, and the hint names the missing Task. The test has the messages that Tekton
+// writes for a run and for one of its tasks. A missing Task without a release in its name is
+// another failure, because config/ installs these Tasks.
 func TestNoTasksOfTheRelease(t *testing.T) {
 	couldnt := func(task string) string {
 		return `Pipeline bpa-system/bpa-install can't be Run; it contains Tasks that don't exist: Couldn't retrieve Task "": error requesting remote resource: ` +

@@ -19,8 +19,8 @@ const (
 	reasonProblems = "HostProblems"
 )
 
-// reportNodes lists the nodes whose hosts are claimed and the nodes that are lost. Nodes that an
-// earlier Provisioning of the same name wrote are left out.
+// reportNodes lists the nodes whose hosts are claimed and the nodes that have lost their hosts. It
+// leaves out nodes in a list that an earlier Provisioning of the same name wrote.
 func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	lost := map[string]string{}
 	for _, l := range s.losses() {
@@ -94,8 +94,8 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, held
 }
 
-// holding describes how many hosts are claimed. A cluster is complete even if standby hosts are
-// missing.
+// holding describes how many hosts are claimed and how many standby hosts are missing. A cluster is
+// complete without its standby hosts.
 func holding(s Seen) string {
 	text := fmt.Sprintf("%d of %d hosts are claimed", s.have(), s.want())
 	if missing := s.want() - s.wantActive() - s.haveStandby(); missing > 0 {
@@ -104,8 +104,9 @@ func holding(s Seen) string {
 	return text
 }
 
-// claimedAfterInstall handles two cases: a host of a running cluster was taken away, or the spec
-// requests other nodes than the installed ones.
+// claimedAfterInstall returns the condition of an installed cluster that does not hold a host for
+// every requested node. Either the cluster has lost a host, or the spec requests other nodes than
+// the installed ones.
 func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, string, string) {
 	if c.seen.specChanged() {
 		return corev1.ConditionUnknown, ReasonSpecChanged, c.seen.changedText()
@@ -155,8 +156,8 @@ func (s Seen) spare() []string {
 const controlPlaneAdvice = "a control plane node is not replaced automatically, because it is a member of etcd: restore its host (remove the quarantine, or " +
 	"set its spec.consumerRef again), or delete the Provisioning and apply it again"
 
-// remedy describes the action of the controller or of a user for losses in an installed cluster. It
-// is empty if there are none.
+// remedy describes how the losses in an installed cluster are repaired: by the controller, or by an
+// action of a user. It is empty if there are no losses.
 func (c conditions) remedy() string {
 	s := c.seen
 	workers := s.lostWorkers()
@@ -175,7 +176,7 @@ func (c conditions) remedy() string {
 		return ". It is being replaced"
 	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Message != "":
 		return ". It is not replaced yet: " + c.step.Message
-	case s.Newest() != nil && s.Newest().State == Failed: // the condition of the failure describes the action
+	case s.Newest() != nil && s.Newest().State == Failed: // the condition with the failure says what to do
 		return ""
 	}
 	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
@@ -185,9 +186,9 @@ func (c conditions) remedy() string {
 		"provisioning %s %s=\"$(date +%%s)\" --overwrite`", workers[0].Node.Name, s.Namespace, s.Name, contract.AnnotationRetry)
 }
 
-// remains describes what a user may have to remove from the cluster after lost nodes were replaced
-// by nodes with other names. The run removes a replaced node from the cluster, but not if the node
-// still answers.
+// remains describes which nodes a user may have to delete from the cluster, after lost nodes were
+// replaced by nodes with other names. A run deletes the nodes that it replaces, except nodes that
+// still run.
 func remains(s Seen) string {
 	r := s.Newest()
 	if r == nil || r.State != Succeeded {
@@ -207,7 +208,8 @@ func remains(s Seen) string {
 		strings.Join(gone, ", "), strings.Join(gone, " "))
 }
 
-// describeLosses writes "worker-2: host-7 is gone: its BareMetalHost does not exist".
+// describeLosses describes each loss, such as "worker-2: host-7 is gone: its BareMetalHost does not
+// exist".
 func describeLosses(all []Loss) string {
 	var texts []string
 	for _, l := range all {
@@ -216,7 +218,7 @@ func describeLosses(all []Loss) string {
 	return some(texts, "; ")
 }
 
-// some joins texts. It shows at most the first five and the number of the others.
+// some joins at most the first five strings, and adds the number of the others.
 func some(texts []string, separator string) string {
 	const most = 5
 	if len(texts) <= most {

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// computed returns the status that kstatus, as used by Flux and kpt, computes for a Provisioning.
-// The generated reconciler sets observedGeneration after each reconcile.
+// computed returns the status that kstatus computes for a Provisioning. Flux and kpt use kstatus.
+// The argument observed is the observedGeneration, which the generated reconciler sets after each
+// reconcile.
 func computed(t *testing.T, w *scene, observed int64) *status.Result {
 	t.Helper()
 	p := w.p.DeepCopy()
@@ -35,7 +36,7 @@ func computed(t *testing.T, w *scene, observed int64) *status.Result {
 // failure that requires a user, and success.
 func TestKstatus(t *testing.T) {
 	w := newScene()
-	w.seen.Generation = 2 // an observedGeneration of 0 is omitted from the status
+	w.seen.Generation = 2 // with generation 1, the observedGeneration of the generation before would be 0, which is omitted from the status
 	for _, step := range []struct {
 		happens string
 		want    status.Status

@@ -16,7 +16,7 @@ type Do string
 const (
 	// Stay does nothing until the observed state changes.
 	Stay Do = "Stay"
-	// StartRun creates the objects that a run needs, and then the run.
+	// StartRun creates the objects that a run needs, and then the run itself.
 	StartRun Do = "StartRun"
 	// CancelRun asks the run to stop.
 	CancelRun Do = "CancelRun"
@@ -33,20 +33,21 @@ const (
 // Step is the result of Next.
 type Step struct {
 	Do Do
-	// Reason and Message explain why nothing more is done. A condition shows them.
+	// Reason and Message explain why the step does no more than this. A condition shows them.
 	Reason, Message string
-	// Runs are the runs to cancel or to delete. Supersede means that they are cancelled because the
-	// spec was edited, and only if they have not touched a host.
+	// Runs are the runs to cancel or to delete. Supersede means that the runs are cancelled because
+	// the spec was edited. Such a run is cancelled only if it has not touched a host.
 	Runs      []string
 	Supersede bool
-	// Number, Attempt and Operation describe the run to start. Replaces are the losses that the run
-	// repairs, each a Loss.Key.
+	// Number, Attempt and Operation describe the run to start. Replaces are the losses that this
+	// run repairs; each is the result of Loss.Key.
 	Number, Attempt int32
 	Operation       string
 	Replaces        []string
 	// Hosts are the hosts to release.
 	Hosts []string
-	// After is the time until the next check if nothing changes; 0 means that no check is needed.
+	// After is the time until the next check if nothing changes before; 0 means that no check is
+	// needed.
 	After time.Duration
 }
 
@@ -73,11 +74,12 @@ const (
 	reasonStoring        = "StoringKubeconfig"
 )
 
-// recheck is the interval at which the pods of a cancelled run are counted.
+// recheck is the time until the next check of a step that waits, for example until the pods of a
+// cancelled run have ended.
 const recheck = 2 * time.Second
 
-// Next is the state machine: the first rule that applies decides. The order of the rules is the
-// checklist of an installation.
+// Next is the state machine: the first rule that applies returns the step. The rules are in the
+// order in which the steps of an installation need each other.
 func Next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
 		deleting, working, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
@@ -90,8 +92,8 @@ func Next(seen Seen, now time.Time) Step {
 	return start(seen)
 }
 
-// remind schedules a check for the time when the kubeconfig of a running cluster expires, if the
-// step itself schedules none.
+// remind makes sure that a running cluster is checked when its kubeconfig expires. It sets After
+// only if the step does nothing and schedules no check.
 func remind(s Seen, step Step, now time.Time) Step {
 	if step.Do == Stay && step.After == 0 && s.Installed() && s.Kubeconfig != nil && s.Kubeconfig.Expires.After(now) {
 		step.After = s.Kubeconfig.Expires.Sub(now) + time.Second
@@ -99,11 +101,13 @@ func remind(s Seen, step Step, now time.Time) Step {
 	return step
 }
 
-// tektonAsks is advice for runs that do not stop: ending runs and their pods is the task of Tekton.
+// tektonAsks is the advice to a user if a run does not stop: only Tekton can end runs and their
+// pods.
 const tektonAsks = "if this lasts, check that Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
 
-// deleting ends all work before it releases a host. It stops every run with the cluster's label, no
-// matter who created it. The hosts are released only when none of the runs' pods is left.
+// deleting ends all work on the hosts before it releases them. It stops every run with the
+// cluster's label, no matter who created the run. It releases the hosts only when no run and no pod
+// of a run is left.
 func deleting(s Seen, _ time.Time) (Step, bool) {
 	if !s.Deleting {
 		return Step{}, false
@@ -144,9 +148,9 @@ func working(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonRunning, Message: message}, true
 }
 
-// installed maintains the kubeconfig of a running cluster and prunes old runs. It lets the later
-// rules start a run that repairs the cluster: a standby host replaces a lost worker, or a user
-// requests a run.
+// installed stores the kubeconfig of a running cluster and prunes old runs. In two cases it leaves
+// the decision to the later rules, which may start a run: a standby host can replace a lost worker,
+// or a user requests a run that could repair something.
 func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
@@ -156,7 +160,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	case unusable && s.Collected:
 		return Step{Do: StoreKubeconfig, Reason: ReasonInstalled}, true
 	case s.asked() && (unusable || s.incomplete()):
-		return Step{}, false // the installation runs again: it collects a new kubeconfig, and finds hosts for missing nodes
+		return Step{}, false // a second run collects a new kubeconfig, and finds hosts for missing nodes
 	}
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
@@ -167,14 +171,14 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
 }
 
-// settings starts nothing new while the site's settings are invalid, because the defaults would
-// send the nodes to the Internet.
+// settings starts nothing new while the site's settings are invalid. With the defaults instead,
+// nodes would download from the Internet.
 func settings(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonBadSettings, Message: s.Settings}, s.Settings != ""
 }
 
-// depot rejects a depot that the webhook would reject today, for objects that were stored before
-// the rule existed.
+// depot starts nothing if the webhook would reject this depot today. The Provisioning may have been
+// stored before the webhook had the rule.
 func depot(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonDepotRefused, Message: s.Depot}, s.Depot != ""
 }
@@ -183,9 +187,10 @@ func invalid(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonInvalidSpec, Message: s.Invalid}, s.Invalid != ""
 }
 
-// leftovers waits until the objects of an earlier Provisioning of the same name are deleted: Tekton
-// would take a task of the same name for the new run's own. A run that a user copied from one of
-// ours, with our labels and without an owner, is not deleted automatically.
+// leftovers waits until the objects of an earlier Provisioning of the same name are deleted,
+// because Tekton would mistake an old task of the same name for a task of the new run. One kind is
+// never deleted automatically: a run that a user copied from a run of BPA, with BPA's labels and
+// without an owner.
 func leftovers(s Seen, _ time.Time) (Step, bool) {
 	return Step{Do: Stay, Reason: ReasonLeftovers, After: recheck, Message: fmt.Sprintf(
 		"waiting until objects of earlier runs with this name are deleted: %s; if one stays, delete it: "+
@@ -193,8 +198,8 @@ func leftovers(s Seen, _ time.Time) (Step, bool) {
 		strings.Join(s.Leftovers, ", "), s.Namespace, contract.LabelCluster, s.Name)}, len(s.Leftovers) > 0
 }
 
-// unwanted immediately releases the hosts of a run that failed before anything was installed, if
-// they are not needed any more: the spec has changed, or there is no automatic retry.
+// unwanted releases the hosts of a run that failed before anything was installed. It does so at
+// once if the hosts are not needed any more: the spec has changed, or there is no automatic retry.
 func unwanted(s Seen, _ time.Time) (Step, bool) {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed {
@@ -213,15 +218,15 @@ func unwanted(s Seen, _ time.Time) (Step, bool) {
 	return giveBack(s, "run "+newest.Name+" failed permanently in "+cause.Task, s.returnable())
 }
 
-// giveBack returns the step that releases hosts, some of the returnable ones, that are claimed for
-// nothing. Hosts on which something may be installed stay claimed.
+// giveBack returns the step that releases these hosts, because their claims have no use any more.
+// The caller passes only hosts that returnable has returned: nothing is installed on them.
 func giveBack(s Seen, why string, names []string) (Step, bool) {
 	return Step{Do: GiveBack, Hosts: names, Reason: ReasonGivingBack, After: recheck, Message: fmt.Sprintf(
 		"releasing %s, on which nothing was installed: %s", some(names, ", "), why)}, len(names) > 0
 }
 
-// failed decides between another attempt and waiting for a user. After a change of the spec or of
-// the retry annotation, the attempts start again.
+// failed decides whether the controller makes another attempt or waits for a user. After a change
+// of the spec or of the retry annotation, the number of attempts starts at 1 again.
 func failed(s Seen, now time.Time) (Step, bool) {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed || !s.wanted(*newest) {
@@ -303,8 +308,9 @@ func start(s Seen) Step {
 	return step
 }
 
-// operation returns the operation of a run that starts now, and the losses that it repairs. Another
-// attempt continues the operation of the last one, whose nodes are written already.
+// operation returns the operation of a run that starts now, and the losses that the run repairs.
+// After a failed replacement, the next run continues it: select-hosts may have written the new
+// nodes already, so the old losses are not visible any more.
 func (s Seen) operation() (string, []string) {
 	if s.installedDigest() == "" {
 		return contract.OperationInstall, nil
@@ -326,8 +332,8 @@ func (s Seen) operation() (string, []string) {
 	return contract.OperationInstall, nil
 }
 
-// surplus returns the finished runs beyond the history limit. The newest run always stays, because
-// later reconciles depend on it.
+// surplus returns the finished runs beyond the history limit. It never returns the newest run,
+// because later reconciles read the state from it.
 func surplus(s Seen) []string {
 	var old []string
 	keep := max(s.Limits.History, 1)

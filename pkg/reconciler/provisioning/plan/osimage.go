@@ -6,8 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Claiming reports whether the task select-hosts is running or about to run, so that it needs its
-// permissions for hosts.
+// Claiming reports whether the task select-hosts is running or about to run. Only then does it need
+// its permissions for hosts.
 func (s Seen) Claiming() bool {
 	r := s.Newest()
 	if r == nil || r.State != Active {
@@ -17,10 +17,10 @@ func (s Seen) Claiming() bool {
 	return t == nil || t.State == Active
 }
 
-// ImageForHosts returns the image that hosts without an operating system receive now; nil means no
-// image. The image is part of the request of an active run that claims hosts or has claimed them,
-// because the spec and the site's settings can have changed since. For an uploaded image, the
-// digest comes from the result of the run.
+// ImageForHosts returns the image that claimed hosts without an operating system must receive now;
+// nil: none. The image comes from the request of the active run, because the spec and the site's
+// settings can have changed since the run started. The digest of an uploaded image comes from the
+// result of seed-registry in this run.
 func (s Seen) ImageForHosts() (*contract.OSImage, error) {
 	r := s.Newest()
 	if s.Started.OSImage == nil || s.Deleting || r == nil || r.State != Active || r.Cancelling {

@@ -10,16 +10,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// longestStep limits the name of the step, in bytes: every user who can write ConfigMaps could
-// write any text there.
+// longestStep limits the name of the step, in bytes. The name comes from a ConfigMap, into which
+// every user with the right to write ConfigMaps can put any text.
 const longestStep = 160
 
-// reportPercent is the progress from which an end time is estimated.
+// reportPercent is the progress in percent below which no end time is estimated.
 const reportPercent = 10
 
-// reportProgress updates the progress. It never decreases within one run. The estimate is only
-// updated when the progress changes, because a status that always changes would be written all the
-// time.
+// reportProgress updates the progress, which never decreases during one run. It computes a new
+// estimate only when the progress changes: an estimate that always changes would cause a write at
+// every reconcile.
 func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 	r := s.Newest()
 	if r == nil {
@@ -42,8 +42,8 @@ func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) 
 	status.Progress = next
 }
 
-// where returns the progress of a run, from the states of its tasks and from the progress that
-// kubespray reports.
+// where returns how far a run has progressed. It reads the states of the run's tasks and the
+// progress that the task kubespray reports.
 func where(s Seen, r Run) (percent int32, task, step string) {
 	if r.State == Succeeded {
 		return 100, "", ""

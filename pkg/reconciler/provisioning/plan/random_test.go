@@ -25,7 +25,8 @@ func randomNeed(r *rand.Rand) *Need {
 	return pick(r, nil, &Need{}, &Need{}, &Need{Missing: "something"})
 }
 
-// randomWorld returns any state, likely or not: the properties of Next must hold for all of them.
+// randomWorld returns a random state, likely or not: the properties of Next must hold for every
+// state.
 func randomWorld(r *rand.Rand, now time.Time) Seen {
 	s := Seen{
 		Name: "edge-1", Deleting: r.IntN(3) == 0, Paused: r.IntN(5) == 0, Slots: []string{"a", "b"},
@@ -92,7 +93,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 	return s
 }
 
-// randomHost returns a host that is usually claimed and without a problem.
+// randomHost returns a host that is usually claimed and usually has no problem.
 func randomHost(r *rand.Rand) Host {
 	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Bare: r.IntN(9) == 0, Imaged: r.IntN(3) == 0}
 	switch r.IntN(9) {
@@ -110,7 +111,8 @@ func randomHost(r *rand.Rand) Host {
 	return h
 }
 
-// harmfulReplacement describes the error in a run for an installed cluster; empty: there is none.
+// harmfulReplacement describes why a run must not be started in an installed cluster. It is empty
+// if the run may start.
 func harmfulReplacement(s Seen, step Step) string {
 	lost := 0
 	for _, n := range s.Nodes {
@@ -124,7 +126,7 @@ func harmfulReplacement(s Seen, step Step) string {
 	}
 	newest := s.Newest()
 	if newest == nil || newest.State != Succeeded || s.asked() {
-		return "" // a user requests a run, or an earlier run is retried
+		return "" // a user requested this run, or it retries a failed run
 	}
 	switch {
 	case step.Operation != contract.OperationReplace || len(step.Replaces) == 0:
@@ -140,8 +142,8 @@ func harmfulReplacement(s Seen, step Step) string {
 }
 
 // TestNextNeverHarms: Next never releases a host while something may work on it. It never starts a
-// run beside another run, without hosts and key, or for another cluster than the installed one. It
-// never deletes the newest run.
+// run in any of these cases: another run is active, hosts or key are missing, or the spec describes
+// another cluster than the installed one. It never deletes the newest run.
 func TestNextNeverHarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -245,8 +247,8 @@ func after(s Seen, step Step, now time.Time) Seen {
 	return s
 }
 
-// TestNextReachesAFixpoint: without outside changes, every state becomes stable after a few steps,
-// and then its status does not change any more.
+// TestNextReachesAFixpoint: if nothing changes from outside, every state becomes stable after a few
+// steps. From then on, the status does not change either.
 func TestNextReachesAFixpoint(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

@@ -16,12 +16,12 @@ import (
 )
 
 // Report writes the whole status from the observed state and the chosen step. err is the error of
-// the step; nil if it succeeded. beside is an error with hosts in the same reconcile that is not
-// part of the step. The same state always gives the same status, so an unchanged state causes no
-// status update.
+// the step; nil if it succeeded. beside is an error of the work on hosts that each reconcile does
+// in addition to the step. The same state always gives the same status, so an unchanged state
+// causes no status update.
 func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
 	status := &p.Status
-	reportProgress(status, s, now) // before reportRun: it compares with the run in the status
+	reportProgress(status, s, now) // before reportRun, because it reads the name of the previous run in the status
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportFailure(p, s, step, now)
@@ -35,13 +35,13 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
 	status.MarkHostsHealthy(c.hostsHealthy())
-	status.MarkStalled(c.stalled()) // after the conditions that Ready repeats
+	status.MarkStalled(c.stalled()) // after the other conditions, because Ready repeats them
 }
 
 func reportRun(status *v1alpha1.ProvisioningStatus, s Seen) {
 	r := s.Newest()
 	if r == nil {
-		return // the status of a deleted run stays
+		return // the run was deleted: keep its status
 	}
 	status.Run = &v1alpha1.RunStatus{
 		Name: r.Name, Operation: r.Operation, Attempt: r.Attempt, StartTime: instant(r.Started), CompletionTime: instant(r.Completed),
@@ -55,10 +55,10 @@ func instant(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// reportInstalled stores facts that cannot be observed any more after the run is deleted.
+// reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 	if r := s.Newest(); r != nil && r.State == Succeeded {
-		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // never replaced by the digest of a later build of BPA
+		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the digest of a later build of BPA never replaces it
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
 		}
@@ -88,8 +88,8 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.NextAttempt = instant(at)
 		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
-		// The step names the missing precondition. A NextAttempt in the past means that no user
-		// action for the failure itself is needed.
+		// The step names the missing precondition. A NextAttempt in the past tells users that they
+		// need not act because of the failure itself.
 		f.Hint, f.NextAttempt = step.Message, instant(r.Completed)
 		if again {
 			f.NextAttempt = instant(at)
@@ -103,7 +103,7 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 // longestMessage limits a text in the status, in bytes.
 const longestMessage = 1024
 
-// cut shortens a text to at most this number of bytes, never inside a character.
+// cut shortens a text to at most this number of bytes. It never cuts a character in two.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -111,17 +111,18 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most-len("...")], "") + "..."
 }
 
-// conditions computes status, reason and message of each condition.
+// conditions computes the status, reason and message of each condition.
 type conditions struct {
 	status *v1alpha1.ProvisioningStatus
 	seen   Seen
 	step   Step
-	// stepErr is the error of the step. err is any error of this reconcile.
+	// stepErr is the error of the step. err joins all errors of this reconcile, including stepErr.
 	stepErr, err error
 	now          time.Time
 }
 
-// artifactsAvailable is the result of the run's first task. Later tasks do not start without it.
+// artifactsAvailable reports the result of the run's first task. Later tasks start only after this
+// task has succeeded.
 func (c conditions) artifactsAvailable() (corev1.ConditionStatus, string, string) {
 	s := c.seen
 	var looked *Task
@@ -161,14 +162,15 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
-// lasting are the reasons of Ready, except the reasons of failed runs, that stay until a user acts.
+// lasting are the reasons of Ready that stay until a user acts. The reasons of failed runs are not
+// in this list.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
 	ReasonBadSettings: true, ReasonDepotRefused: true,
 }
 
-// stalled returns why nothing continues before a user acts. It is empty if something continues or
-// if the cluster is Ready.
+// stalled returns the reason why nothing continues until a user acts. It is empty if something
+// continues or if the cluster is Ready.
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
@@ -200,7 +202,7 @@ func (c conditions) kubeconfigReady() (corev1.ConditionStatus, string, string) {
 	return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, "the cluster is not installed yet"
 }
 
-// collectAnother describes how a user gets a new kubeconfig of a running cluster.
+// collectAnother tells how a user gets a new kubeconfig of a running cluster.
 func (c conditions) collectAnother() string {
 	const annotate = "annotate the Provisioning with a new value of " + contract.AnnotationRetry + " to collect a new kubeconfig"
 	if c.seen.specChanged() {
@@ -212,8 +214,8 @@ func (c conditions) collectAnother() string {
 	return annotate
 }
 
-// failure returns the failure of the last run if nothing newer must be reported: the rule for
-// failed runs chose the step and set no message.
+// failure returns the failure of the last run. It returns nil if something newer must be reported:
+// another rule than the one for failed runs chose the step, or the step has a message.
 func (c conditions) failure() *v1alpha1.FailureStatus {
 	f := c.status.Failure
 	if f == nil || c.step.Reason != f.Reason || c.step.Message != "" {
@@ -222,7 +224,7 @@ func (c conditions) failure() *v1alpha1.FailureStatus {
 	return f
 }
 
-// failureText reads as one sentence: task, host, step, message, and the next action.
+// failureText describes the failure in one text: task, host, step, message, and the next action.
 func (c conditions) failureText() string {
 	f := c.status.Failure
 	var text strings.Builder
@@ -248,7 +250,8 @@ func (c conditions) failureText() string {
 	return text.String()
 }
 
-// words returns the message of the step, with its error if there is one.
+// words returns the message of the step. If this reconcile had an error, the error follows the
+// message.
 func (c conditions) words() string {
 	if c.err != nil {
 		return cut(strings.TrimPrefix(c.step.Message+": "+c.err.Error(), ": "), longestMessage)

@@ -8,8 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// TestKubeconfigLostIsTheStepsError: only an error of the step that stores the kubeconfig means
-// that the kubeconfig is lost.
+// TestKubeconfigLostIsTheStepsError: the condition KubeconfigReady reports an error only if the
+// step that stores the kubeconfig caused it.
 func TestKubeconfigLostIsTheStepsError(t *testing.T) {
 	failed := errors.New("conflict")
 	for name, test := range map[string]struct {

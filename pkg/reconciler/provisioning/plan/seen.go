@@ -16,8 +16,8 @@ type Seen struct {
 	Deleting bool
 	Paused   bool
 
-	// Slots are the names of the nodes that the spec requests by name. Sets are the nodes that it
-	// requests by number.
+	// Slots are the names of the nodes that the spec requests by name. Sets are the node sets, for
+	// which the spec requests a number of nodes.
 	Slots []string
 	Sets  []contract.Set
 	// Request is the request that the spec describes. A run that starts receives it.
@@ -25,49 +25,51 @@ type Seen struct {
 	// Digest identifies the cluster that the spec describes. Inputs identifies all inputs of a run.
 	// Retry is the value of the retry annotation.
 	Digest, Inputs, Retry string
-	// Edited means that the spec requires another run than the newest one, by comparing both specs.
-	// An upgrade of BPA, the site's settings, time-outs and the number of standby hosts do not
-	// count.
+	// Edited means that the spec was changed after the newest run was started, in a way that
+	// requires another run. An upgrade of BPA does not count, nor do changes of the site's
+	// settings, of time-outs and of the number of standby hosts.
 	Edited bool
-	// Changes lists the edits since the newest run was started: "spec.PodSubnet: 10.1.0.0/16 ->
-	// 10.2.0.0/16". Revertible means that the request's ConfigMap holds the patch that restores the
-	// spec.
+	// Changes lists the edits since the newest run was started, such as "spec.PodSubnet:
+	// 10.1.0.0/16 -> 10.2.0.0/16". Revertible means that the request's ConfigMap holds a patch that
+	// restores the spec from before these edits.
 	Changes    []string
 	Revertible bool
-	// Started is the request of the newest run, which no edit changes while that run is active. It
-	// is zero if it is not known.
+	// Started is the request of the newest run. While that run is active, no edit of the spec
+	// changes it. It is the zero value if it is not known.
 	Started contract.Request
-	// Invalid explains why the spec cannot be read. The webhook should have rejected it.
+	// Invalid explains why the spec cannot be used. The webhook should have rejected such a spec.
 	Invalid string
-	// Settings explains why the site's settings cannot be used, Depot why the depot cannot be used,
-	// each with the next action; empty: they can be used.
+	// Settings explains why the site's settings cannot be used, and Depot why the depot cannot be
+	// used. Both name the next action. Empty: there is no problem.
 	Settings, Depot string
 
 	// Runs of this Provisioning, oldest first.
 	Runs []Run
-	// ForeignRuns are active PipelineRuns with this cluster's label that this Provisioning does not
-	// own, such as a user's copy of a run. Between two tasks such a run has neither a TaskRun nor a
-	// pod, but still works on the hosts.
+	// ForeignRuns are active PipelineRuns that have this cluster's label, but are not owned by this
+	// Provisioning, such as a user's copy of a run. Between two tasks such a run has neither an
+	// active TaskRun nor a pod, but its next task may still change the hosts.
 	ForeignRuns []Run
 	// Leftovers are objects of an earlier Provisioning of the same name that are not deleted yet.
 	Leftovers []string
-	// Pods are pods of runs that may still act. They are only listed during deletion.
+	// Pods are the pods of runs that may still change something. They are listed only during
+	// deletion.
 	Pods []string
 
-	// Site are the hosts that this Provisioning holds and the hosts of its nodes, by name. Nodes
-	// are the nodes that select-hosts wrote.
+	// Site has, by name, the hosts that this Provisioning holds and the hosts of its nodes. Nodes
+	// are the nodes that select-hosts has stored.
 	Site  map[string]Host
 	Nodes []contract.Node
 	// Touched means that a playbook has reached a host, so that something may be installed there.
-	// The record of it outlives the runs.
+	// This is recorded outside the runs and stays known after they are deleted.
 	Touched bool
-	// Hosts reports whether there is a host for every slot; nil: not checked, because nothing is
-	// about to start.
+	// Hosts is the precondition that there is a suitable host for every requested node; nil: not
+	// checked, because no run is about to start.
 	Hosts *Need
-	// SSH reports whether there is a usable key to the hosts; nil: not checked. SSHKey is that key.
+	// SSH is the precondition that there is a usable SSH key to the hosts; nil: not checked. SSHKey
+	// identifies that key.
 	SSH    *Need
 	SSHKey SSHKey
-	// KeyChanged means that the newest run failed because a host rejected its key, and that the
+	// KeyChanged means that the newest run failed because a host rejected its SSH key, and that the
 	// Secret now holds another key.
 	KeyChanged bool
 
@@ -89,7 +91,8 @@ type Seen struct {
 type Need struct {
 	// Missing describes what is missing and the next action; empty: nothing is missing.
 	Missing string
-	// Reason is the reason of the condition that reports it; empty: the usual reason.
+	// Reason is the reason of the condition if something is missing; empty: the default reason of
+	// this need.
 	Reason string
 }
 
@@ -97,7 +100,7 @@ type Need struct {
 type SSHKey struct {
 	// Fingerprint is the fingerprint of the public key, as ssh-keygen prints it.
 	Fingerprint string
-	// Version is the resourceVersion of the Secret. As long as it stays the same, so does the key.
+	// Version is the resourceVersion of the Secret. If it is unchanged, the key is unchanged too.
 	Version string
 }
 
@@ -127,24 +130,24 @@ const (
 type Run struct {
 	Name      string
 	Number    int32 // number among all runs
-	Attempt   int32 // number among the runs for the same requested state
+	Attempt   int32 // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Operation string
 
-	Digest, Inputs, Retry string   // the values at its start
-	Carried               string   // the digest in the run's annotations, if another build of BPA computed it; empty: equal to Digest
-	Replaces              []string // the losses that it repairs, each a Loss.Key
-	SSHKey                SSHKey   // the key at its start; empty: the build of BPA that started it did not record the key
+	Digest, Inputs, Retry string   // the values when the run was started
+	Carried               string   // the digest in the run's annotations, if Recompute has replaced Digest; empty: Digest is unchanged
+	Replaces              []string // the losses that the run repairs; each is the result of Loss.Key
+	SSHKey                SSHKey   // the key when the run was started; empty: an older build of BPA did not record the key
 
-	Generation int64 // of the Provisioning when it was started; 0: not known
+	Generation int64 // generation of the Provisioning when the run was started; 0: not known
 	State      State
 	Touched    bool // its playbook was started
-	Cancelling bool // it was asked to stop
+	Cancelling bool // the run was asked to stop
 	Superseded bool // the controller asked it to stop because the spec was edited
 	Reason     string
 	Message    string // Tekton's
 	Started    time.Time
 	Completed  time.Time // zero while Active
-	Tasks      []Task    // the existing tasks in the order of the pipeline
+	Tasks      []Task    // the tasks that exist so far, in the order of the pipeline
 }
 
 // Task is one TaskRun of a run.
@@ -157,7 +160,7 @@ type Task struct {
 	Results map[string]string
 }
 
-// task returns the task of the run with this name in the pipeline, or nil.
+// task returns the task that has this name in the pipeline, or nil if it does not exist.
 func (r Run) task(name string) *Task {
 	for i := range r.Tasks {
 		if r.Tasks[i].Name == name {
@@ -175,7 +178,7 @@ func (s Seen) Newest() *Run {
 	return &s.Runs[len(s.Runs)-1]
 }
 
-// ActiveRuns returns the active runs. There is never more than one, unless a user started another.
+// ActiveRuns returns the active runs. There is at most one, unless a user has started another.
 func (s Seen) ActiveRuns() []Run {
 	var active []Run
 	for _, r := range s.Runs {
@@ -186,8 +189,8 @@ func (s Seen) ActiveRuns() []Run {
 	return active
 }
 
-// wanted reports whether a run was started for the current inputs and with the current key. A retry
-// annotation that was removed requests nothing.
+// wanted reports whether a run was started for the current inputs and with the current key.
+// Removing the retry annotation does not request another run.
 func (s Seen) wanted(r Run) bool {
 	return !r.Superseded && !s.KeyChanged && r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
 }
@@ -199,11 +202,11 @@ func (s Seen) Unedited() bool {
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
 }
 
-// Recompute replaces the digests of the newest run and of the installed cluster by the digest that
-// this build computes from the newest run's request. carried is the digest that was stored for this
-// request; empty: it was not stored. All digests of an installed cluster, by any build, describe
-// the same cluster, because no run starts for another one. Recompute reports whether it replaced a
-// digest.
+// Recompute replaces the digests of the newest run and of the installed cluster by digest, which
+// this build has computed from the newest run's request. carried is the digest that was stored with
+// this request; empty: none was stored. If there is an installed cluster, all stored digests
+// describe that cluster, because no run starts for another one. Recompute reports whether it
+// replaced a digest.
 func (s *Seen) Recompute(carried, digest string) bool {
 	newest := s.Newest()
 	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {
@@ -218,8 +221,8 @@ func (s *Seen) Recompute(carried, digest string) bool {
 	return true
 }
 
-// installedDigest returns the digest of the installed cluster, also if a later run failed on it;
-// empty: there is none.
+// installedDigest returns the digest of the installed cluster, even if a later run failed in this
+// cluster. It is empty if no cluster is installed.
 func (s Seen) installedDigest() string {
 	if r := s.Newest(); r != nil && r.State == Succeeded {
 		return r.Digest
@@ -227,8 +230,9 @@ func (s Seen) installedDigest() string {
 	return s.InstalledDigest
 }
 
-// Installed reports whether the cluster runs, as far as it is known: the last run succeeded, or a
-// run succeeded and no later run failed.
+// Installed reports whether the cluster runs, as far as this is known: the last run succeeded. If
+// the runs were deleted, the status must say that a cluster was installed. An active run means
+// false.
 func (s Seen) Installed() bool {
 	newest := s.Newest()
 	if newest == nil || newest.State == Active {
@@ -243,8 +247,8 @@ func (s Seen) asked() bool {
 	return s.Retry != "" && (newest == nil || newest.Retry != s.Retry)
 }
 
-// Starting reports whether only the preconditions keep a run from starting now. Only then is it
-// worth checking hosts and keys, and asking the API server itself whether hosts are lost.
+// Starting reports whether a run would start now if its preconditions were met. Only then does the
+// controller check hosts and keys, and ask the API server itself whether hosts are lost.
 func Starting(s Seen, now time.Time) bool {
 	s.Hosts, s.SSH = &Need{}, &Need{}
 	s.Site = maps.Clone(s.Site)

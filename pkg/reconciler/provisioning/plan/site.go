@@ -14,15 +14,15 @@ type Host struct {
 	UID string
 	// Gone means that the BareMetalHost does not exist.
 	Gone bool
-	// Ours means that this Provisioning holds the host. Claimed means that this very object claimed
-	// it, not an earlier object of the same name.
+	// Ours means that the host is held by a Provisioning with this name. Claimed means that the
+	// current object with this name claimed it, and not an earlier object that was deleted.
 	Ours, Claimed bool
 	// Holder is another consumer that holds the host; empty: there is none.
 	Holder string
 	// Lost means that the host is being deleted or in quarantine.
 	Lost bool
-	// Trouble is a problem for the holder of the host, in words that complete "host-1 is ...";
-	// empty: there is none.
+	// Trouble is a problem with the host, in words that complete "host-1 is ..."; empty: there is
+	// none.
 	Trouble string
 	// Bare means that the host has no operating system yet. Imaged means that Metal3 was asked to
 	// install one.
@@ -34,15 +34,15 @@ type Host struct {
 // Loss is a node that has lost its host.
 type Loss struct {
 	Node contract.Node
-	// Why completes "host-1 is ...".
+	// Why describes the loss in words that complete "host-1 is ...".
 	Why string
-	// Sure means that the API server itself confirms that the host is gone, being deleted, in
-	// quarantine or claimed by another consumer. A host without a claim may be claimed again for
-	// the node.
+	// Sure means that the API server itself confirms the loss: the host is gone, being deleted, in
+	// quarantine or claimed by another consumer, or it was deleted and created again. A host that
+	// merely has no claim is not a sure loss, because the node may claim it again.
 	Sure bool
 }
 
-// Key identifies a loss in the annotation of the run that repairs it.
+// Key identifies the loss in an annotation of the run that repairs it: "node=host".
 func (l Loss) Key() string { return l.Node.Name + "=" + l.Node.Host }
 
 // LostNodes returns the names of the nodes whose losses the step repairs.
@@ -58,8 +58,8 @@ func (s Step) LostNodes() []string {
 // controlPlane reports whether the node has the control plane role, alone or with others.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }
 
-// losses returns the lost nodes, including standby nodes, in the order of the nodes. Before
-// anything was installed, no node counts as lost.
+// losses returns the lost nodes, including standby nodes, in the order of Seen.Nodes. As long as
+// nothing can be installed, no node counts as lost.
 func (s Seen) losses() []Loss {
 	if s.installedDigest() == "" && !s.touched() {
 		return nil
@@ -77,8 +77,8 @@ func (s Seen) losses() []Loss {
 	return all
 }
 
-// LostHosts returns the names of the hosts that appear to be lost. Before a decision, the API
-// server itself is asked about them.
+// LostHosts returns the names of the hosts that appear to be lost. The caller must ask the API
+// server itself about them before it makes a decision.
 func (s Seen) LostHosts() []string {
 	var names []string
 	for _, l := range s.losses() {
@@ -87,7 +87,8 @@ func (s Seen) LostHosts() []string {
 	return names
 }
 
-// loss returns why a node has lost its host; empty if it has not.
+// loss returns why a node has lost its host, and whether the loss is certain. why is empty if the
+// node has its host.
 func (h Host) loss(n contract.Node) (why string, certain bool) {
 	switch {
 	case h.Gone:
@@ -107,19 +108,19 @@ func (h Host) loss(n contract.Node) (why string, certain bool) {
 // freed is the loss of a host that has no claim.
 const freed = "not claimed any more: its spec.consumerRef was cleared"
 
-// touched reports whether something may be installed on hosts. Only runs that failed in
-// select-hosts or render-inventory leave hosts untouched.
+// touched reports whether something may be installed on hosts. This is the case unless all runs
+// failed before their playbook was started.
 func (s Seen) touched() bool {
 	return s.Touched || slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched || r.State == Succeeded })
 }
 
-// lostControlPlanes returns the losses that the controller cannot repair.
+// lostControlPlanes returns the losses of control plane nodes, which the controller cannot repair.
 func (s Seen) lostControlPlanes() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool { return l.Node.Standby || !controlPlane(l.Node) })
 }
 
-// lostWorkers returns the losses that another host can repair. It leaves out losses that a run has
-// just repaired while the nodes are not written yet.
+// lostWorkers returns the losses of workers, which other hosts can replace. It leaves out losses
+// that the newest run has repaired, even if the list of nodes still has the lost node.
 func (s Seen) lostWorkers() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool {
 		newest := s.Newest()
@@ -129,8 +130,8 @@ func (s Seen) lostWorkers() []Loss {
 }
 
 // due returns the losses that the controller repairs automatically: confirmed losses of workers
-// whose set has a standby. While a control plane node is lost, there are none: if all hosts of a
-// site appear to be gone, the cause is something else.
+// whose set has a standby. It returns none while a control plane node is lost: if all hosts of a
+// site appear to be gone, a replacement would not help, because the cause is something else.
 func (s Seen) due() []Loss {
 	if len(s.lostControlPlanes()) > 0 {
 		return nil
@@ -147,8 +148,8 @@ func (s Seen) due() []Loss {
 	})
 }
 
-// incomplete reports whether a run could bring the cluster closer to the spec: a worker is lost, or
-// a standby is missing.
+// incomplete reports whether a run could repair something: a worker is lost, or a standby is
+// missing.
 func (s Seen) incomplete() bool {
 	return len(s.lostWorkers()) > 0 || s.have() < s.want()
 }
@@ -162,10 +163,11 @@ func (s Seen) want() int {
 	return n
 }
 
-// have returns how many of these nodes have a claimed host.
+// have returns how many of the requested nodes have a claimed host.
 func (s Seen) have() int { return s.haveActive() + s.haveStandby() }
 
-// wantActive and haveActive count the nodes that are or will be installed.
+// wantActive returns the number of requested nodes without standby nodes. haveActive and
+// haveStandby return how many of the active and of the standby nodes have a claimed host.
 func (s Seen) wantActive() int {
 	n := len(s.Slots)
 	for _, set := range s.Sets {
@@ -198,8 +200,9 @@ func (s Seen) count(of func(contract.Node) bool) (n int) {
 	return n
 }
 
-// returnable returns the claimed hosts, sorted, that can be released because nothing was installed
-// on them: this very object claimed them, and no playbook has run since it exists.
+// returnable returns the names, sorted, of the claimed hosts that can be released because nothing
+// was installed on them. The current Provisioning must have claimed them, not an earlier one of the
+// same name, and none of its runs has started a playbook.
 func (s Seen) returnable() []string {
 	if s.installedDigest() != "" || s.touched() {
 		return nil
@@ -214,8 +217,8 @@ func (s Seen) returnable() []string {
 	return names
 }
 
-// withOldImage returns those of the returnable hosts that received the OS image of the newest run,
-// if the spec now requests another image.
+// withOldImage returns the returnable hosts that received the OS image of the newest run, if the
+// spec now requests another image or none.
 func (s Seen) withOldImage() []string {
 	if s.Started.OSImage == nil || reflect.DeepEqual(s.Started.OSImage, s.Request.OSImage) {
 		return nil
@@ -244,8 +247,8 @@ func (s Seen) InstalledHosts() []string {
 	return names
 }
 
-// imaging describes how many of the claimed hosts wait for their operating system or are receiving
-// it. It is empty if there are none, or if no run is active.
+// imaging describes how many claimed hosts have no operating system yet: they wait for their image
+// or are receiving it. It is empty if all have one, or if no run is active.
 func (s Seen) imaging() string {
 	bare, asked, of := 0, 0, 0
 	for _, h := range s.Site {

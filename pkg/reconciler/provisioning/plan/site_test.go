@@ -29,8 +29,9 @@ func TestInstalledHosts(t *testing.T) {
 	}
 }
 
-// TestUnfitHostsAreTriedLessOften: the controller accepts hosts whose network data it does not
-// read; without backoff, a run would start every 30 s.
+// TestUnfitHostsAreTriedLessOften: the controller accepts hosts whose network data it cannot read,
+// and only the run finds that they are unsuitable. Without growing intervals, such a run would
+// start every 30 s.
 func TestUnfitHostsAreTriedLessOften(t *testing.T) {
 	failed := Run{State: Failed, Attempt: 1, Tasks: []Task{{
 		Name: contract.TaskSelectHosts, State: Failed, Failure: &contract.Failure{Reason: contract.ReasonHostsNotAvailable},

@@ -19,8 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write the results into testdata")
 
-// TestStories plays every scenario in testdata: paragraphs of events, a line of dashes, and the
-// chosen step with the reported status. Review a changed scenario after `go test -update`.
+// TestStories runs every scenario in testdata. A scenario has paragraphs; each consists of events,
+// a line of dashes, and the chosen step with the reported status. If `go test -update` changes a
+// scenario, review the change.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -68,7 +69,7 @@ func play(t *testing.T, text string) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n") + "\n"
 }
 
-// scene is the state of a scenario: the observed state, the stored status, and the clock.
+// scene is the current state of a scenario: the observed state, the stored status, and the time.
 type scene struct {
 	seen Seen
 	p    *v1alpha1.Provisioning
@@ -183,7 +184,7 @@ func (w *scene) newest(t *testing.T) *Run {
 	return w.seen.Newest()
 }
 
-// create does what apply does for StartRun.
+// create simulates how the controller applies StartRun.
 func (w *scene) create(t *testing.T) {
 	if w.last.Do != StartRun {
 		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
@@ -195,8 +196,8 @@ func (w *scene) create(t *testing.T) {
 	})
 }
 
-// claim does what select-hosts does: master-1 is a control plane node, every other node is a
-// worker.
+// claim simulates select-hosts: it claims a host for every node. master-1 is a control plane node,
+// and every other node is a worker.
 func (w *scene) claim() {
 	w.seen.Site, w.seen.Nodes = map[string]Host{}, nil
 	add := func(node contract.Node) {
@@ -245,7 +246,7 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 		h.Ours, h.Claimed, h.Bare, h.Imaged = true, true, false, true
 	case "held":
 		h.Ours, h.Claimed, h.Bare = true, true, false
-	case "earlier": // held by an earlier Provisioning of this name
+	case "earlier": // an earlier Provisioning of this name claimed it
 		h.Ours, h.Claimed = true, false
 	default:
 		t.Fatalf("a host cannot be %q", what)
@@ -256,8 +257,8 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 	w.seen.Site[name] = h
 }
 
-// promote does what select-hosts does in a cluster with lost workers: a standby of the set replaces
-// the lost worker. A host that is gone is removed.
+// promote simulates select-hosts in a cluster with lost workers: a standby of the set replaces each
+// lost worker. A lost host that is not claimed any more is removed from the site.
 func (w *scene) promote(t *testing.T) {
 	for _, l := range w.seen.lostWorkers() {
 		standby := slices.IndexFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Standby && n.Set == l.Node.Set })
@@ -272,7 +273,7 @@ func (w *scene) promote(t *testing.T) {
 	}
 }
 
-// ask does what observe does before a run may start: it asks the API server itself about the hosts.
+// ask simulates how observe asks the API server itself about the hosts, if a run may start.
 func (w *scene) ask() {
 	live := Starting(w.seen, w.now)
 	for name, h := range w.seen.Site {
@@ -302,11 +303,11 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 			task.Results[contract.ResultEndpoint] = "https://10.0.0.1:6443"
 			w.seen.Collected = true
 		}
-	case "fails": // by what the task said: reason|host|step|message
+	case "fails": // the task reports the failure itself: reason|host|step|message
 		task.State, task.Reason = Failed, "Failed"
 		parts := strings.SplitN(text, "|", 4)
 		task.Failure = &contract.Failure{Reason: contract.Reason(parts[0]), Host: parts[1], Step: parts[2], Message: parts[3]}
-	case "dies": // by Tekton's reason and message
+	case "dies": // only Tekton reports the failure: reason and message
 		task.State = Failed
 		task.Reason, task.Message, _ = strings.Cut(text, " ")
 	default:
@@ -341,7 +342,8 @@ func (w *scene) kubeconfig(t *testing.T, state string) {
 	}
 }
 
-// describe runs Next and Report twice: a second reconcile of the same state must not change anything.
+// describe calls Next and Report twice, because a second reconcile of the same state must not
+// change anything. It returns the step and the status as text.
 func (w *scene) describe() string {
 	before := w.p.Status.DeepCopy()
 	w.ask()
