@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Reconciler reconciles Provisionings. Its listers contain only objects with the label
+// Reconciler reconciles Provisionings. Its listers contain only objects that have the label
 // contract.LabelCluster.
 type Reconciler struct {
 	kube       kubernetes.Interface
@@ -42,15 +42,16 @@ var (
 	_ provisioningreconciler.Finalizer = (*Reconciler)(nil)
 )
 
-// ReconcileKind moves one Provisioning one step forward. p has its defaults, even if it was stored
-// before they existed: knative sets them in a copy for this reconcile, and only the status of this
-// copy is written.
+// ReconcileKind moves one Provisioning one step forward. p has all its defaults, even if it was
+// stored before they existed: knative sets the defaults in a copy for this reconcile. Only the
+// status of this copy is written.
 func (r *Reconciler) ReconcileKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	return r.visit(ctx, p)
 }
 
-// FinalizeKind stops active runs and releases the hosts. Deletion is a state like any other. A nil
-// result removes the finalizer.
+// FinalizeKind runs during deletion: it stops active runs and releases the hosts. Package plan
+// decides about deletion like about any other state. If FinalizeKind returns nil, the finalizer is
+// removed.
 func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	return r.visit(ctx, p)
 }
@@ -76,11 +77,12 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	return outcome(next, errors.Join(err, beside))
 }
 
-// followSelectHosts does the work that the task select-hosts, which runs beside the controller, may
-// not do itself, and ends the task's access to the hosts. waits requests another reconcile.
+// followSelectHosts does work for the task select-hosts that the task itself may not do, and
+// removes the task's access to the hosts when the task has ended. waits asks for another reconcile
+// soon.
 func (r *Reconciler) followSelectHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
 	err = r.imageHosts(ctx, p, seen)
-	waits, failed := r.revokeHosts(ctx, p, seen, next) // even if writing a host fails
+	waits, failed := r.revokeHosts(ctx, p, seen, next) // revoke the access even if writing a host has failed
 	return waits, errors.Join(err, failed)
 }
 
@@ -95,8 +97,9 @@ func recordEvents(ctx context.Context, p *v1alpha1.Provisioning, events []plan.E
 	}
 }
 
-// outcome converts the result of a reconcile: an error is retried with backoff, a waiting step is
-// repeated after its time, and everything else is repeated when the observed state changes.
+// outcome returns what the generated reconciler does next. An error is retried with backoff, and a
+// step that waits is repeated after its time. After any other step, the next reconcile follows a
+// change of an object.
 func outcome(next plan.Step, err error) reconciler.Event {
 	var wait *notYet
 	switch {

@@ -29,7 +29,8 @@ import (
 
 const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa.akraino.org/provisioning"],"resourceVersion":""}}`
 
-// ask lists the requests that a start and a deletion send to the API server itself.
+// ask lists the reads from the API server itself. They are equal before a run starts and during a
+// deletion.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
 func TestReconcile(t *testing.T) {
@@ -49,14 +50,15 @@ func TestReconcile(t *testing.T) {
 		key   string
 		hosts *fakeHosts
 		world []runtime.Object // in the caches and at the API server
-		live  []runtime.Object // at the API server alone: the caches are behind
+		live  []runtime.Object // only at the API server, because the caches are stale
 		fail  string           // verb and resource of the call that fails
-		// writes are the expected calls except reads. reads, if not nil, are the expected reads.
+		// writes are the expected calls that are not reads. reads are the expected reads; nil: not
+		// checked.
 		writes, reads []string
 		reason        string // of Ready afterwards
 		events        []string
 		released      []string
-		err           string // part of the error; "again": come back later
+		err           string // a part of the error; "again": no error, but another reconcile after a time
 	}{{
 		name: "an invalid key is dropped",
 		key:  "too/many/parts",
@@ -307,7 +309,7 @@ func wants(cpus int32) func(*v1alpha1.Provisioning) {
 	}
 }
 
-// written returns a ConfigMap of edge-1 with data from a task.
+// written returns a ConfigMap of edge-1 with data that a task wrote.
 func written(name, key, text string) *corev1.ConfigMap {
 	for _, cm := range resources.MakeTaskConfigMaps(edge()) {
 		if cm.Name == name {
@@ -329,7 +331,8 @@ func checkError(t *testing.T, err error, want string) {
 	}
 }
 
-// checkEvents compares only beginnings. The golden scenarios check the full texts.
+// checkEvents compares only the first words of each event. The golden scenarios of package plan
+// check the full text.
 func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 	t.Helper()
 	var got []string
@@ -345,7 +348,8 @@ func checkEvents(t *testing.T, recorded <-chan string, want []string) {
 	}
 }
 
-// succeed makes a run claim the host and succeed. It returns the certificate in the run's results.
+// succeed simulates a run that claims the host and succeeds. It returns the certificate in the
+// run's results.
 func succeed(t *testing.T, w *fixture, started *tekton.PipelineRun) (certificate string) {
 	t.Helper()
 	w.hosts.all = held().all
@@ -372,8 +376,8 @@ func succeed(t *testing.T, w *fixture, started *tekton.PipelineRun) (certificate
 	return certificate
 }
 
-// TestWholeLife goes from nothing to a kubeconfig and to an unchanged state. The test plays the
-// role of Tekton.
+// TestWholeLife installs a cluster, from the first reconcile to the kubeconfig. Then it checks that
+// nothing more happens. The test does what Tekton would do.
 func TestWholeLife(t *testing.T) {
 	site := fitting()
 	w := newFixture(t, site, []runtime.Object{edge(), sshKey()}, nil)
@@ -408,7 +412,7 @@ func TestWholeLife(t *testing.T) {
 		t.Error("the certificate request was not made with the stored key")
 	}
 
-	// In an unchanged state, a restarted controller sends no call at all, not even a read.
+	// While nothing changes, a restarted controller makes no call at all, not even a read.
 	w.kube.ClearActions()
 	w.tekton.ClearActions()
 	w.bpa.ClearActions()
@@ -421,7 +425,7 @@ func TestWholeLife(t *testing.T) {
 		t.Errorf("calls in a steady world: %q", calls)
 	}
 
-	// A user deletes the Secret. It is recreated from the run's results.
+	// A user deletes the Secret. The controller recreates it from the run's results.
 	if err := w.kube.CoreV1().Secrets("site").Delete(t.Context(), "edge-1-kubeconfig", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +436,7 @@ func TestWholeLife(t *testing.T) {
 	}
 }
 
-// sign plays the role of the new cluster.
+// sign signs the certificate request, as the new cluster would.
 func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 	t.Helper()
 	block, _ := pem.Decode([]byte(requestPEM))
@@ -469,7 +473,8 @@ func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 	return encode(caDER), encode(leafDER)
 }
 
-// createsOfTasks are the writes that give every task of a run its account and its rights.
+// createsOfTasks returns the expected writes that create the account and the permissions of every
+// task.
 func createsOfTasks() (writes []string) {
 	var roles, bindings []string
 	for _, task := range contract.InstallTasks {

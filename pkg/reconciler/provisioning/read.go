@@ -11,8 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// readJSON reads JSON that a task wrote into a ConfigMap of p. Missing or invalid JSON leaves into
-// unchanged, because a task that writes invalid data must not stop the reconciler.
+// readJSON reads JSON that a task wrote into a ConfigMap of p. If the JSON is missing or invalid,
+// into stays unchanged and there is no error: a task that writes invalid data must not stop the
+// reconciler.
 func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into any) error {
 	cm, err := r.configMap(p, name)
 	if err == nil && cm != nil && cm.Data[key] != "" {
@@ -21,7 +22,7 @@ func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into a
 	return err
 }
 
-// configMap returns a ConfigMap of p from the cache; nil if there is none.
+// configMap returns a ConfigMap of p from the cache. It returns nil if there is none.
 func (r *Reconciler) configMap(p *v1alpha1.Provisioning, name string) (*corev1.ConfigMap, error) {
 	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
@@ -33,7 +34,7 @@ func (r *Reconciler) configMap(p *v1alpha1.Provisioning, name string) (*corev1.C
 	return cm, nil
 }
 
-// secret returns a Secret of p from the cache; nil if there is none.
+// secret returns a Secret of p from the cache. It returns nil if there is none.
 func (r *Reconciler) secret(p *v1alpha1.Provisioning, name string) (*corev1.Secret, error) {
 	s, err := r.secrets.Secrets(p.Namespace).Get(name)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(s, p) {

@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Another kubespray release is a changed spec of an installed cluster: no run starts that would
-// upgrade its nodes.
+// If the kubespray release of an installed cluster is edited, this is a change of the spec. No run
+// starts, because a run would upgrade the nodes.
 func TestAnotherReleaseOfAnInstalledCluster(t *testing.T) {
 	done := run(edge(), 1, ended(corev1.ConditionTrue, "Succeeded"))
 	p := edge(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.32.0"; p.Generation = 2 })

@@ -16,12 +16,12 @@ import (
 )
 
 // revokeHosts removes the access of select-hosts to the namespace's hosts as soon as no
-// select-hosts is active, because users with the role edit of the namespace can act as its account.
-// A binding of a finished run, also from an older version of the controller, is still in the cache
-// and is therefore found. waits means that a pod of the task has not ended: the task may still have
-// to release hosts.
+// select-hosts is active. The reason: users with the role edit of the namespace can act as the
+// account of select-hosts. revokeHosts looks for the RoleBinding in the cache, so it also finds one
+// that an earlier run or an older version of the controller left. waits means that a pod of the
+// task is still running and may have to release hosts, so the access stays for now.
 func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
-	if next.Do == plan.StartRun || seen.Claiming() { // a start needs the binding, which an earlier start may have created
+	if next.Do == plan.StartRun || seen.Claiming() { // a run that starts needs the binding, which an earlier reconcile may have created already
 		return false, nil
 	}
 	binding, err := r.bindings.RoleBindings(p.Namespace).Get(resources.HostsBindingName(p.Name))
@@ -35,14 +35,14 @@ func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, 
 		return waits, err
 	}
 	err = r.kube.RbacV1().RoleBindings(p.Namespace).Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(binding.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that the cache is stale and that this binding was deleted
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict means that the cache is stale: the binding in it was already deleted
 		return false, fmt.Errorf("delete RoleBinding %s: %w", binding.Name, err)
 	}
 	return false, nil
 }
 
-// claimsLive asks the API server itself whether a select-hosts is active. The caches may not
-// contain a run that was just started.
+// claimsLive asks the API server itself whether a select-hosts is active, because the caches may
+// lack a run that was just started.
 func (r *Reconciler) claimsLive(ctx context.Context, p *v1alpha1.Provisioning) (bool, error) {
 	live := plan.Seen{}
 	if _, err := r.observeRunsLive(ctx, p, &live); err != nil || live.Claiming() {

@@ -15,8 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// hostsBinding returns the binding for hosts as the controller creates it, and as older versions
-// left it.
+// hostsBinding returns the RoleBinding for hosts. Older versions of the controller left such a
+// binding behind.
 func hostsBinding(t *testing.T, p *v1alpha1.Provisioning) *rbacv1.RoleBinding {
 	t.Helper()
 	all := resources.MakeRoleBindings(p)
@@ -27,8 +27,8 @@ func hostsBinding(t *testing.T, p *v1alpha1.Provisioning) *rbacv1.RoleBinding {
 	return all[i]
 }
 
-// TestRightToHosts: the binding exists as long as a select-hosts may be active, and no longer. It
-// exists at the start of every case.
+// TestRightToHosts: the binding exists only as long as a select-hosts may be active. At the start
+// of every case, the binding exists.
 func TestRightToHosts(t *testing.T) {
 	const gone = "delete rolebindings edge-1-select-hosts-hosts"
 	done := func(status corev1.ConditionStatus) func(*tekton.PipelineRun) { return ended(status, "x") }
@@ -45,11 +45,11 @@ func TestRightToHosts(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		run     func(*tekton.PipelineRun)
-		selects corev1.ConditionStatus // of select-hosts; empty: it has not started
+		selects corev1.ConditionStatus // condition of select-hosts; empty: it has not started
 		binding *rbacv1.RoleBinding
-		live    []runtime.Object // what the caches do not know of
+		live    []runtime.Object // objects at the API server that are not in the caches
 		removed bool
-		again   bool // another visit is due soon
+		again   bool // another reconcile is requested soon
 	}{
 		{name: "the run has not come to select-hosts", run: nil, binding: hostsBinding(t, p)},
 		{name: "select-hosts works", selects: corev1.ConditionUnknown, binding: hostsBinding(t, p)},

@@ -40,16 +40,16 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	return nil
 }
 
-// observeWorkersLive asks the API server itself for all objects that may work on the hosts. Caches
-// may be stale: a host that is released too early can be claimed and installed by another consumer
-// while our playbook still works on it.
+// observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale
+// caches would be dangerous: another consumer could claim a host that is released too early, and
+// install it while our playbook still works on it.
 func (r *Reconciler) observeWorkersLive(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	taskRuns, err := r.observeRunsLive(ctx, p, seen)
 	if err != nil {
 		return err
 	}
 	for _, tr := range taskRuns {
-		if !tr.IsDone() { // it may still create a pod
+		if !tr.IsDone() { // a TaskRun that is not done may still create a pod
 			seen.Pods = append(seen.Pods, "TaskRun "+tr.Name)
 		}
 	}
@@ -74,8 +74,8 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 	return all, nil
 }
 
-// livePods returns the pods with these labels that have not ended, of all runs of this name. This
-// includes runs of an earlier Provisioning of the same name.
+// livePods returns the names of pods that have not ended, have the cluster's label, and have the
+// labels in with. It includes pods of runs that belong to an earlier Provisioning of the same name.
 func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
 	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
 	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
@@ -99,8 +99,8 @@ func pointers[T any](items []T) []*T {
 	return all
 }
 
-// sortOut separates the runs of this Provisioning, oldest first, from objects that an earlier
-// Provisioning of the same name left behind.
+// sortOut puts the runs of this Provisioning into seen.Runs, oldest first. It puts the objects that
+// an earlier Provisioning of the same name left behind into seen.Leftovers.
 func sortOut(p *v1alpha1.Provisioning, runs []*tekton.PipelineRun, taskRuns []*tekton.TaskRun, seen *plan.Seen) {
 	tasksOf := map[types.UID][]*tekton.TaskRun{}
 	for _, tr := range taskRuns {
@@ -142,7 +142,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 	}
 	made.Superseded = run.Annotations[resources.AnnotationSuperseded] != ""
-	made.Generation, _ = strconv.ParseInt(run.Annotations[resources.AnnotationGeneration], 10, 64) // 0: an older build of BPA started it
+	made.Generation, _ = strconv.ParseInt(run.Annotations[resources.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
 	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
 		made.Attempt = int32(n)
 	}
@@ -162,7 +162,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		made.Replaces = strings.Split(text, " ")
 	}
 	for _, child := range run.Status.ChildReferences {
-		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // even if its TaskRun was deleted
+		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // the run was touched even if the TaskRun was deleted since
 		for _, tr := range taskRuns {
 			if tr.Name == child.Name {
 				made.Tasks = append(made.Tasks, makeTask(tr))

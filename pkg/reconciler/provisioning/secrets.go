@@ -13,17 +13,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// mostSecrets limits the number of names from one template. mostBytes limits the size of the names
-// in one Role, in bytes. The API server stores no object above 1.5 MiB.
+// mostSecrets limits how many names one template of spec.osImage may give. mostBytes limits the
+// total size of the names in one Role, in bytes, because the API server stores no object above 1.5
+// MiB.
 const (
 	mostSecrets = 20_000
 	mostBytes   = 1 << 20
 )
 
-// secretsOfTask returns the names, sorted, of the Secrets that select-hosts reads itself: Secrets
-// that the hosts which the task may choose could receive with an OS image, and Secrets with
-// addresses that the hardware facts may not contain. The task itself makes the final choice of
-// hosts.
+// secretsOfTask returns the names, sorted, of the Secrets that select-hosts must be able to read.
+// There are two kinds: Secrets that a host could receive with its OS image, and Secrets with the
+// addresses of hosts whose hardware facts may contain none. They cover every host that the task may
+// choose, because the choice is made only by the task.
 func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) ([]string, error) {
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
@@ -31,7 +32,7 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	var unread []string
 	for _, h := range all {
-		if h.WantsNetworkData("", request.Access) { // with a pinned MAC address, the data may be unnecessary
+		if h.WantsNetworkData("", request.Access) { // as if no MAC address was pinned; with a pinned one, the data may be unnecessary
 			unread = append(unread, h.Name)
 		}
 	}
@@ -90,8 +91,8 @@ func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// nodeNames returns the names that nodes may get. For a set, these are the lowest numbers that none
-// of its claimed hosts has.
+// nodeNames returns the names that the nodes of the request may get. For a node set, these are the
+// names of its claimed hosts, and the lowest free numbers for the other nodes.
 func nodeNames(request contract.Request, all []hosts.Host) []string {
 	var names []string
 	for _, s := range request.Slots {

@@ -14,24 +14,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// Settings are the site's settings during a reconcile.
+// Settings are the site's settings, with the problem in them if there is one.
 type Settings struct {
 	settings.Settings
 	// Invalid describes the errors in the ConfigMap and how to fix them; empty: there are none.
-	// While it is set, no run starts and none is deleted. The other fields then have the last valid
-	// values, if there were any.
+	// While there are errors, no run starts and no run is deleted. The other fields then keep the
+	// last valid values, or the defaults if there were none.
 	Invalid string
 }
 
-// unread returns the settings before the first valid ones. With them, no run starts and no run is
-// deleted as too old.
+// unread returns the settings that apply until the ConfigMap is read for the first time. With them,
+// no run starts, and no run is deleted because of the history limit.
 func unread() Settings {
 	s := Settings{Settings: settings.Default(), Invalid: "the site's settings were not read yet"}
 	s.RunHistory = math.MaxInt
 	return s
 }
 
-// next returns the settings after a change of the ConfigMap.
+// next returns the settings that follow s after a change of the ConfigMap.
 func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	parsed, err := settings.Parse(cm)
 	if err != nil {
@@ -41,8 +41,9 @@ func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	return Settings{Settings: parsed}
 }
 
-// watchSettings watches the site's settings. When they change, every Provisioning is reconciled.
-// Without a ConfigMap, the defaults apply.
+// watchSettings watches the ConfigMap with the site's settings and calls changed when they change.
+// It returns a function that returns the current settings. If there is no ConfigMap, the defaults
+// apply.
 func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
 	var current atomic.Pointer[Settings]
 	initial := unread()

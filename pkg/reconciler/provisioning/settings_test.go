@@ -19,8 +19,8 @@ func siteConfig(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
 }
 
-// With invalid settings, nothing starts and no run is deleted as too old. After the settings are
-// fixed, the installation starts automatically.
+// With invalid settings, no run starts, and no run is deleted because of the history limit. When
+// the settings are fixed, the installation starts automatically.
 func TestWrongSettingsStartNothing(t *testing.T) {
 	wrong := siteConfig(map[string]string{"depot-connected": "maybe"})
 	w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)
@@ -43,8 +43,8 @@ func TestWrongSettingsStartNothing(t *testing.T) {
 	}
 }
 
-// An installed cluster stays Ready with any settings, and its old runs stay until the history limit
-// is known.
+// An installed cluster stays Ready, even with invalid settings. Its old runs are kept until the
+// history limit is known.
 func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
 	p := edge()
 	objects := []runtime.Object{p, sshKey()}
@@ -59,8 +59,8 @@ func TestWrongSettingsLeaveWhatIsThere(t *testing.T) {
 	}
 }
 
-// A plain HTTP depot that was stored before the rule existed starts no new run unless a user
-// accepts it.
+// A depot with plain HTTP can be in a Provisioning that was stored before the webhook rejected it.
+// It then starts no new run, unless a user accepts plain HTTP.
 func TestPlainHTTPStartsNothing(t *testing.T) {
 	plain := func(p *v1alpha1.Provisioning) { p.Spec.Depot.URL = "http://10.60.0.1:5000" }
 	accepted := func(p *v1alpha1.Provisioning) { p.Spec.Depot.Insecure = true }
@@ -88,8 +88,9 @@ func TestPlainHTTPStartsNothing(t *testing.T) {
 	}
 }
 
-// A controller that starts with an invalid ConfigMap does not use the defaults. A running
-// controller keeps its settings, and starts nothing either.
+// A controller that starts with an invalid ConfigMap does not use the defaults, and starts no run.
+// If the ConfigMap becomes invalid later, the controller keeps its settings, and also starts no
+// run.
 func TestWatchSettings(t *testing.T) {
 	t.Setenv("SYSTEM_NAMESPACE", settings.Namespace)
 	watcher := &manualWatcher{}
@@ -116,7 +117,7 @@ func TestWatchSettings(t *testing.T) {
 	}
 }
 
-// manualWatcher is a watcher whose ConfigMap the test changes.
+// manualWatcher is a configmap.Watcher. The test calls its observer itself.
 type manualWatcher struct{ observe configmap.Observer }
 
 func (w *manualWatcher) Watch(_ string, o ...configmap.Observer) { w.observe = o[0] }

@@ -13,14 +13,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
-// Hosts is the access of the reconciler to the site's hosts.
+// Hosts gives the reconciler access to the site's hosts.
 type Hosts interface {
 	// All returns the hosts of a namespace, from a cache.
 	All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	// Held returns the hosts that an owner holds, from a cache.
 	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
-	// Named returns hosts by name, from a cache, without hosts that do not exist. NamedLive does
-	// the same, but reads from the API server itself.
+	// Named returns the hosts with these names, from a cache. It leaves out hosts that do not
+	// exist. NamedLive is like Named, but reads from the API server itself.
 	Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 	NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
 	// NetworkDataSecrets returns the names of the Secrets with the addresses of the named hosts,
@@ -29,12 +29,13 @@ type Hosts interface {
 	// Release releases every host that the owner holds, and no other host. It reads from the API
 	// server itself and returns the names of the released hosts.
 	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
-	// GiveBack is like Release, but only for the named hosts.
+	// GiveBack is like Release, but releases only hosts with these names.
 	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// ReleaseGivenUp is like GiveBack, but only for hosts that select-hosts has given up.
+	// ReleaseGivenUp is like GiveBack, but releases only hosts that select-hosts has given up.
 	ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
-	// Image asks Metal3 to install the image on claimed hosts, each for its node. It reads from the
-	// API server itself and returns the names of the hosts that it changed.
+	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
+	// its node. Image reads from the API server itself and returns the names of the hosts that it
+	// changed.
 	Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error)
 }
 
@@ -42,7 +43,8 @@ func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
 	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
 }
 
-// observeSite reads the claimed hosts and the hosts of the nodes from the cache.
+// observeSite reads the hosts that this Provisioning holds and the hosts of its nodes, from the
+// cache.
 func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	held, err := r.hosts.Held(ctx, ownerOf(p))
 	if err != nil {
@@ -91,7 +93,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 	return nil
 }
 
-// hostOf converts a host into the facts that matter to its holder.
+// hostOf converts a host into the facts that package plan needs.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble}
 	switch {
@@ -107,9 +109,9 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	return seen
 }
 
-// observeNeeds checks the preconditions of a run that the controller cannot create: suitable hosts
-// and the SSH key to them. It reads the key from the API server itself, and only if there are
-// hosts.
+// observeNeeds checks the preconditions of a run that only users can meet: there must be suitable
+// hosts and an SSH key to them. It reads the key from the API server itself, and only if there are
+// suitable hosts.
 func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// observeKey reads the SSH key from the API server itself, and checks that it can be used before
-// any host is claimed.
+// observeKey reads the SSH key from the API server itself, and checks that it is usable. It runs
+// before any host is claimed.
 func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) (err error) {
 	var problem plan.Need
 	seen.SSHKey, problem, err = r.readKey(ctx, p)
@@ -23,8 +23,9 @@ func (r *Reconciler) observeKey(ctx context.Context, p *v1alpha1.Provisioning, s
 	return err
 }
 
-// observeKeyChange checks whether a run failed because a host rejected its key, and whether the
-// Secret now holds another key. It asks the API server only after a change of the Secret.
+// observeKeyChange sets KeyChanged if the newest run failed because a host rejected its SSH key,
+// and if the Secret holds another key now. It reads the Secret only if its resourceVersion in the
+// cache has changed since the run.
 func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	newest := seen.Newest()
 	if seen.Deleting || newest == nil || newest.State != plan.Failed || newest.SSHKey.Fingerprint == "" ||
@@ -36,7 +37,8 @@ func (r *Reconciler) observeKeyChange(ctx context.Context, p *v1alpha1.Provision
 	return err
 }
 
-// readKey returns the key in the Secret, or the problem with it.
+// readKey returns the key in the Secret. If there is no usable key, it returns what is missing
+// instead.
 func (r *Reconciler) readKey(ctx context.Context, p *v1alpha1.Provisioning) (plan.SSHKey, plan.Need, error) {
 	name := p.Spec.SSH.Secret()
 	create := fmt.Sprintf("kubectl create secret generic -n %s %s --type=%s --from-file=%s=FILE", p.Namespace, name, corev1.SecretTypeSSHAuth,

@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
-// firstKey and otherKey are private keys as ssh-keygen writes them.
+// firstKey and otherKey are private keys in the form that ssh-keygen writes.
 var firstKey, otherKey = newKey(""), newKey("")
 
 func newKey(passphrase string) []byte {
@@ -36,8 +36,8 @@ func newKey(passphrase string) []byte {
 	return pem.EncodeToMemory(block)
 }
 
-// TestUnusableKey: no host is claimed and no run started with an unusable key, and the condition
-// names the Secret, its key and the command.
+// TestUnusableKey: with an unusable key, no host is claimed and no run is started. The condition
+// names the Secret, the key in it, and the command that replaces it.
 func TestUnusableKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		data         map[string][]byte
@@ -71,7 +71,8 @@ func TestUnusableKey(t *testing.T) {
 	}
 }
 
-// refused adds a run that was started with the current Secret and whose key a host rejected.
+// refused makes run edge-1-install-1 fail because a host rejected its SSH key, which is still in
+// the Secret.
 func refused(t *testing.T, w *fixture) {
 	t.Helper()
 	pr, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
@@ -103,8 +104,9 @@ func (w *fixture) runs(t *testing.T) (names []string) {
 	return names
 }
 
-// TestCorrectedKey: after a host rejected the key, the next attempt starts when the Secret holds
-// another key, and not when only its labels change. The run records the key by its fingerprint.
+// TestCorrectedKey: after a host rejected the key, the next attempt starts as soon as the Secret
+// holds another key. It does not start if the Secret changes but the key does not. The run records
+// the fingerprint of its key.
 func TestCorrectedKey(t *testing.T) {
 	put := func(w *fixture, version string, data []byte) {
 		secret := sshKey()
@@ -158,8 +160,8 @@ func TestCorrectedKey(t *testing.T) {
 	}
 }
 
-// TestOtherKeyIsNoAnswer: another key does not start a run after a failure that is unrelated to the
-// key. A deleted Secret does not count as another key.
+// TestOtherKeyIsNoAnswer: if a run failed for a reason unrelated to the key, another key does not
+// start a run. If the Secret is deleted, this does not count as another key.
 func TestOtherKeyIsNoAnswer(t *testing.T) {
 	denied := map[string]string{contract.ResultFailure: `{"reason":"SSHDenied","host":"master-1"}`}
 	failed := map[string]string{contract.ResultFailure: `{"reason":"PlaybookFailed","host":"master-1"}`}
@@ -201,8 +203,8 @@ func TestOtherKeyIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnOlderBuild: a failed run without a recorded key does not count as a run with another
-// key.
+// TestKeyOfAnOlderBuild: if a failed run has no record of its key, the key in the Secret does not
+// count as another key.
 func TestKeyOfAnOlderBuild(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
 	tr := child(pr, contract.TaskKubespray, corev1.ConditionFalse, map[string]string{contract.ResultFailure: `{"reason":"SSHDenied"}`})

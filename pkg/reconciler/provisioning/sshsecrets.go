@@ -15,10 +15,10 @@ import (
 
 type key = types.NamespacedName
 
-// watchSSHSecrets calls changed with the names of Secrets that appear or change. It requests only
-// metadata from the API server, and caches only names and versions, because a cluster's Secrets are
-// large and the controller must not read them. It returns a function that looks up a Secret's
-// resourceVersion.
+// watchSSHSecrets calls changed with the name of each Secret that appears or changes. The Secrets
+// of a cluster are large, and the controller must not read their contents. Therefore it requests
+// only metadata from the API server, and caches only names and versions. It returns a function that
+// looks up the resourceVersion of a Secret.
 func watchSSHSecrets(ctx context.Context, config *rest.Config, changed func(namespace, name string)) (func(namespace, name string) string, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {

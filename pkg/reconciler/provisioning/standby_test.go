@@ -25,14 +25,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// withWorkers requests two workers and a standby in addition to master-1.
+// withWorkers requests two workers and a standby in addition to the node master-1.
 func withWorkers(p *v1alpha1.Provisioning) {
 	p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "workers", Count: v1alpha1.NodeCount{Active: 2, Standby: 1}}}
 	p.SetDefaults(context.Background())
 }
 
-// fleet returns master-1 on host-1, workers-1 to workers-3 on host-2 to host-4, of which the last
-// is a standby, and a free host-5.
+// fleet returns hosts and nodes: master-1 is on host-1, and workers-1 to workers-3 are on host-2 to
+// host-4. workers-3 is a standby. host-5 is free.
 func fleet() (*fakeHosts, []contract.Node) {
 	site := &fakeHosts{}
 	var nodes []contract.Node
@@ -56,7 +56,7 @@ func fleet() (*fakeHosts, []contract.Node) {
 	return site, nodes
 }
 
-// installedEdge returns the state of a cluster that was installed on the fleet.
+// installedEdge returns a fixture in which the cluster is already installed on these hosts.
 func installedEdge(t *testing.T, site *fakeHosts, nodes []contract.Node, changes ...func(*v1alpha1.Provisioning)) *fixture {
 	t.Helper()
 	text, err := json.Marshal(nodes)
@@ -81,7 +81,7 @@ func (w *fixture) runNamed(t *testing.T, name string) *tekton.PipelineRun {
 }
 
 // TestFault_SIP_4_5_13_LostHostsAreReplaced: SIP did not replace a host that disappeared, and
-// checked only when its own resource changed. In this test only the host changes.
+// looked for lost hosts only when its own resource changed. In this test only the host changes.
 func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)
@@ -120,7 +120,8 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	}
 }
 
-// TestRumoursReplaceNothing: nothing starts if only the cache has lost a host.
+// TestRumoursReplaceNothing: if a host is missing only in the cache but exists at the API server,
+// nothing starts.
 func TestRumoursReplaceNothing(t *testing.T) {
 	site, nodes := fleet()
 	site.live, _ = fleet()
@@ -139,8 +140,8 @@ func TestRumoursReplaceNothing(t *testing.T) {
 	}
 }
 
-// TestFault_SIP_4_5_2_CompleteClusterStaysReady: SIP reported a complete cluster as unschedulable
-// in the next reconcile if no free host existed.
+// TestFault_SIP_4_5_2_CompleteClusterStaysReady: if there was no free host, SIP reported even a
+// complete cluster as unschedulable in its next reconcile.
 func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 	site, nodes := fleet()
 	site.all = site.all[:4]
@@ -158,9 +159,9 @@ func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 	}
 }
 
-// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP claimed all suitable hosts if fewer hosts than
-// existing were requested. In this test a smaller set claims no host, and keeps the hosts of its
-// cluster until they can be removed from it.
+// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP claimed all suitable hosts if the request was
+// reduced below the number of its hosts. In this test a smaller node set claims no host. It keeps
+// the hosts of its cluster, because this version of BPA cannot remove them from the cluster.
 func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)
@@ -178,8 +179,8 @@ func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	}
 }
 
-// TestFault_ICN_1_7_8_NothingWithoutMasters: the original wrote an inventory with empty groups and
-// started a job for workers without masters.
+// TestFault_ICN_1_7_8_NothingWithoutMasters: if a request had workers but no masters, the original
+// wrote an inventory with empty groups and started a job.
 func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
 	site, _ := fleet()
 	w := newFixture(t, site, []runtime.Object{sshKey(), edge(func(p *v1alpha1.Provisioning) {
@@ -194,8 +195,9 @@ func TestFault_ICN_1_7_8_NothingWithoutMasters(t *testing.T) {
 	}
 }
 
-// TestFault_ICN_1_7_10_OthersHostsAreLeftAlone: the original assigned a host of one cluster to
-// another, and ignored its state. In this test a run does not start if only such hosts exist.
+// TestFault_ICN_1_7_10_OthersHostsAreLeftAlone: the original gave hosts of one cluster to another
+// cluster, and ignored the state of hosts. In this test a run does not start if the only host
+// belongs to another cluster or is in a bad state.
 func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
 	for what, change := range map[string]func(*hosts.Host){
 		"held by another Provisioning": func(h *hosts.Host) {
@@ -254,7 +256,7 @@ func TestSecretsOfTheTask(t *testing.T) {
 	for n := range 6000 {
 		site.all = append(site.all, hosts.Host{Name: fmt.Sprintf("server-%d", n), Bare: true})
 	}
-	for _, template := range []string{"$(host)-$(node)", strings.Repeat("n", 200) + "$(host)"} { // too many, and too long for one Role
+	for _, template := range []string{"$(host)-$(node)", strings.Repeat("n", 200) + "$(host)"} { // the first gives too many names, the second gives names that are too long for one Role
 		p := edge(withWorkers, image(template, ""))
 		request, err := from.Provisioning(p, settings.Depot{})
 		if err != nil {

@@ -58,8 +58,8 @@ func (s Step) LostNodes() []string {
 // controlPlane reports whether the node has the control plane role, alone or with others.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }
 
-// losses returns the lost nodes, including standby nodes, in the order of Seen.Nodes. As long as
-// nothing can be installed, no node counts as lost.
+// losses returns the lost nodes, including standby nodes, in the order of Seen.Nodes. It returns
+// none as long as no cluster is installed and no host was touched.
 func (s Seen) losses() []Loss {
 	if s.installedDigest() == "" && !s.touched() {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// Keys of the request's ConfigMap beside the request itself. They record from which spec the newest
-// run was started, for later reconciles and for users.
+// Keys of the request's ConfigMap, in addition to the request itself. They record the spec from
+// which the newest run was started, for later reconciles and for users.
 const (
 	// KeyRevert holds a JSON patch that restores the spec from which the run was started.
 	KeyRevert = "revert.json"
@@ -23,7 +23,7 @@ const (
 	KeyDigest = "digest"
 )
 
-// Started describes from which spec the newest run was started.
+// Started is the spec from which the newest run was started, with the digest of the run.
 type Started struct {
 	Digest string
 	Spec   v1alpha1.ProvisioningSpec
@@ -40,8 +40,8 @@ func revert(spec v1alpha1.ProvisioningSpec) (string, error) {
 	return string(text), err
 }
 
-// ReadStarted reads it from the ConfigMap. It returns nil if the ConfigMap does not contain it,
-// because an older build of BPA wrote the ConfigMap.
+// ReadStarted reads the Started from the request's ConfigMap. It returns nil if the ConfigMap has
+// none, because an older build of BPA wrote the ConfigMap.
 func ReadStarted(cm *corev1.ConfigMap) *Started {
 	var patch []replaceSpec
 	if cm == nil || cm.Data[KeyDigest] == "" || json.Unmarshal([]byte(cm.Data[KeyRevert]), &patch) != nil || len(patch) != 1 {
@@ -51,7 +51,7 @@ func ReadStarted(cm *corev1.ConfigMap) *Started {
 }
 
 // Changes lists the differences between two specs, sorted, such as "spec.PodSubnet: 10.1.0.0/16 ->
-// 10.2.0.0/16". If some differences define another cluster, the others are left out.
+// 10.2.0.0/16". If some of the differences define another cluster, it lists only these.
 func Changes(was, is *v1alpha1.Provisioning) []string {
 	before, after := fields(was.Spec), fields(is.Spec)
 	names := map[string]any{}
@@ -84,7 +84,7 @@ func fields(spec v1alpha1.ProvisioningSpec) map[string]any {
 	return all
 }
 
-// makesAnother reports whether a change of this field alone defines another cluster.
+// makesAnother reports whether this field alone, with the new value, defines another cluster.
 func makesAnother(was *v1alpha1.Provisioning, before map[string]any, name string, value any) bool {
 	with := maps.Clone(before)
 	with[name] = value
@@ -106,8 +106,8 @@ func digestOf(p *v1alpha1.Provisioning) string {
 	return text
 }
 
-// differences compares two JSON values recursively. Values below spec.kubespray.vars are not shown,
-// because they can be passwords.
+// differences compares two JSON values recursively. For values below spec.kubespray, it lists only
+// the paths, because the values can be passwords.
 func differences(path string, before, after any) []string {
 	left, isObject := before.(map[string]any)
 	right, isObjectToo := after.(map[string]any)
@@ -153,7 +153,7 @@ func shown(value any) string {
 	return string(text)
 }
 
-// brief limits the length of a value in a message, in bytes.
+// brief shortens a value for a message.
 func brief(text string) string {
 	const most = 60
 	if len(text) <= most {

@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// TestChanges: the message about an edited spec names the relevant fields, and shows no value of
-// spec.kubespray.vars.
+// TestChanges: the message about an edited spec names the changed fields that matter, but no value
+// below spec.kubespray.vars.
 func TestChanges(t *testing.T) {
 	vars := func(password string) map[string]apiextensionsv1.JSON {
 		return map[string]apiextensionsv1.JSON{"registry_password": {Raw: []byte(`"` + password + `"`)}}

@@ -11,9 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// MakeRequestConfigMap holds the request and the spec from which it was made. It is written just
-// before a run starts and never while a run is active, because tasks read it when they start. The
-// digest is the digest of the run.
+// MakeRequestConfigMap returns the ConfigMap with the request and with the spec from which the
+// request was made. digest is the digest of the run. The controller writes this ConfigMap just
+// before it starts a run, and never while a run is active, because each task reads it when it
+// starts.
 func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest string) (*corev1.ConfigMap, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -32,8 +33,8 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 }
 
 // MakeTaskConfigMaps returns the ConfigMaps that tasks write. The controller creates them empty, so
-// that a task needs no permission to create one. Their contents are kept from run to run,
-// especially the SSH host keys of the first contact.
+// that a task needs no permission to create one. Their contents stay from run to run: especially
+// the SSH host keys, which are recorded at the first contact, must not be lost.
 func MakeTaskConfigMaps(p *v1alpha1.Provisioning) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
 	for _, name := range []string{

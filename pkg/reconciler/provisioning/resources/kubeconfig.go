@@ -20,18 +20,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Keys of the two Secrets.
+// Keys in the data of the two Secrets.
 const (
-	KeyKubeconfig = "value"       // in <name>-kubeconfig, as in Cluster API
+	KeyKubeconfig = "value"       // in Secret <name>-kubeconfig, as in Cluster API
 	KeyPrivateKey = "tls.key"     // in <name>-kubeconfig-key: PEM
-	KeyCSR        = "request.pem" // in <name>-kubeconfig-key: the certificate request
+	KeyCSR        = "request.pem" // in Secret <name>-kubeconfig-key: the certificate request
 )
 
 // secretTypeCAPI is the type of Cluster API's kubeconfig Secrets.
 const secretTypeCAPI corev1.SecretType = "cluster.x-k8s.io/secret"
 
-// groupAdmins is bound to cluster-admin in every kubeadm cluster since 1.29. Unlike the permissions
-// of system:masters, its permissions can be revoked.
+// groupAdmins is the group of the kubeconfig's user. Every kubeadm cluster since 1.29 binds it to
+// cluster-admin. This binding can be revoked, but the permissions of the group system:masters
+// cannot.
 const groupAdmins = "kubeadm:cluster-admins"
 
 // MakeKubeconfigKey creates the private key of the kubeconfig and the request for its certificate.
@@ -62,19 +63,21 @@ func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secr
 	}, nil
 }
 
-// userSuffix follows the cluster's name in the name of the kubeconfig's user.
+// userSuffix is the end of the user's name in the kubeconfig. The beginning is the name of the
+// cluster.
 const userSuffix = "-admin"
 
 func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + userSuffix }
 
-// Access is the result of collect-kubeconfig. It contains only public data.
+// Access contains the results of collect-kubeconfig, which are all public.
 type Access struct {
 	CA, Certificate, Endpoint string
 }
 
-// MakeKubeconfigSecret combines the access and the key. It returns an error if the certificate does
-// not match the key. Cluster, user and context are named after the certificate's user. The
-// certificate is requested once for a Provisioning, so a later change of the label renames nothing.
+// MakeKubeconfigSecret makes a kubeconfig from the access and the private key. It returns an error
+// if the certificate does not match the key. The names of cluster, user and context come from the
+// certificate. The certificate is requested only once for a Provisioning, so these names stay when
+// the label with the cluster's name is changed later.
 func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (*corev1.Secret, error) {
 	pair, err := tls.X509KeyPair([]byte(access.Certificate), key)
 	if err != nil {
@@ -119,7 +122,7 @@ func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, 
 	return config.Clusters[context.Cluster].Server, pair.Leaf.NotAfter, nil
 }
 
-// Fits reports whether a certificate matches this key and has not expired.
+// Fits reports whether the certificate belongs to this key and has not expired.
 func Fits(certificate, key []byte, now time.Time) bool {
 	pair, err := tls.X509KeyPair(certificate, key)
 	return err == nil && pair.Leaf.NotAfter.After(now)

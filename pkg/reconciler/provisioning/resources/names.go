@@ -12,21 +12,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Namespace is the namespace of the Tasks and Pipelines, and of the namespaced objects that belong
-// to their ClusterRoles.
+// Namespace is the namespace of the Tasks and Pipelines. It is also the namespace of the namespaced
+// objects that belong to their ClusterRoles.
 const Namespace = "bpa-system"
 
 // LabelCAPICluster marks a kubeconfig Secret as Cluster API does, so that tools for Cluster API
 // find the Secret.
 const LabelCAPICluster = "cluster.x-k8s.io/cluster-name"
 
-// RunName returns the name of a cluster's n-th run. The name is deterministic: a create request
-// that is repeated after a crash finds the first run.
+// RunName returns the name of a cluster's n-th run. The same arguments give the same name: if the
+// controller crashes and creates the run again, it finds the existing run.
 func RunName(provisioning, operation string, n int32) string {
 	return fmt.Sprintf("%s-%s-%d", provisioning, operation, n)
 }
 
-// RunNumber returns n from a run's name; 0 if RunName did not create the name.
+// RunNumber returns n from a run's name. It returns 0 if the name does not end in a number.
 func RunNumber(run string) int32 {
 	n, err := strconv.ParseInt(run[strings.LastIndex(run, "-")+1:], 10, 32)
 	if err != nil || n < 0 {
@@ -35,7 +35,8 @@ func RunNumber(run string) int32 {
 	return int32(n)
 }
 
-// Labels are the labels of every object of a Provisioning. Informers select by them.
+// Labels returns the labels that every object of a Provisioning has. Informers select objects by
+// the label contract.LabelCluster.
 func Labels(p *v1alpha1.Provisioning) map[string]string {
 	return map[string]string{
 		contract.LabelCluster:          p.Name,
@@ -44,7 +45,8 @@ func Labels(p *v1alpha1.Provisioning) map[string]string {
 	}
 }
 
-// meta returns the metadata of an object of p. Objects that p owns are deleted with p.
+// meta returns the metadata of an object of p. p owns the object, so that Kubernetes deletes the
+// object together with p.
 func meta(p *v1alpha1.Provisioning, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:            name,

@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// read reads a file of tekton/ as strictly as the API server.
+// read reads a file of tekton/. It rejects unknown fields, as the API server does.
 func read(t *testing.T, path string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../../../tekton", path))
@@ -37,8 +37,8 @@ func names[T any](items []T, name func(T) string) []string {
 }
 
 // TestPipelineAndRun: the run has exactly the params and workspaces that the Pipeline declares, and
-// the Pipeline passes to each Task exactly what it declares. Tekton rejects a run that binds a
-// workspace which a Task does not declare.
+// the Pipeline passes to each Task exactly the params and workspaces that the Task declares. Tekton
+// rejects a run that binds a workspace which a Task does not declare.
 func TestPipelineAndRun(t *testing.T) {
 	pipeline := &tekton.Pipeline{}
 	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)
@@ -89,8 +89,8 @@ func TestPipelineAndRun(t *testing.T) {
 	}
 }
 
-// checkParams checks that every given param is declared, and that every declared param is given or
-// has a default.
+// checkParams checks that every param that is passed is declared, and that every declared param is
+// passed or has a default.
 func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekton.Params) {
 	t.Helper()
 	for _, g := range given {
@@ -105,8 +105,9 @@ func checkParams(t *testing.T, of string, declared tekton.ParamSpecs, given tekt
 	}
 }
 
-// TestPipelineTakesTheTasksOfARelease: the params of a run with a kubespray release name the Tasks
-// that the Pipeline requests from the resolver. A run without a release uses the default Tasks.
+// TestPipelineTakesTheTasksOfARelease: if a run has a kubespray release, its params contain the
+// names of that release's Tasks, and the Pipeline passes these names to the resolver. A run without
+// a release uses the default Tasks.
 func TestPipelineTakesTheTasksOfARelease(t *testing.T) {
 	pipeline := &tekton.Pipeline{}
 	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)

@@ -16,16 +16,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Annotations of a run, in addition to the contract's. They record for which state the run was
-// started.
+// Annotations of a run, in addition to those in package contract. They record the state of the
+// Provisioning for which the run was started.
 const (
 	// AnnotationInputs is the digest of all inputs of the run.
 	AnnotationInputs = "bpa.akraino.org/inputs-digest"
-	// AnnotationReplaces lists the nodes and hosts that the run replaces: "worker-2=host-7
+	// AnnotationReplaces lists the lost nodes and hosts that the run replaces: "worker-2=host-7
 	// worker-3=host-9".
 	AnnotationReplaces = "bpa.akraino.org/replaces"
-	// AnnotationSSHKey is the fingerprint of the SSH key (of its public half). AnnotationSSHSecret
-	// is the resourceVersion of its Secret.
+	// AnnotationSSHKey is the fingerprint of the public part of the SSH key. AnnotationSSHSecret is
+	// the resourceVersion of the Secret with the key.
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
 	// AnnotationGeneration is the generation of the Provisioning when the run was started. The
@@ -34,15 +34,16 @@ const (
 	// AnnotationSuperseded marks a run that the controller cancelled because the spec was edited
 	// before the run touched a host.
 	AnnotationSuperseded = "bpa.akraino.org/superseded"
-	// LabelPipeline is the label by which `tkn pipelinerun list PIPELINE` selects. Tekton also sets
-	// it, but later.
+	// LabelPipeline is the label by which `tkn pipelinerun list PIPELINE` selects runs. Tekton sets
+	// it too, but only some time after the run was created.
 	LabelPipeline = "tekton.dev/pipeline"
 )
 
-// nonroot is the numeric user of every task in the base images.
+// nonroot is the numeric ID of the user that runs every task. The base images have a user with this
+// ID.
 const nonroot = 65532
 
-// playbookInstall is kubespray's playbook for a new cluster. In an existing cluster, it joins the
+// playbookInstall is kubespray's playbook for a new cluster. In an existing cluster, it adds the
 // missing nodes.
 const playbookInstall = "cluster.yml"
 
@@ -50,8 +51,8 @@ const playbookInstall = "cluster.yml"
 type Run struct {
 	Operation string   // empty: install
 	Replaces  []string // "node=host", for the replace operation
-	Number    int32    // number among all runs, part of the name
-	Attempt   int32    // number among the attempts for this requested state
+	Number    int32    // number among all runs, which is a part of the name
+	Attempt   int32    // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
 	Digest    string
 	Inputs    string
 	Retry     string // value of the retry annotation that requested the run
@@ -62,7 +63,7 @@ type Run struct {
 }
 
 // MakePipelineRun returns one attempt to reach the requested state. All operations use the same
-// Pipeline, which does not change finished parts of the cluster.
+// Pipeline, because it does not change parts of the cluster that are complete.
 func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	operation := cmp.Or(run.Operation, contract.OperationInstall)
 	m := meta(p, RunName(p.Name, operation, run.Number))
@@ -104,8 +105,8 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	}
 }
 
-// makeParams names the Tasks only if the spec selects a kubespray release, because a customized
-// Pipeline may not have these params.
+// makeParams returns the params of a run. It adds the names of the Tasks only if the spec selects a
+// kubespray release, because a customized Pipeline may not declare these params.
 func makeParams(p *v1alpha1.Provisioning, run Run) tekton.Params {
 	params := tekton.Params{
 		param(contract.ParamProvisioning, p.Name),
@@ -137,8 +138,8 @@ func makeWorkspaces(p *v1alpha1.Provisioning) []tekton.WorkspaceBinding {
 	}
 }
 
-// makeTimeouts limits the whole run. It also sets the limit of the tasks, because otherwise each
-// task would end after Tekton's default of an hour.
+// makeTimeouts limits the time of the whole run. It sets the same limit for the tasks: otherwise
+// Tekton would end the tasks after its default of an hour.
 func makeTimeouts(total time.Duration) *tekton.TimeoutFields {
 	return &tekton.TimeoutFields{Pipeline: &metav1.Duration{Duration: total}, Tasks: &metav1.Duration{Duration: total}}
 }
@@ -156,8 +157,8 @@ func makePodTemplate() *pod.PodTemplate {
 	}
 }
 
-// makeTaskRunSpecs sets the account of each task, and mounts its token if the task uses the API
-// server.
+// makeTaskRunSpecs sets the service account of each task. The account's token is mounted only if
+// the task calls the API server.
 func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
 	var specs []tekton.PipelineTaskRunSpec
 	for _, task := range contract.InstallTasks {

@@ -9,13 +9,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// ClusterRoleSelectHosts is the role of select-hosts for the hosts of a namespace. config/ installs
-// it.
+// ClusterRoleSelectHosts is the ClusterRole with the permissions of select-hosts for the hosts of a
+// namespace. config/ installs it.
 const ClusterRoleSelectHosts = "bpa-select-hosts"
 
-// MakeServiceAccounts returns the accounts of the tasks: one for each task, also for a task that
-// does not call the API server, because seed-registry needs a token for the depot. Tokens for the API
-// server are mounted only where the run requests it.
+// MakeServiceAccounts returns one account for each task. Tasks that do not call the API server have
+// one too, because seed-registry needs a token for the depot. A token for the API server is mounted
+// only if the run requests it.
 func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	var all []*corev1.ServiceAccount
 	for _, task := range contract.InstallTasks {
@@ -27,8 +27,9 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	return all
 }
 
-// MakeRoles lists, by name, the ConfigMaps that each task reads and writes, and the Secrets that
-// select-hosts reads: Secrets that its hosts may receive, and Secrets with their addresses.
+// MakeRoles returns a Role for each task that calls the API server. The Role names the ConfigMaps
+// that the task reads and writes. The Role of select-hosts also names the given Secrets: Secrets
+// that its hosts may receive with an OS image, and Secrets with addresses of hosts.
 func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
 	var all []*rbacv1.Role
 	for _, task := range contract.InstallTasks {
@@ -59,7 +60,8 @@ func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
 	}
 }
 
-// MakeRoleBindings bind each task to its Role, and select-hosts to the hosts of the namespace.
+// MakeRoleBindings returns the bindings of each task to its Role, and the binding that gives
+// select-hosts access to the hosts of the namespace.
 func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	var all []*rbacv1.RoleBinding
 	for _, task := range contract.InstallTasks {
@@ -70,8 +72,8 @@ func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	return append(all, makeBinding(p, HostsBindingName(p.Name), contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
 }
 
-// HostsBindingName is the name of the RoleBinding that grants select-hosts access to the hosts of
-// the namespace. The binding exists only while a run may need it.
+// HostsBindingName returns the name of the RoleBinding that gives select-hosts access to the hosts
+// of the namespace. The binding exists only while a run may need it.
 func HostsBindingName(provisioning string) string {
 	return contract.ServiceAccountName(provisioning, contract.TaskSelectHosts) + "-hosts"
 }

@@ -68,7 +68,7 @@ func TestMakePipelineRun(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, run.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	// Without the tasks' timeout Tekton would end each task after an hour.
+	// Without a timeout for the tasks, Tekton would end each task after an hour.
 	if run.Spec.Timeouts.Pipeline.Duration != 3*time.Hour || run.Spec.Timeouts.Tasks.Duration != 3*time.Hour {
 		t.Errorf("timeouts %+v: want 3h for the run and for its tasks", run.Spec.Timeouts)
 	}
@@ -85,7 +85,7 @@ func TestMakePipelineRun(t *testing.T) {
 	if run.Spec.Workspaces[2].Secret.SecretName != "key" {
 		t.Errorf("workspaces %+v: want the Secret key", run.Spec.Workspaces)
 	}
-	// Tekton's own validation decides. The run has no owner here, because Tekton's webhook does not
+	// Tekton's own code validates the run. The run has no owner here: Tekton's webhook does not
 	// check owners either.
 	run.OwnerReferences = nil
 	replace := MakePipelineRun(p, Run{Operation: contract.OperationReplace, Replaces: []string{"w-1=h-1", "w-2=h-2"}, Number: 8})
@@ -144,8 +144,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightToSecrets: without names there is no rule, because a rule without names applies to every
-// Secret.
+// TestRightToSecrets: if there are no names of Secrets, the Role has no rule for Secrets, because a
+// rule without names would apply to every Secret.
 func TestRightToSecrets(t *testing.T) {
 	if rules := MakeRoles(provisioning(), nil)[0].Rules; len(rules) != 1 {
 		t.Errorf("rules without Secrets: %+v", rules)
@@ -201,8 +201,8 @@ func TestKubeconfigRefusesAnothersCertificate(t *testing.T) {
 	}
 }
 
-// A label that is changed after the certificate was requested renames neither user nor cluster, so
-// a user's merged kubeconfig stays valid.
+// If a label is changed after the certificate was requested, the names of user and cluster stay. A
+// kubeconfig that a user has merged into another file therefore stays valid.
 func TestKubeconfigKeepsItsNames(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) { p.Labels = map[string]string{v1alpha1.LabelCluster: "north"} })
 	key, err := MakeKubeconfigKey(p, rand.Reader)
@@ -244,8 +244,8 @@ func signed(t *testing.T, request []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// An object that was stored without the webhook has no defaults. The run receives the Secret that
-// the controller checked.
+// A Provisioning that was stored without the webhook has no defaults. The run must use the same
+// default Secret that the controller has checked.
 func TestRunOfAProvisioningWithoutDefaults(t *testing.T) {
 	run := MakePipelineRun(&v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1"}}, Run{Number: 1})
 	for _, w := range run.Spec.Workspaces {
