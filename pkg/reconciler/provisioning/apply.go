@@ -138,7 +138,7 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 		return err
 	}
 	if access == nil || key == nil {
-		return errors.New("the results of the last run, or the key that belongs to them, do not exist any more")
+		return errors.New("the results of the last run, or the private key that belongs to them, do not exist any more")
 	}
 	want, err := resources.MakeKubeconfigSecret(p, *access, key.Data[resources.KeyPrivateKey])
 	if err != nil {

@@ -50,7 +50,7 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if n := len(strings.Join(names, `","`)); n > mostBytes {
-		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, and their names have %d bytes, more than the limit of %d for one Role: remove $(host) or $(node) from "+
+		return nil, fmt.Errorf("the hosts that fit could need %d Secrets, whose names have %d bytes in total, but one Role is limited to %d bytes: remove $(host) or $(node) from "+
 			"spec.osImage, or spread the hosts over several namespaces", len(names), n, mostBytes)
 	}
 	return names, nil
@@ -79,7 +79,7 @@ func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error
 		if n := len(ofHosts) * len(ofNodes); template == "" {
 			continue
 		} else if n > mostSecrets {
-			return nil, fmt.Errorf("spec.osImage names a Secret %s for each of %d pairs of host and node, more than the limit of %d: remove $(host) or $(node)",
+			return nil, fmt.Errorf("the name %s in spec.osImage stands for one Secret for each pair of host and node: these are %d Secrets, but at most %d are allowed: remove $(host) or $(node)",
 				template, n, mostSecrets)
 		}
 		for _, host := range ofHosts {

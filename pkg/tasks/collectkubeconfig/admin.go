@@ -22,16 +22,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// admin is the administrator's access to the new cluster. It holds a private key: never print it.
+// admin is the administrator's access to the new cluster. It holds a private key and must never be
+// printed.
 type admin struct {
 	config   *rest.Config
 	ca       []byte // PEM, certificates only
 	endpoint string
 }
 
-// parseAdmin reads a kubeconfig of a node. If the kubeconfig names a server on loopback, parseAdmin
-// replaces the host by the node's address. Errors complete "read /etc/kubernetes/admin.conf: ..."
-// and never quote the kubeconfig.
+// parseAdmin reads a kubeconfig that was copied from a node. If the kubeconfig names a server on
+// loopback, parseAdmin replaces that name by the node's address. Its errors are shown after "read
+// /etc/kubernetes/admin.conf: ", and never quote the kubeconfig.
 func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -55,9 +56,9 @@ func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 		}
 		server.Host = net.JoinHostPort(address, port)
 	}
-	// A kubeconfig can name programs to run and files to read. This process holds the SSH key of
-	// all hosts, so it uses only the certificates, the key and the server address of a node's
-	// kubeconfig.
+	// A kubeconfig can name programs to run and files to read. A node's kubeconfig must not do that
+	// here, because this process holds the SSH key of all hosts. Therefore only the certificates,
+	// the key and the server address are used.
 	return &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
 		Host:      server.String(),
 		UserAgent: "bpa-collect-kubeconfig",
@@ -72,8 +73,8 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// onlyCertificates returns the certificates of a PEM text. It drops comments, which would use up
-// space in the results, and rejects a text with anything else, such as a private key.
+// onlyCertificates returns the certificates of a PEM text. It drops comments, because the size of
+// the results is limited. It returns an error if the text has anything else, such as a private key.
 func onlyCertificates(text []byte) ([]byte, error) {
 	var kept []byte
 	for rest := text; ; {
@@ -82,7 +83,7 @@ func onlyCertificates(text []byte) ([]byte, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, errors.New("the CA in the file holds other things than certificates")
+			return nil, errors.New("the CA in the file must contain only certificates")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return nil, fmt.Errorf("the CA in the file: %w", err)
@@ -95,18 +96,19 @@ func onlyCertificates(text []byte) ([]byte, error) {
 	return kept, nil
 }
 
-// cluster holds the clients of the new cluster's API that the task needs.
+// cluster holds the clients for those parts of the new cluster's API that the task uses.
 type cluster struct {
 	requests  certificatesv1.CertificateSigningRequestInterface
 	maps      corev1.ConfigMapInterface
 	discovery discovery.ServerVersionInterface
 }
 
-// callLimit bounds one call to the API server. A watch that ends after it is started again.
+// callLimit bounds one call to the API server. A watch also ends after this time, and is then
+// started again.
 const callLimit = 30 * time.Second
 
-// open makes clients for the API server. They connect to the server directly, or through the node
-// if the pod network does not reach the server.
+// open makes clients for the API server. They connect to the server directly. If the server cannot
+// be reached from the pod network, they connect through the node.
 func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) {
 	config := rest.CopyConfig(a.config)
 	config.Timeout = callLimit
@@ -134,8 +136,8 @@ func (c *cluster) version() (string, error) {
 	return version.GitVersion, nil
 }
 
-// route dials the API server. It tries the direct connection first. Once a connection through the
-// node has worked, it uses only that way.
+// route connects to the API server. It tries a direct connection first. Once a connection through
+// the node has worked, route makes all later connections through the node.
 type route struct {
 	through ssh.Dialer
 	limit   time.Duration

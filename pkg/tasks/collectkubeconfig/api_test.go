@@ -90,12 +90,12 @@ func keyPEM(t *testing.T, key *ecdsa.PrivateKey) string {
 	return inPEM("EC PRIVATE KEY", raw)
 }
 
-// fixture is a new cluster: an API server with a signer, and a control plane with an SSH server and
-// an admin.conf.
+// fixture simulates a new cluster: an API server with a signer of certificates, and a control plane
+// with an SSH server and the file admin.conf.
 type fixture struct {
 	t        *testing.T
 	ca       *authority
-	adminKey string // PEM: must be seen nowhere
+	adminKey string // PEM; it must not appear in the log or in the results
 	user     ssh.Key
 	host     ssh.Key
 	ssh      *sshtest.Server
@@ -104,7 +104,8 @@ type fixture struct {
 	api      *httptest.Server
 	pins     ssh.Pins
 	log      strings.Builder
-	// adminConf is the file on the control plane. sign is called for an approved request.
+	// adminConf is the content of the file on the control plane. sign is called after the request
+	// was approved.
 	adminConf string
 	sign      func(csr *certificates.CertificateSigningRequest)
 
@@ -248,7 +249,8 @@ func (w *fixture) create(out http.ResponseWriter, in *http.Request) {
 	answer(out, 201, csr)
 }
 
-// approve starts the signer only after it has answered, so that the task has to watch.
+// approve stores the approval but does not sign. The watch of the task signs later, so the task
+// cannot skip the watch.
 func (w *fixture) approve(out http.ResponseWriter, in *http.Request) {
 	csr := decode(w.t, in)
 	w.mu.Lock()
@@ -271,7 +273,7 @@ func (w *fixture) watch(out http.ResponseWriter, in *http.Request) {
 	w.sign(signed)
 	if len(signed.Status.Certificate)+len(signed.Status.Conditions) == len(w.csr.Status.Conditions) {
 		out.(http.Flusher).Flush()
-		<-in.Context().Done() // a signer that never answers
+		<-in.Context().Done() // this signer neither signs nor rejects
 		return
 	}
 	w.csr = signed
@@ -286,7 +288,8 @@ func (w *fixture) run() (Output, error) {
 	return Run(ctx, w.in, Ports{Dial: node.DialSSH, KnownHosts: w, Log: &w.log})
 }
 
-// dialForwarding connects by SSH. Every connection through the tunnel ends at the same address.
+// dialForwarding returns a node.Dial that connects by SSH. All connections through its tunnels go
+// to the given address.
 func dialForwarding(to string) node.Dial {
 	return func(ctx context.Context, target ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
 		conn, err := node.DialSSH(ctx, target, key, pinned)

@@ -21,23 +21,23 @@ import (
 type Input struct {
 	Request    contract.Request
 	Nodes      []contract.Node
-	PrivateKey []byte // PEM, of the SSH user
+	PrivateKey []byte // private key of the SSH user, in PEM
 	// CertificateRequest is a PKCS#10 request in PEM.
 	CertificateRequest string
-	// ConnectLimit bounds the connection to a node and to the API server. SignLimit bounds the wait
-	// for the certificate.
+	// ConnectLimit bounds the time to connect to a node and to the API server. SignLimit bounds the
+	// time until the certificate is signed.
 	ConnectLimit, SignLimit time.Duration
 }
 
-// Output holds the results of one run. The controller makes a kubeconfig of them and of the private
-// key, which never leaves the controller.
+// Output holds the results of one run. The controller makes the kubeconfig from these results and
+// from the private key. Only the controller has that key.
 type Output struct {
 	CA, Certificate string // PEM
 	Endpoint        string // https://address:port
 	Version         string // such as v1.35.4
 }
 
-// Ports connect the task to its surroundings.
+// Ports are the functions and objects through which the task reaches the outside.
 type Ports struct {
 	Dial node.Dial
 	// KnownHosts is the ConfigMap in which the task kubespray has pinned the host keys.
@@ -47,8 +47,8 @@ type Ports struct {
 	Log io.Writer
 }
 
-// Results returns the output as Tekton results, by name. It fails if all results together exceed
-// Tekton's limit of 4096 bytes.
+// Results returns the output as Tekton results, by name. It fails if the results are larger than
+// Tekton's limit of 4096 bytes for all results of a task.
 func (o Output) Results() (map[string]string, error) {
 	results := map[string]string{
 		contract.ResultCA: o.CA, contract.ResultCertificate: o.Certificate, contract.ResultEndpoint: o.Endpoint, contract.ResultVersion: o.Version,
@@ -60,8 +60,8 @@ func (o Output) Results() (map[string]string, error) {
 	return results, nil
 }
 
-// Run reads the admin kubeconfig on a control plane, has the new cluster sign the request, and
-// returns the certificate.
+// Run reads the admin kubeconfig on a control plane and uses it to let the new cluster sign the
+// request. It returns the certificate.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	request, err := parseRequest(in.CertificateRequest)
 	if err != nil {
@@ -97,8 +97,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{CA: string(admin.ca), Certificate: string(certificate), Endpoint: admin.endpoint, Version: version}, nil
 }
 
-// parseRequest reads a certificate request and checks its signature, which proves that its author
-// has the private key.
+// parseRequest reads a certificate request and checks its signature. The signature proves that the
+// author of the request has the private key.
 func parseRequest(text string) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || strings.TrimSpace(string(rest)) != "" {
@@ -132,8 +132,8 @@ func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contr
 	return access.FirstControlPlane(ctx, in.Nodes)
 }
 
-// adminPath is the file of the administrator's kubeconfig, written by kubeadm, which kubespray
-// runs.
+// adminPath is the path of the administrator's kubeconfig on a control plane. kubespray runs
+// kubeadm, which writes the file.
 const adminPath = "/etc/kubernetes/admin.conf"
 
 func readAdmin(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*admin, error) {

@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// opens uses the returned certificate, as kubectl would.
+// opens checks that the returned certificate gives access to the API server, as with kubectl.
 func (w *fixture) opens(out Output) {
 	w.t.Helper()
 	pair, err := tls.X509KeyPair([]byte(out.Certificate), []byte(keyPEM(w.t, w.key)))
@@ -65,7 +65,7 @@ func (w *fixture) opens(out Output) {
 	answer.Body.Close()
 }
 
-// hidesAdmin checks that nothing that leaves the task contains the administrator's key.
+// hidesAdmin checks that neither the log nor the results contain the administrator's key.
 func (w *fixture) hidesAdmin(results map[string]string) {
 	w.t.Helper()
 	body := strings.Split(w.adminKey, "\n")[1]
@@ -181,8 +181,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// The root user of a node writes this file. Its content must not make this pod run a program, read
-// a file or use a proxy.
+// Anyone who is root on a node can write this file. Its content must not make the task's pod run a
+// program, read a file or use a proxy.
 func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 	w := newFixture(t)
 	secret := filepath.Join(t.TempDir(), "token")
@@ -201,7 +201,7 @@ func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 		}
 		got, err := parseAdmin([]byte(text), "10.0.0.9")
 		if err != nil {
-			continue // rejecting the file is as good
+			continue // the task may also reject the file
 		}
 		c := got.config
 		if c.ExecProvider != nil || c.AuthProvider != nil || c.BearerToken+c.BearerTokenFile+c.CertFile+c.KeyFile+c.CAFile != "" || c.Proxy != nil {

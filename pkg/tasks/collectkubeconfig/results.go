@@ -6,8 +6,8 @@ import "encoding/json"
 // all results of a task in this message.
 const maxMessage = 4096
 
-// messageSize returns how many bytes Tekton needs for results. Tekton writes them as a JSON list,
-// together with the start time of the step.
+// messageSize returns the size of the message in which Tekton returns the results, in bytes. Tekton
+// writes a JSON list with the results and the start time of the step.
 func messageSize(results map[string]string) int {
 	type entry struct {
 		Key   string `json:"key"`

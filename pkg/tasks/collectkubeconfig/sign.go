@@ -24,10 +24,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// lifetime is the requested lifetime of the certificate. A cluster may grant less.
+// lifetime is the lifetime that the certificate request asks for. A cluster may grant a shorter
+// one.
 const lifetime = 365 * 24 * time.Hour
 
-// sign has the cluster sign the request and verifies the certificate.
+// sign lets the cluster sign the request, and verifies the certificate.
 func (c *cluster) sign(ctx context.Context, in Input, request *x509.CertificateRequest) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.SignLimit)
 	defer cancel()
@@ -64,8 +65,8 @@ func (c *cluster) certificate(ctx context.Context, in Input, request *x509.Certi
 	return csr.Status.Certificate, nil
 }
 
-// requestName returns the same name for the same request, so a second run finds the certificate of
-// the first run.
+// requestName returns the name of the CertificateSigningRequest. It depends only on the request, so
+// that a second run finds the certificate of the first run.
 func requestName(provisioning string, request *x509.CertificateRequest) string {
 	digest := sha256.Sum256(request.Raw)
 	return "bpa-" + provisioning + "-" + hex.EncodeToString(digest[:8])
@@ -145,7 +146,7 @@ func (c *cluster) await(ctx context.Context, name string) (*certificates.Certifi
 			}
 		}
 		changes.Stop()
-		select { // pause, in case the watch ended at once
+		select { // a pause, because the watch may have ended at once
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -178,7 +179,8 @@ func (c *cluster) clientCA(ctx context.Context) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// check verifies that the certificate answers our request and that the API server will accept it.
+// check verifies that the certificate is for our key and subject, and that the API server will
+// accept it.
 func check(signed []byte, request *x509.CertificateRequest, roots *x509.CertPool) (*x509.Certificate, error) {
 	fail := func(err error) (*x509.Certificate, error) {
 		return nil, task.Because(contract.ReasonClusterUnhealthy, fmt.Errorf("the certificate that the new cluster signed is not usable: %w", err))

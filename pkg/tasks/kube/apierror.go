@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Reason returns the failure reason of an error from an API server: ReasonAPIUnavailable if the
-// server does not answer, is too busy or reports a conflict, else ReasonInternal.
+// Reason returns the failure reason of an error from an API server. It is ReasonAPIUnavailable if
+// the server does not answer, is too busy or reports a conflict. Otherwise it is ReasonInternal.
 func Reason(err error) contract.Reason {
 	var network net.Error
 	var request *url.Error

@@ -1,7 +1,7 @@
-// Package kube holds the shared code of tasks that call the bootstrap machine's API server: a store
-// of keys in one ConfigMap, and the classification of API errors into failure reasons.
+// Package kube holds the code that tasks share to call the bootstrap machine's API server: a store
+// of keys in one ConfigMap, and the mapping of API errors to failure reasons.
 //
-// Invariants: the store needs only the verbs get and update on one ConfigMap name. It never creates
-// a ConfigMap, so no ConfigMap is left without an owner. An API error counts as permanent unless it
-// is a known transient one, and the task is not retried for a permanent error.
+// Invariants: the store needs only the verbs get and update for one ConfigMap. It never creates a
+// ConfigMap, because such a ConfigMap would have no owner. An API error is permanent unless it is
+// known to be transient; after a permanent error the task is not retried.
 package kube

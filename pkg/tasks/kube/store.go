@@ -30,8 +30,9 @@ func NewStore(maps typedv1.ConfigMapInterface, name string) *Store {
 	return &Store{maps: maps, name: name}
 }
 
-// ConfigMaps returns a client for the ConfigMaps of a namespace. The client calls the API server of
-// $KUBECONFIG if that is set, else the one of the cluster in which this pod runs.
+// ConfigMaps returns a client for the ConfigMaps of a namespace. If $KUBECONFIG is set, the client
+// calls the API server in that kubeconfig. Otherwise it calls the API server of the cluster in
+// which this pod runs.
 func ConfigMaps(namespace string) (typedv1.ConfigMapInterface, error) {
 	config, err := config()
 	if err != nil {
@@ -50,7 +51,7 @@ func config() (*rest.Config, error) {
 	if file := os.Getenv("KUBECONFIG"); file != "" {
 		return clientcmd.BuildConfigFromFlags("", file)
 	}
-	return rest.InClusterConfig() // clientcmd would log a warning that no kubeconfig is set
+	return rest.InClusterConfig() // not by clientcmd, which would log a warning if no kubeconfig is set
 }
 
 // Get returns the value of a key, or an empty string if the ConfigMap does not have the key.
@@ -62,8 +63,8 @@ func (s *Store) Get(ctx context.Context, key string) (string, error) {
 	return m.Data[key], nil
 }
 
-// Set writes one key and keeps the others. If the key already has the value, Set does not write.
-// Set retries on conflicts.
+// Set writes one key and keeps the other keys. It writes nothing if the key already has this value.
+// It retries after conflicts.
 func (s *Store) Set(ctx context.Context, key, value string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		m, err := s.maps.Get(ctx, s.name, metav1.GetOptions{})

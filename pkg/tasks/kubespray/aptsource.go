@@ -15,8 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// Files that the task writes on nodes. They are separate files, so the task edits no file of a
-// user.
+// Files that the task writes on nodes. They belong to BPA alone, so that the task never edits a
+// file of a user.
 const (
 	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
 	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"
@@ -32,14 +32,14 @@ var (
 // notReached is the exit status of the script if the depot does not answer.
 const notReached = 66
 
-// forgetSource removes the files that sourceScript writes.
+// forgetSource is a command that removes the files that sourceScript writes.
 const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource
 
 // sourceScript configures the depot as a package source of apt on a node, if the depot has packages
-// for the node's system. It queries the depot with apt's own download helper, which uses the same
-// configuration as apt later. It sets the time of package lists that apt fetched before to 1970,
-// since kubespray would otherwise treat them as fresh for a day and not fetch the depot's lists.
-// $URL, $SOURCE and $CONFIG are base64. The script must not contain a single quote.
+// for the node's system. It checks this with apt's own download helper, because the helper uses the
+// same configuration as apt. Package lists that apt fetched earlier get the time 1970: otherwise
+// kubespray would consider them fresh for a day, and would not fetch the depot's lists. $URL,
+// $SOURCE and $CONFIG are replaced by base64. The script must not contain a single quote.
 const sourceScript = `set -eu; umask 022; export LC_ALL=C
 source=` + aptSource + ` config=` + aptConfig + ` helper=/usr/lib/apt/apt-helper
 [ -x $helper ] || { echo other; exit 0; }
@@ -55,13 +55,13 @@ put $new/source $source; put $new/config $config
 for old in /var/lib/apt/lists /var/lib/apt/periodic/update-success-stamp; do [ ! -e $old ] || touch -d @0 $old; done
 echo held`
 
-// sourceLimit bounds the script on one node.
+// sourceLimit bounds the time of the script on one node.
 const sourceLimit = 3 * time.Minute
 
 // packageSource configures the depot as the source of a node's OS packages and returns a note for
-// the log. On a closed site the depot is the only source. If the depot has no packages for the
-// system, or the node has no apt, packageSource removes the files of an earlier run. A second call
-// with the same request changes nothing.
+// the log. On a closed site the depot becomes the only source. If no depot is set, the system is
+// not known, or the depot has no packages for it, packageSource removes the files of an earlier
+// run. A second call with the same request changes nothing.
 func packageSource(ctx context.Context, request contract.Request, conn node.Connection, system string) (note string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceLimit)
 	defer cancel()
@@ -86,7 +86,7 @@ func packageSource(ctx context.Context, request contract.Request, conn node.Conn
 	return fmt.Sprintf("OS packages of %s come only from the depot", system), nil
 }
 
-// sourceFor returns the script for a system.
+// sourceFor returns sourceScript with the values for this request and operating system.
 func sourceFor(request contract.Request, system string) (string, error) {
 	depot, err := url.Parse(request.DepotURL)
 	if err != nil || depot.Host == "" {
@@ -97,17 +97,18 @@ func sourceFor(request contract.Request, system string) (string, error) {
 	return strings.NewReplacer("$URL", encode(folder+"Release"), "$SOURCE", encode(sourceOf(folder)), "$CONFIG", encode(configOf(request, depot))).Replace(sourceScript), nil
 }
 
-// sourceOf returns the source file for the depot, a flat repository. The repository is not signed;
-// with HTTPS, the depot's certificate authenticates it. Check-Date is off, since the clock of a new
-// machine may be wrong.
+// sourceOf returns apt's source file for a folder of the depot, which is a flat repository. The
+// repository is not signed; with HTTPS, apt verifies the depot's certificate instead. Check-Date is
+// off, because the clock of a new machine may be wrong.
 func sourceOf(folder string) string {
 	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 }
 
-// configOf returns apt's configuration. apt connects to the depot without a proxy. On a closed site
-// it ignores all other sources, since each would cost minutes until apt gives up. The name of an
-// apt option cannot contain an IPv6 address. For such a depot apt uses a configured proxy, and
-// verifies the certificate with the system's trust store.
+// configOf returns apt's configuration. apt connects to the depot without a proxy, and verifies the
+// depot's certificate with the file at contract.DepotCAPath. The names of these two options contain
+// the depot's host, which cannot be an IPv6 address there. For a depot with an IPv6 address, apt
+// therefore uses a configured proxy, and verifies the certificate with the system's trust store. On
+// a closed site apt ignores all other sources, because it would try each of them for minutes.
 func configOf(request contract.Request, depot *url.URL) string {
 	var lines []string
 	if host := depot.Hostname(); !strings.Contains(host, ":") {

@@ -64,8 +64,8 @@ func TestAnotherSystemEndsTheRun(t *testing.T) {
 	}
 }
 
-// Every node is configured, the log shows the result for each node, and the run fails if a node
-// cannot reach the depot.
+// Every node is configured, and the log shows the result for each node. If a node cannot reach the
+// depot, the run fails.
 func TestEveryNodeGetsItsPackagesFromTheDepot(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.Request.DepotURL, w.system = "http://10.60.0.1:5000", bookworm
@@ -118,7 +118,8 @@ func TestConfigOf(t *testing.T) {
 	}
 }
 
-// aptNode is a root file system on which the script runs. The test chooses what apt's helper does.
+// aptNode is a folder that the script uses as root file system. The test chooses how apt's download
+// helper behaves.
 type aptNode struct {
 	t    *testing.T
 	root string

@@ -12,16 +12,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 )
 
-// files are the paths of the files for ansible-playbook, all in the scratch folder.
+// files are the paths of the files that ansible-playbook reads. All are in the scratch folder.
 type files struct {
 	scratch                               string
 	inventory, key, knownHosts, extraVars string
 	controlPaths                          string
 }
 
-// prepare writes the files. It copies the mounted inventory and key for two reasons: mounts are
-// read-only, while kubespray writes into the folder of the inventory, and ssh rejects a key that
-// others may read.
+// prepare writes the files. It copies the inventory and the key from their mounts: kubespray writes
+// into the inventory's folder, but a mount is read-only, and ssh rejects a key file that other
+// users may read.
 func prepare(in Input, pins ssh.Pins) (files, error) {
 	at := func(name string) string { return filepath.Join(in.ScratchDir, name) }
 	f := files{
@@ -56,14 +56,14 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	return f, nil
 }
 
-// keyForOpenSSH returns a private key with the line ends that OpenSSH requires: Unix line ends, and
-// one after the last line.
+// keyForOpenSSH returns a private key with the line ends that OpenSSH requires. They are Unix line
+// ends, and the last line must have one too.
 func keyForOpenSSH(key []byte) []byte {
 	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
 }
 
-// extra returns the extra variables. Of the inventory's variables they include only
-// inventory.Tables, which have no effect in an inventory.
+// extra returns the extra variables. They contain inventory.Tables, because these variables have no
+// effect in an inventory. They contain no other variable of the inventory.
 func (f files) extra(groupVars []byte) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(groupVars, &given); err != nil {
@@ -78,7 +78,7 @@ func (f files) extra(groupVars []byte) ([]byte, error) {
 	return json.Marshal(extra)
 }
 
-// write replaces a file, even if the file is read-only.
+// write replaces a file, even if the existing file is read-only.
 func write(path string, content []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -89,9 +89,9 @@ func write(path string, content []byte, mode os.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// sshArgs returns ssh options that verify host keys against the pinned ones. ssh uses the first
-// value of an option. These options come first, so neither kubespray's ansible.cfg nor a variable
-// in the inventory can turn the verification off.
+// sshArgs returns the ssh options that verify host keys against the pinned ones. ssh uses the first
+// value of each option. Because these options come first, neither kubespray's ansible.cfg nor a
+// variable in the inventory can turn off the verification.
 func (f files) sshArgs() string {
 	return strings.Join([]string{
 		"-o ControlMaster=auto", "-o ControlPersist=120s",

@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// fixture is the environment of a test: SSH servers as nodes, a playbook with recorded output, and
-// stores and a log in memory.
+// fixture simulates the surroundings of the task: its nodes are SSH servers, its playbook prints
+// recorded output, and its stores and its log are in memory.
 type fixture struct {
 	t          *testing.T
 	in         Input
@@ -36,9 +36,9 @@ type fixture struct {
 	// kubectl answers "kubectl get" on the control plane. waited is called for each "kubectl wait".
 	kubectl func() string
 	waited  func(command string)
-	// machine answers machineScript on the i-th server.
+	// machine answers machineScript on the i-th SSH server.
 	machine func(i int, command string, stdout io.Writer) int
-	// nodes answers commands on one node of the cluster.
+	// nodes answers kubectl commands about one node of the cluster.
 	nodes func(command string, stdout io.Writer) int
 	// trusts answers the command that installs the depot's certificate on a node.
 	trusts func(command string, stderr io.Writer) int
@@ -100,7 +100,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 		if i > 0 {
 			n.Name, n.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
 		}
-		// Each node has its own address on loopback, all have the same port.
+		// Each node has its own loopback address. All nodes have the same port.
 		n.Address = fmt.Sprintf("127.0.0.%d", i+1)
 		at := ssh.Target{Address: n.Address, Port: w.in.Request.SSHPort}
 		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shellOf(i), w.hostKey)
@@ -115,7 +115,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 // macOf is the MAC address of the i-th machine.
 func macOf(i int) string { return fmt.Sprintf("02:00:00:00:00:%02x", i+1) }
 
-// shellOf answers commands on the i-th server.
+// shellOf returns the handler of commands on the i-th server.
 func (w *fixture) shellOf(i int) sshtest.Handler {
 	return func(command string, stdout, stderr io.Writer) int {
 		if strings.Contains(command, "/sys/class/net") {
@@ -166,7 +166,8 @@ func (w *fixture) run() (Output, error) {
 	return Run(ctx, w.in, w.ports())
 }
 
-// recorded returns a playbook that prints the recorded output in testdata of package ansible.
+// recorded returns a fake ansible-playbook. It prints the recorded output with this name from the
+// testdata of package ansible.
 func recorded(name string, status int) func(process.Command, io.Writer, io.Writer) int {
 	return func(_ process.Command, stdout, stderr io.Writer) int {
 		raw, err := os.ReadFile("../../ansible/testdata/" + name + ".jsonl")

@@ -9,9 +9,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// forget deletes lost nodes from the cluster, so that their pods are recreated elsewhere and a new
-// machine can use the name. A Ready node is alive, or already the new machine, so it stays. A node
-// that cannot be deleted does not fail the run: the log says how to delete it by hand.
+// forget deletes lost nodes from the cluster, so that their pods are recreated on other nodes and a
+// new machine can use the name. It does not delete a Ready node, because that node is alive, or is
+// the new machine already. If a node cannot be deleted, the run does not fail, and the log tells
+// the user how to delete the node.
 func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
 	if len(in.Request.Lost) == 0 {
 		return
@@ -29,7 +30,7 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	}
 }
 
-// forget deletes one lost node and returns the result for the log.
+// forget deletes one lost node and returns the text for the log.
 func (w *watch) forget(ctx context.Context, name string) string {
 	const ready = `--output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 	later := func(err error) string {

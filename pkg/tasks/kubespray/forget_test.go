@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A lost node is removed from the cluster. A Ready node is not removed, even if the request calls
-// it lost.
+// A lost node is deleted from the cluster. A Ready node is not deleted, even if it is listed as
+// lost in the request.
 func TestForget(t *testing.T) {
 	w := newFixture(t, 1)
 	w.in.Request.Lost = []string{"worker-7", "worker-8", "worker-9", "odd; reboot"}
@@ -44,8 +44,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A node that cannot be removed does not fail the run: the API server may not answer until the
-// playbook has fixed it.
+// A node that cannot be deleted does not fail the run: the API server may be unable to answer until
+// the playbook has repaired it.
 func TestForgetDoesNotFailTheRun(t *testing.T) {
 	w := newFixture(t, 0)
 	w.in.Request.Lost = []string{"worker-7"}

@@ -20,13 +20,12 @@ import (
 // /usr/local/bin on some systems.
 const kubectl = `env PATH="$PATH:/usr/local/bin:/opt/bin" kubectl --kubeconfig /etc/kubernetes/admin.conf `
 
-// maxObjects bounds the output of kubectl in bytes. It is enough for some 2,000 nodes and their
-// pods.
+// maxObjects bounds the output of kubectl in bytes. The limit is large enough for about 2,000 nodes
+// and their pods.
 const maxObjects = 64 << 20
 
-// awaitHealthy waits until all nodes are registered and Ready, and the system pods are Ready. The
-// task checks this itself, since a playbook can succeed while, for example, the DNS server keeps
-// crashing.
+// awaitHealthy waits until all nodes are registered and Ready, and all system pods are Ready. The
+// success of a playbook does not mean this: for example, the DNS server may crash again and again.
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
 	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
 	defer cancel()
@@ -53,9 +52,9 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 			fmt.Fprintf(ports.Log, "  %s\n", text)
 			last = text
 		}
-		pause := time.After(time.Second) // no busy loop if kubectl wait has nothing to wait for
+		pause := time.After(time.Second) // if kubectl wait has nothing to wait for, the loop must not run without a pause
 		if bad[0].await != "" {
-			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the next probe shows the result
+			_, _ = w.ask(ctx, bad[0].await+" --timeout=15s", 64<<10) // the result is ignored, because the next probe reads the state again
 		}
 		select {
 		case <-pause:
@@ -64,7 +63,7 @@ func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, por
 	}
 }
 
-// watch runs kubectl on a control plane. After a connection failed it connects again, possibly to
+// watch runs kubectl on a control plane. If its connection fails, it opens another one, possibly to
 // another control plane.
 type watch struct {
 	in     Input
@@ -84,8 +83,8 @@ func (w *watch) close() {
 	w.conn = nil
 }
 
-// ask runs kubectl and returns its output. Unless the command ended by itself, ask closes the
-// connection.
+// ask runs kubectl and returns its output. It closes the connection if the command did not end
+// normally, so that the next call opens a new one.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
 	defer cancel()
@@ -108,7 +107,7 @@ func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, e
 type trouble struct {
 	node  string // the node with the problem; empty: not about a node
 	what  string
-	await string // arguments with which kubectl waits for its end; empty: none
+	await string // arguments of kubectl to wait for the end of the problem; empty: kubectl cannot wait for it
 }
 
 // probe queries nodes and system pods and returns the problems of the cluster.
@@ -150,7 +149,7 @@ type containerStatus struct {
 	}
 }
 
-// findTrouble returns the problems of a cluster that should have these nodes.
+// findTrouble returns the problems of the cluster. nodes are the nodes that it should have.
 func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) []trouble {
 	var bad []trouble
 	registered := map[string]object{}
@@ -180,7 +179,7 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 		return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
 	}
 	for _, o := range objects {
-		// Pods on a lost node, which is no longer in the inventory, do not count.
+		// pods on a lost node do not count: such a node is not in the inventory any more
 		if on := o.Spec.NodeName; on != "" && !ours(on) {
 			continue
 		}
@@ -193,7 +192,7 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 
 func sickPod(o object, networkPlugin string) (trouble, bool) {
 	if o.Kind != "Pod" || o.Metadata.DeletionTimestamp != nil || o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" {
-		return trouble{}, false // the owner of a failed pod has replaced it
+		return trouble{}, false // the pod's owner has already replaced this failed pod
 	}
 	ready, why := o.ready()
 	if ready || needsNetwork(networkPlugin) && o.Status.Phase == "Pending" {
@@ -207,8 +206,8 @@ func sickPod(o object, networkPlugin string) (trouble, bool) {
 	return trouble{o.Spec.NodeName, what, "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name)}, true
 }
 
-// ready reports whether the object is Ready. If it is not, ready returns the cause: the reason of a
-// waiting container if there is one, else the condition.
+// ready reports whether the object is Ready. If not, it also returns why: the reason of a waiting
+// container, or the condition if no container is waiting.
 func (o object) ready() (bool, string) {
 	why := "no condition yet"
 	for _, c := range o.Status.Conditions {
@@ -227,8 +226,7 @@ func (o object) ready() (bool, string) {
 	return false, task.Cut(why, 300)
 }
 
-// pressure returns the condition because of which a Ready node does not accept pods, usually a full
-// disk.
+// pressure returns the condition that keeps a Ready node from accepting pods, usually a full disk.
 func (o object) pressure() (condition, why string) {
 	for _, c := range o.Status.Conditions {
 		if strings.HasSuffix(c.Type, "Pressure") && c.Status == "True" {
@@ -238,20 +236,20 @@ func (o object) pressure() (condition, why string) {
 	return "", ""
 }
 
-// needsNetwork reports whether kubespray leaves the pod network to the user. No node becomes Ready
-// before the user has installed it.
+// needsNetwork reports whether the user must install the pod network, because kubespray does not
+// install this plugin. Until then no node becomes Ready.
 func needsNetwork(plugin string) bool { return plugin == "none" || plugin == "cni" }
 
-// ownNetwork reports whether a node is not Ready because the user has not installed the pod network
-// yet.
+// ownNetwork reports whether a node is not Ready only because the user has not installed the pod
+// network yet.
 func ownNetwork(plugin, why string) bool {
 	return needsNetwork(plugin) && strings.Contains(why, "NetworkPluginNotReady")
 }
 
 var kubernetesName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
-// await returns the arguments for kubectl wait. The name comes from the cluster and is passed to a
-// shell, so await returns an empty string for a name that is not a Kubernetes name.
+// await returns the arguments for kubectl wait. It returns an empty string if the name is not a
+// valid Kubernetes name: the name comes from the new cluster and is passed to a shell.
 func await(what, kind, name string) string {
 	if !kubernetesName.MatchString(name) {
 		return ""

@@ -56,7 +56,7 @@ func TestFindTrouble(t *testing.T) {
 	}
 }
 
-// A name from the cluster must not become a command on the control plane.
+// A name from the cluster must not be executed as a command on the control plane.
 func TestAwaitTakesNoOddNames(t *testing.T) {
 	for _, name := range []string{"a; reboot", "$(reboot)", "a b", "", "-x", "a\nb"} {
 		if got := await("condition=Ready", "pod", name); got != "" {

@@ -27,12 +27,13 @@ type Input struct {
 	HostsINI []byte
 	// GroupVars are the variables of all hosts, as JSON.
 	GroupVars  []byte
-	PrivateKey []byte // PEM, of the SSH user
+	PrivateKey []byte // private key of the SSH user, in PEM
 	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable
-	// folder; it should be in memory, since the private key is copied there.
+	// folder. The private key is copied there, so it should be in memory.
 	PlaybooksDir, ScratchDir string
-	// ConnectLimit bounds the first connection to each node, HealthLimit the wait for a healthy
-	// cluster, and ProbeLimit one query to the new cluster.
+	// ConnectLimit bounds the time of the first connection to each node. HealthLimit bounds the
+	// time until the cluster is healthy. ProbeLimit bounds the time of one query to the new
+	// cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 }
 
@@ -41,7 +42,7 @@ type Output struct {
 	Recap string // one line, see ansible.Findings.Recap
 }
 
-// Ports connect the task to its surroundings.
+// Ports are the functions and objects through which the task reaches the outside.
 type Ports struct {
 	Dial node.Dial
 	// Playbook runs ansible-playbook and returns its exit status.
@@ -51,14 +52,14 @@ type Ports struct {
 	Log                  io.Writer
 }
 
-// Store keeps texts by key. Get returns an empty text for a missing key.
+// Store keeps strings by key. Get returns an empty string if there is no such key.
 type Store interface {
 	Get(ctx context.Context, key string) (string, error)
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run connects to the nodes, runs the playbook and waits for a healthy cluster. It is idempotent if
-// the playbook is.
+// Run connects to the nodes, runs the playbook and waits for a healthy cluster. It can be repeated
+// if the playbook can be repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
 	if err != nil {
@@ -68,7 +69,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
 
-	counted := make(chan int, 1) // reading kubespray's playbooks takes some time
+	counted := make(chan int, 1) // in parallel, because reading kubespray's playbooks takes some time
 	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
 	progress.set(0, "Connect to the nodes")
 	pins, err := preflight(ctx, in, key, ports)
@@ -85,7 +86,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	progress.set(99, "Wait for nodes and system pods")
-	forget(ctx, in, key, pins, ports) // a lost node that was still Ready before may be NotReady now
+	forget(ctx, in, key, pins, ports) // once more: a lost node that was still Ready before the playbook may be NotReady now
 	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
 		return Output{}, err
 	}
@@ -94,7 +95,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{Recap: recap}, nil
 }
 
-// check checks the input before the task connects to any host, and returns the private key.
+// check checks the input and returns the private key. It runs before the task connects to any host.
 func (in Input) check() (ssh.Key, error) {
 	if len(in.Nodes) == 0 {
 		return nil, fmt.Errorf("%s has no nodes", contract.KeyNodes)

@@ -71,7 +71,7 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 		}
 		return recorded("green", 0)(c, stdout, stderr)
 	}
-	for range 2 { // the scratch folder may have been used before
+	for range 2 { // files of an earlier run may be in the scratch folder
 		if _, err := w.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -106,8 +106,8 @@ func TestWhatAnsibleIsGiven(t *testing.T) {
 	}
 }
 
-// OpenSSH rejects a key whose last line has no line end, such as a key that was pasted into a
-// Secret.
+// OpenSSH rejects a key if its last line has no line end. This happens when a user pastes the key
+// into a Secret.
 func TestKeyEndsItsLine(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.PrivateKey = bytes.TrimSpace(in.PrivateKey)
@@ -120,8 +120,8 @@ func TestKeyEndsItsLine(t *testing.T) {
 	}
 }
 
-// OpenSSH rejects a key with Windows line ends ("error in libcrypto"), while Go's parser accepts
-// it.
+// OpenSSH rejects a key with Windows line ends and reports "error in libcrypto". Go's parser
+// accepts such a key.
 func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	in := newFixture(t, 0).in
 	unix := append(bytes.TrimSpace(in.PrivateKey), '\n')
@@ -140,8 +140,9 @@ func TestKeyHasLineEndsOfUnix(t *testing.T) {
 	}
 }
 
-// Kubespray's tables of checksums become extra variables, since an inventory cannot override them.
-// No other variable of the inventory becomes an extra variable.
+// Kubespray's tables of checksums are passed as extra variables, because a variable of the
+// inventory cannot override them. No other variable of the inventory is passed as an extra
+// variable.
 func TestTablesOfChecksumsAreExtraVariables(t *testing.T) {
 	in := newFixture(t, 0).in
 	in.GroupVars = []byte(`{"kubelet_checksums": {"amd64": {"1.35.99": "x"}}, "runc_checksums": {}, "ansible_ssh_args": "-o StrictHostKeyChecking=no"}`)
@@ -341,7 +342,7 @@ func TestClusterStaysSick(t *testing.T) {
 	}
 }
 
-// If the connection breaks or stalls while the cluster starts, the task connects again.
+// If the connection breaks or hangs while the cluster starts, the task connects again.
 func TestHealthCheckReconnects(t *testing.T) {
 	for name, trouble := range map[string]func(w *fixture){
 		"it breaks": func(w *fixture) { w.servers[0].Disconnect() },

@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ansible"
 )
 
-// lockedWriter serializes the writes of several goroutines.
+// lockedWriter lets several goroutines write to out, one at a time.
 type lockedWriter struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -22,7 +22,8 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// stderrWriter writes ansible's stderr to out, line by line and redacted, and keeps the last lines.
+// stderrWriter writes ansible's stderr to out, line by line and redacted. It keeps the last lines
+// for an error message.
 type stderrWriter struct {
 	out    io.Writer
 	redact ansible.Lines
@@ -50,11 +51,12 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush writes an unfinished line. The caller calls it after the last Write.
+// flush writes the last line if it has no line end. The caller must call flush after the last
+// Write.
 func (w *stderrWriter) flush() {
 	line, show := w.redact.Redact(strings.TrimRight(string(w.part), "\r \t"))
 	w.part = w.part[:0]
-	if !show || line == "" || strings.Contains(line, "Skipping callback plugin ''") { // ansible warns since kubespray's callbacks are off
+	if !show || line == "" || strings.Contains(line, "Skipping callback plugin ''") { // ansible prints this warning because kubespray's callbacks are off
 		return
 	}
 	fmt.Fprintf(w.out, "      %s\n", line)
@@ -63,7 +65,7 @@ func (w *stderrWriter) flush() {
 	}
 }
 
-// last returns the last lines.
+// last returns the last lines of ansible's stderr.
 func (w *stderrWriter) last() string { return strings.Join(w.kept, "\n") }
 
 // some returns a number with its noun: "1 node", "3 nodes".

@@ -16,15 +16,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// errWrongMachine reports that the machine at a node's address is not the node's host, or does not
-// prove that it is.
+// errWrongMachine reports that the machine at a node's address is not the node's host, or that it
+// does not report enough to prove that it is.
 var errWrongMachine = errors.New("another machine answers")
 
-// machineScript prints the machine's host name, and for each network interface a line "KIND NAME
-// ADDRESS". KIND is card for hardware, usb for hardware on USB, and virtual for the rest. A line of
-// KIND permanent has the factory address of a card, which a bond or an administrator can hide. The
-// script changes nothing. It needs no root and only a shell, uname and readlink; cards of a team
-// device need iproute2. It must not contain a single quote.
+// machineScript prints the machine's host name, and a line "KIND NAME ADDRESS" for each network
+// interface. KIND is card for hardware, usb for hardware on USB, and virtual for all others. A
+// second line with KIND permanent has the factory address of a card, because a bond or an
+// administrator can hide that address. The script changes nothing. It needs no root, and only a
+// shell, uname and readlink; for cards of a team device it needs iproute2. It must not contain a
+// single quote.
 const machineScript = `PATH="$PATH:/usr/sbin:/sbin"; export LC_ALL=C
 echo "name $(uname -n)"
 for i in /sys/class/net/*; do
@@ -36,19 +37,20 @@ for i in /sys/class/net/*; do
 done 2>/dev/null
 ip -o link 2>/dev/null | sed -n "s/^[0-9]*: \([^:@]*\)[:@].* permaddr \([0-9a-f:]*\).*/permanent \1 \2/p"`
 
-// mostMachine bounds the output of machineScript in bytes. It is enough for some 4,000 interfaces.
+// mostMachine bounds the output of machineScript in bytes. The limit is large enough for about
+// 4,000 interfaces.
 const mostMachine = 256 << 10
 
 // machine describes the machine that answers at an address.
 type machine struct {
-	name string   // host name; empty if it is not a valid one
-	macs []string // MAC addresses of its network cards, as net.HardwareAddr writes them
+	name string   // host name; empty if it is invalid
+	macs []string // MAC addresses of its network cards, in the form of net.HardwareAddr
 }
 
 // checkMachine checks that the machine is the node's host: one of its network cards must have one
-// of the host's MAC addresses. An IP address that Metal3 saw long ago can belong to another machine
-// now, and this machine may accept the same SSH key. If the host has no known MAC address,
-// checkMachine returns a note instead of an error.
+// of the host's MAC addresses. This check is necessary because an IP address that Metal3 saw long
+// ago can belong to another machine now, which may accept the same SSH key. If no MAC address of
+// the host is known, checkMachine returns a note instead of an error.
 func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Connection) (note string, err error) {
 	wanted := parseMACs(n.MACs)
 	if len(wanted) == 0 {
@@ -72,10 +74,11 @@ func checkMachine(ctx context.Context, in Input, n contract.Node, conn node.Conn
 // machineName matches host names that are safe to print.
 var machineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62})$`)
 
-// parseMachine parses the output of machineScript and ignores other lines. It returns the addresses
-// of the most trustworthy kind of interface only. A virtual interface can have any address. A
-// management controller's card on USB can have the same address on all servers of a model. A
-// machine in a container has only virtual interfaces.
+// parseMachine parses the output of machineScript and ignores all other lines. It returns only the
+// addresses of the most reliable kind of interface that the machine has. Cards are most reliable. A
+// card on USB comes next, because a management controller's USB card can have the same address on
+// all servers of a model. Virtual interfaces are last, because they can have any address; a machine
+// in a container has no others.
 func parseMachine(text []byte) machine {
 	var found machine
 	kind, address := map[string]string{}, map[string]string{}
@@ -109,7 +112,7 @@ func parseMachine(text []byte) machine {
 	return found
 }
 
-// describe describes a machine that is not the node's host. If the machine is the host of another
+// describe describes a machine that is not the right one. If the machine is the host of another
 // node, the text names that node.
 func (m machine) describe(in Input, not contract.Node) string {
 	name, addresses := m.name, "reports no MAC address"
@@ -127,7 +130,8 @@ func (m machine) describe(in Input, not contract.Node) string {
 	return name + " " + addresses
 }
 
-// parseMACs returns the addresses that identify a machine, in one form.
+// parseMACs returns those of the addresses that can identify a machine, in the form of
+// net.HardwareAddr.
 func parseMACs(texts []string) (macs []string) {
 	for _, text := range texts {
 		if mac, ok := parseMAC(text); ok {
@@ -138,7 +142,7 @@ func parseMACs(texts []string) (macs []string) {
 }
 
 // parseMAC returns a MAC address in the form of net.HardwareAddr. It returns false for the all-zero
-// address of a loopback interface and for a group address, which do not identify a machine.
+// address of a loopback interface and for a group address, because they do not identify a machine.
 func parseMAC(text string) (string, bool) {
 	mac, err := net.ParseMAC(text)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" {
@@ -147,7 +151,7 @@ func parseMAC(text string) (string, bool) {
 	return mac.String(), true
 }
 
-// listMACs joins the first few addresses and counts the rest.
+// listMACs joins at most the first three addresses, and adds the number of the others.
 func listMACs(macs []string) string {
 	const few = 3
 	if over := len(macs) - few; over > 0 {

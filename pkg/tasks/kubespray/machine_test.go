@@ -18,7 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// says returns a machine that answers with the given lines.
+// says returns a fake machine that prints the given lines when machineScript runs on it.
 func says(lines ...string) func(io.Writer) int {
 	return func(stdout io.Writer) int {
 		for _, line := range lines {
@@ -28,8 +28,8 @@ func says(lines ...string) func(io.Writer) int {
 	}
 }
 
-// answers replaces the machines of the given servers. All other servers answer as the right
-// machine.
+// answers replaces the machines of the servers with the given numbers. The other servers keep the
+// right machine.
 func (w *fixture) answers(with map[int]func(io.Writer) int) {
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {
@@ -94,7 +94,7 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	}
 }
 
-// expectUntouched checks that no command that changes a machine was run.
+// expectUntouched checks that no command ran that changes a machine.
 func (w *fixture) expectUntouched() {
 	w.t.Helper()
 	for i, server := range w.servers {
@@ -109,8 +109,8 @@ func (w *fixture) expectUntouched() {
 	}
 }
 
-// Machines of the same image can have the same host key, so a pinned key does not prove the
-// identity of a machine.
+// Machines that were installed from the same image can have the same host key. A pinned host key
+// therefore does not prove which machine answers.
 func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 	w := newFixture(t, 1)
 	if _, err := w.run(); err != nil {
@@ -122,7 +122,7 @@ func TestPinnedKeyOfAnImageIsNoProof(t *testing.T) {
 	}
 }
 
-// A connection that breaks during the check does not mean that the machine is the wrong one.
+// If a connection breaks during the check, the error is not that the machine is the wrong one.
 func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 	w := newFixture(t, 1)
 	w.answers(map[int]func(io.Writer) int{1: func(io.Writer) int { w.servers[1].Disconnect(); return 0 }})
@@ -131,7 +131,7 @@ func TestConnectionLostWhileTheMachineIsAsked(t *testing.T) {
 	}
 }
 
-// Nodes that an older build selected have no MAC addresses.
+// Nodes that an older build of select-hosts has written have no MAC addresses.
 func TestNodesOfAnOlderBuild(t *testing.T) {
 	w := newFixture(t, 1)
 	for i := range w.in.Nodes {
@@ -146,11 +146,11 @@ func TestNodesOfAnOlderBuild(t *testing.T) {
 	}
 }
 
-// iface is a network interface in sysfs. The bus is empty for a virtual interface.
+// iface is a network interface in sysfs. bus is empty for a virtual interface.
 type iface struct{ name, address, bus, permanent string }
 
-// sysfs makes a folder tree with network interfaces, and a program ip that prints the given text.
-// It returns a function that runs the script with this tree and program.
+// sysfs makes a folder tree with these network interfaces, and a program ip that prints the given
+// text. It returns a function that runs machineScript with this tree and this program.
 func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout io.Writer) int {
 	t.Helper()
 	root := t.TempDir()
@@ -189,7 +189,8 @@ func sysfs(t *testing.T, ip string, ifaces ...iface) func(command string, stdout
 	}
 }
 
-// TestMachineScript runs the real script in a real shell, on trees like those of real machines.
+// TestMachineScript runs the real script in a real shell. The folder trees are like those of real
+// machines.
 func TestMachineScript(t *testing.T) {
 	lo := iface{"lo", "00:00:00:00:00:00", "", ""}
 	for name, tc := range map[string]struct {
@@ -222,7 +223,8 @@ func TestMachineScript(t *testing.T) {
 	}
 }
 
-// The host's MAC address can be a card's factory address, which the bond's address hides.
+// The host's known MAC address can be the factory address of a card, which is hidden by the address
+// of a bond.
 func TestBondOfTheRightMachine(t *testing.T) {
 	w := newFixture(t, 1)
 	bonded := sysfs(t, "", iface{"bond0", "02:00:00:00:0b:01", "", ""}, iface{"eno1", "02:00:00:00:0b:01", "pci", "02:00:00:00:0b:01"}, iface{"eno2", "02:00:00:00:0b:01", "pci", macOf(1)})

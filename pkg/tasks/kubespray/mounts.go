@@ -6,7 +6,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Mounts are the folders at which the workspaces are mounted.
+// Mounts are the folders where the task's workspaces are mounted.
 type Mounts struct {
 	RequestDir, InventoryDir, SSHDir string
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// play runs the playbook, reads its events, and returns its recap. The channel counted yields the
-// estimated number of tasks in the playbook.
+// play runs the playbook, reads its events, and returns its recap. It receives the estimated number
+// of tasks in the playbook from the channel counted.
 func play(ctx context.Context, in Input, f files, ports Ports, progress *progressWriter, counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)
@@ -55,13 +55,14 @@ func play(ctx context.Context, in Input, f files, ports Ports, progress *progres
 	return findings.Recap(), nil
 }
 
-// ending is how ansible-playbook ended.
+// ending says how ansible-playbook ended.
 type ending struct {
 	status int
 	err    error
 }
 
-// follow starts the playbook. The channel of events is closed before the ending is sent.
+// follow starts the playbook and returns its events and its ending. The channel of events is closed
+// before the ending is sent.
 func follow(ctx context.Context, c process.Command, ports Ports, stderr io.Writer) (<-chan ansible.Event, <-chan ending) {
 	events, ended := make(chan ansible.Event, 64), make(chan ending, 1)
 	out, in := io.Pipe()
@@ -72,13 +73,14 @@ func follow(ctx context.Context, c process.Command, ports Ports, stderr io.Write
 	}()
 	go func() {
 		defer close(events)
-		_ = ansible.Read(out, func(e ansible.Event) { events <- e }) // our pipe has no errors but its end
+		_ = ansible.Read(out, func(e ansible.Event) { events <- e }) // the only error of this pipe is its end
 	}()
 	return events, ended
 }
 
-// verdict returns the error of the run, or nil if the run succeeded. Only the exit status and the
-// statistics decide, since ignored failures look like real ones in the events.
+// verdict returns the error of the run, or nil if the run succeeded. It decides by the exit status
+// and the statistics. It cannot use the events of failed tasks, because there a failure that the
+// playbook ignores looks like a real one.
 func verdict(ctx context.Context, in Input, findings *ansible.Findings, end ending, stderr string) error {
 	if end.err != nil {
 		return task.Because(contract.ReasonInternal, fmt.Errorf("run ansible-playbook: %w", end.err))
@@ -98,9 +100,10 @@ func verdict(ctx context.Context, in Input, findings *ansible.Findings, end endi
 	return nil
 }
 
-// aborted returns the error for an ansible-playbook that failed without a failed task.
+// aborted returns the error if ansible-playbook failed although no task failed.
 func aborted(in Input, status int, stderr string) error {
-	// The kernel kills either ansible-playbook or one of the workers that it forks.
+	// If memory is short, the kernel kills ansible-playbook or one of the workers that it has
+	// forked.
 	if status == process.Signalled+int(syscall.SIGKILL) || strings.Contains(stderr, "worker was found in a dead state") {
 		return task.Because(contract.ReasonOutOfMemory, fmt.Errorf("ansible-playbook %s was killed, most likely for lack of memory: "+
 			"raise the memory limit in Task %s", in.Playbook, contract.TaskKubespray))
@@ -115,7 +118,7 @@ func aborted(in Input, status int, stderr string) error {
 	return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("ansible-playbook %s ended %s, although no task failed: %s", in.Playbook, how, stderr))
 }
 
-// troubles maps the cause of a failed task to the failure reason.
+// troubles maps the cause of a failed task to a failure reason.
 var troubles = map[ansible.Trouble]contract.Reason{
 	"":               contract.ReasonPlaybookFailed,
 	ansible.Download: contract.ReasonDownloadFailed,
@@ -141,8 +144,8 @@ func failure(cause ansible.Failure) error {
 	return e
 }
 
-// forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow for
-// many nodes, and too many forks need too much memory.
+// forks returns how many hosts Ansible works on in parallel. Ansible's default of 5 is slow if
+// there are many nodes. The number is limited because each fork needs memory.
 func forks(nodes int) int { return min(max(5, nodes), 40) }
 
 func command(in Input, f files) process.Command {
@@ -154,7 +157,7 @@ func command(in Input, f files) process.Command {
 		"PYTHONUNBUFFERED=1",
 		"PYTHONDONTWRITEBYTECODE=1",
 		"ANSIBLE_STDOUT_CALLBACK=ansible.posix.jsonl",
-		"ANSIBLE_CALLBACKS_ENABLED=", // kubespray's callbacks would print between the JSON lines
+		"ANSIBLE_CALLBACKS_ENABLED=", // otherwise kubespray's callbacks would print text between the JSON lines
 		"ANSIBLE_CACHE_PLUGIN_CONNECTION=" + filepath.Join(f.scratch, "facts"),
 		"ANSIBLE_LOCAL_TEMP=" + filepath.Join(f.scratch, "tmp"),
 		"ANSIBLE_SSH_CONTROL_PATH_DIR=" + f.controlPaths,

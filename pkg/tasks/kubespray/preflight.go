@@ -21,7 +21,7 @@ import (
 // manyAtOnce bounds the number of nodes to which the task connects in parallel.
 const manyAtOnce = 32
 
-// visit is the result of a connection to a node.
+// visit is the result of connecting to a node.
 type visit struct {
 	key    ssh.HostKey
 	system string // operating system, such as debian-12; empty: not known
@@ -29,10 +29,10 @@ type visit struct {
 	err    error
 }
 
-// preflight connects to every node. It reports a host that is down, rejects the login or is the
-// wrong machine within seconds, before any node is changed. It returns the pinned host keys of all
-// nodes and stores new ones even if another node fails. If no node fails, it installs the depot's
-// certificate on the nodes and configures the depot as their package source.
+// preflight connects to every node before any node is changed. Within seconds it reports a host
+// that is down, rejects the login or is the wrong machine. It returns the pinned host keys of all
+// nodes. It stores the host key of a new node even if another node fails. If no node fails, it
+// installs the depot's certificate on the nodes and configures the depot as their package source.
 func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
@@ -62,7 +62,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pin
 	return pins, worst(in, visits)
 }
 
-// each calls visit for every node, for at most manyAtOnce nodes in parallel.
+// each calls visit for every node. At most manyAtOnce calls run in parallel.
 func each(nodes []contract.Node, visit func(i int, n contract.Node)) {
 	var group errgroup.Group
 	group.SetLimit(manyAtOnce)
@@ -75,7 +75,7 @@ func each(nodes []contract.Node, visit func(i int, n contract.Node)) {
 	_ = group.Wait()
 }
 
-// greeting describes the host key of a node for the log.
+// greeting describes, for the log, whether the node's host key was pinned before.
 func greeting(pinned, seen ssh.HostKey) string {
 	if pinned == nil {
 		return "first contact, its host key is now pinned: " + ssh.Fingerprint(seen)
@@ -122,7 +122,8 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 }
 
 // equip installs the depot's certificate on a node and configures the depot as its package source.
-// It accepts only the host key that probeNode has seen, so it changes the same machine.
+// It accepts only the host key that probeNode has seen. This makes sure that it changes the machine
+// that probeNode has checked.
 func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit, ports Ports) {
 	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
 	defer cancel()
@@ -141,7 +142,7 @@ func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit
 	}
 }
 
-// reason returns the failure reason of an error of a visit.
+// reason returns the failure reason of the error of a visit.
 func reason(err error) contract.Reason {
 	switch {
 	case errors.Is(err, errWrongMachine):
@@ -156,7 +157,8 @@ func reason(err error) contract.Reason {
 	return node.Reason(err)
 }
 
-// rank orders errors by their reason. A higher rank needs the user's attention more.
+// rank orders errors by their failure reason. An error with a higher rank is more important to the
+// user.
 func rank(err error) int {
 	return slices.Index([]contract.Reason{
 		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonPlaybookFailed, contract.ReasonSSHDenied,
@@ -164,8 +166,8 @@ func rank(err error) int {
 	}, reason(err))
 }
 
-// worst returns the error with the highest rank and adds the names of the other failed nodes. It
-// returns nil if no node failed.
+// worst returns the error with the highest rank, and adds the names of the other nodes that failed.
+// It returns nil if no node failed.
 func worst(in Input, visits []visit) error {
 	var bad []int
 	for i := range visits {
@@ -192,7 +194,7 @@ func worst(in Input, visits []visit) error {
 	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
 }
 
-// advice returns the next step for the user.
+// advice tells the user what to do about the error of a node.
 func advice(in Input, n contract.Node, err error) string {
 	switch reason(err) {
 	case contract.ReasonWrongMachine:
@@ -211,7 +213,7 @@ func advice(in Input, n contract.Node, err error) string {
 		}
 		return "Make sure that the OS image of the nodes contains the package ca-certificates, which is needed to install the depot's certificate."
 	case contract.ReasonSSHDenied:
-		return "Add the public key of the SSH Secret's private key to the host, or correct spec.ssh."
+		return "Add the public key that belongs to the private key in the SSH Secret to the host, or correct spec.ssh."
 	}
 	return "Check that the machine is on and that its SSH server runs."
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// progressWriter stores the progress in a Store that the reconciler watches. It writes only
-// changes, at most once a second, and never blocks the task.
+// progressWriter stores the progress of the task in a Store that the reconciler watches. It writes
+// only if the progress has changed, and at most once a second. The task never waits for it.
 type progressWriter struct {
 	ctx   context.Context
 	store Store
@@ -21,7 +21,7 @@ type progressWriter struct {
 
 	mu      sync.Mutex
 	latest  contract.Progress
-	changed chan struct{} // holds one token while latest is not stored
+	changed chan struct{} // has one element as long as latest is not stored
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -35,7 +35,8 @@ func startProgress(ctx context.Context, store Store, run string, log io.Writer) 
 	return t
 }
 
-// set records the progress of the task. It never blocks. The percentage never decreases.
+// set records the progress of the task. It does not wait until the progress is stored. The
+// percentage never decreases.
 func (t *progressWriter) set(percent int, step string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +51,7 @@ func (t *progressWriter) set(percent int, step string) {
 	}
 }
 
-// end stores the last progress and stops the writer.
+// end stores the last progress and then stops the progressWriter.
 func (t *progressWriter) end() {
 	close(t.stop)
 	<-t.done
@@ -97,20 +98,21 @@ func (t *progressWriter) write() error {
 	return t.store.Set(ctx, contract.KeyProgress, string(text))
 }
 
-// keyTasks is the key, in the Store of the progress, with the number of tasks that each playbook
-// started in its last successful run. The number is stored by the playbook's name and its estimated
-// number of tasks, so that it does not apply to another playbook with the same name:
-// {"cluster.yml 1132": 1212}.
+// keyTasks is the key in the Store of the progress under which the number of tasks of each playbook
+// is kept: how many tasks it started in its last successful run. The playbook is identified by its
+// name and its estimated number of tasks, so that another playbook with the same name does not get
+// the number: {"cluster.yml 1132": 1212}.
 const keyTasks = "tasks.json"
 
-// expectation is the number of tasks that a playbook is expected to start.
+// expectation is the number of tasks that a playbook will probably start.
 type expectation struct {
 	known map[string]int
 	key   string
 	tasks int
 }
 
-// expect returns the number of the last successful run, or else the estimate found.
+// expect returns the number of tasks in the last successful run. If it is not known, it returns
+// found, which is the estimate.
 func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	e := expectation{known: counts(ctx, ports), key: fmt.Sprintf("%s %d", in.Playbook, found), tasks: found}
 	if last := e.known[e.key]; last > 0 {
@@ -119,8 +121,8 @@ func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
 	return e
 }
 
-// remember stores the number of started tasks. It ignores errors: the next run then uses the
-// estimate.
+// remember stores the number of tasks that were started. It ignores errors: without the number, the
+// next run uses the estimate.
 func (e expectation) remember(ctx context.Context, ports Ports, started int) {
 	e.known[e.key] = started
 	if text, err := json.Marshal(e.known); err == nil {

@@ -17,9 +17,9 @@ import (
 // errOtherSystem reports that a node does not run the requested operating system.
 var errOtherSystem = errors.New("it has another operating system")
 
-// checkSystem returns the operating system of a node: ID-VERSION_ID of its os-release in lower
-// case, such as debian-12. It returns an empty string if os-release has no valid name. It fails if
-// the request names another system.
+// checkSystem reads the operating system of a node. The result is ID-VERSION_ID of the node's
+// os-release in lower case, such as debian-12, or empty if os-release does not have both. It is an
+// error if the request names another system.
 func checkSystem(ctx context.Context, request contract.Request, conn node.Connection) (string, error) {
 	text, err := conn.Output(ctx, "cat /etc/os-release", 64<<10)
 	var exit *ssh.ExitError
@@ -36,7 +36,8 @@ func checkSystem(ctx context.Context, request contract.Request, conn node.Connec
 	return system, nil
 }
 
-// systemOf parses an os-release(5) file.
+// systemOf returns the operating system from the content of an os-release(5) file; empty: not
+// known.
 func systemOf(text []byte) string {
 	values := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {

@@ -17,8 +17,8 @@ import (
 
 var flagName = regexp.MustCompile(`flag\.\w+\((?:&[\w.]+, )?"([a-z-]+)"`)
 
-// For the two tasks that connect to nodes by SSH, the command has every flag that the YAML passes,
-// and the SSH key is mounted into one step only.
+// This test is for the two tasks that connect to nodes by SSH. The command must have every flag
+// that the YAML passes, and the SSH key must be mounted into only one step.
 func TestTaskFiles(t *testing.T) {
 	for name, results := range map[string][]string{
 		contract.TaskKubespray: {contract.ResultFailure, contract.ResultRecap},

@@ -16,12 +16,12 @@ import (
 // errNoTrust reports that the depot's certificate cannot be installed on a node.
 var errNoTrust = errors.New("the depot's certificate cannot be installed")
 
-// trustScript adds the depot's CA certificates to the system's trust store, for programs that
-// download, and writes them to a separate file, for containerd. It writes that file last: if the
-// file exists and is the same, nothing is left to do. Each file in the trust store must hold one
-// certificate, or OpenSSL's index ignores it. Each file must have a new name, or Debian does not
-// rebuild the index. The script replaces files of an earlier run. $PEM is base64. The script must
-// not contain a single quote.
+// trustScript adds the depot's CA certificates to the system's trust store, which download programs
+// use. It also writes them to a separate file, which containerd uses. It writes that file last: if
+// the file already has this content, nothing is left to do. Each file in the trust store must hold
+// only one certificate, because OpenSSL's index ignores other files. Each file must have a new
+// name, because otherwise Debian does not rebuild the index. The script removes the files of an
+// earlier run. $PEM is replaced by base64. The script must not contain a single quote.
 const trustScript = `set -eu; umask 022
 ca=` + contract.DepotCAPath + `
 mkdir -p "${ca%/*}"; printf %s $PEM | base64 -d >"$ca.new"
@@ -33,8 +33,8 @@ mkdir -p "$dir"; rm -f "$dir"/bpa-depot*.crt
 awk -v to="$dir/bpa-depot-$(date +%s)" "/-BEGIN CERTIFICATE-/ { n++ } n { print >(to \"-\" n \".crt\") }" "$ca.new"
 $update >&2; mv -f "$ca.new" "$ca"`
 
-// trustLimit bounds the script on one node. Rebuilding the trust store takes seconds, and longer on
-// a busy node.
+// trustLimit bounds the time of the script on one node. To rebuild the trust store takes seconds,
+// and more on a busy node.
 const trustLimit = 2 * time.Minute
 
 // trust installs the depot's CA certificates on a node. A second call with the same certificates

@@ -59,8 +59,8 @@ func TestANodeWithoutAWayToTrustIsNamed(t *testing.T) {
 	}
 }
 
-// nodeRoot is a root folder in which the script runs. Its update program counts its calls, and
-// fails while the file broken exists.
+// nodeRoot is a folder that the script uses as root folder. Its fake update program counts its
+// calls, and fails as long as the file "broken" exists.
 type nodeRoot string
 
 func newNodeRoot(t *testing.T) nodeRoot {
@@ -88,8 +88,8 @@ func (n nodeRoot) trust(ca string) error {
 	return nil
 }
 
-// holds checks that the file for containerd has all certificates, and that the system's store has
-// each certificate in its own file.
+// holds checks that the file for containerd has all certificates, and that the system's trust store
+// has one file for each certificate.
 func (n nodeRoot) holds(t *testing.T, certificates ...string) {
 	t.Helper()
 	if got, err := os.ReadFile(string(n) + contract.DepotCAPath); err != nil || string(got) != strings.Join(certificates, "") {
@@ -144,7 +144,7 @@ func TestTrustScriptDoesItOnceAndAgainAfterAFailure(t *testing.T) {
 	n.holds(t, ca)
 }
 
-// The depot's certificate changes. During the change a site can have two certificates.
+// The depot's certificate is replaced. Meanwhile a site can have two certificates.
 func TestTrustScriptReplacesWhatWasThere(t *testing.T) {
 	n := newNodeRoot(t)
 	next := strings.Replace(ca, "MIIB", "MIIC", 1)

@@ -10,11 +10,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// longest is the maximum size of a file in bytes. A ConfigMap or a Secret cannot hold as much.
+// longest is the maximum size of a file in bytes. ConfigMaps and Secrets are always smaller.
 const longest = 2 << 20
 
-// ReadFile returns the unchanged content of the file name in the workspace mounted at dir. A
-// missing or too long file has the reason ReasonInvalidRequest.
+// ReadFile returns the unchanged content of a file in the workspace that is mounted at dir. If the
+// file is missing or too long, the error has the reason ReasonInvalidRequest.
 func ReadFile(dir, name string) ([]byte, error) {
 	text, err := readBounded(filepath.Join(dir, name))
 	if err != nil {

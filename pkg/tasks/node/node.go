@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// KeyFile is the key of the private key in a Secret of type kubernetes.io/ssh-auth.
+// KeyFile is the name of the private key in the data of a Secret of type kubernetes.io/ssh-auth.
 const KeyFile = "ssh-privatekey"
 
 // Connection is an SSH connection to a node.
@@ -22,26 +22,25 @@ type Connection interface {
 	Close() error
 }
 
-// Dial opens a connection. If pinned is nil, this is the first contact and any host key is
-// accepted.
+// Dial opens a connection. A pinned of nil means the first contact: any host key is accepted.
 type Dial func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error)
 
-// DialSSH is the Dial that makes real SSH connections.
+// DialSSH is the Dial for real SSH connections.
 func DialSSH(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error) {
 	client, err := ssh.Dial(ctx, to, key, pinned)
 	if err != nil {
-		return nil, err // a nil *Client in the interface would not equal nil
+		return nil, err // explicitly nil: an interface with a nil *Client in it would not equal nil
 	}
 	return client, nil
 }
 
-// Target returns a node's address and port and the login user, for a connection.
+// Target returns the address, port and login user that a connection to the node needs.
 func Target(request contract.Request, node contract.Node) ssh.Target {
 	return ssh.Target{Address: node.Address, Port: request.SSHPort, User: request.SSHUser}
 }
 
-// AsRoot returns a shell command that runs the given command as root. It adds sudo unless the SSH
-// user is root.
+// AsRoot returns a shell command that runs the given command as root. If the SSH user is not root,
+// it adds sudo.
 func AsRoot(request contract.Request, command string) string {
 	if request.SSHUser == "root" {
 		return command
@@ -49,14 +48,14 @@ func AsRoot(request contract.Request, command string) string {
 	return "sudo -n " + command
 }
 
-// ControlPlanes returns the nodes with the control plane role, in the order of nodes.
+// ControlPlanes returns the nodes that have the control plane role, in unchanged order.
 func ControlPlanes(nodes []contract.Node) []contract.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return !slices.Contains(n.Roles, contract.RoleControlPlane)
 	})
 }
 
-// Access opens connections to nodes whose host keys are pinned already.
+// Access opens connections to nodes whose host keys are already pinned.
 type Access struct {
 	Dial    Dial
 	Request contract.Request
@@ -65,12 +64,13 @@ type Access struct {
 	Limit   time.Duration // for one connection
 }
 
-// ErrNeverSeen reports that a node has no pinned host key. Without it a task cannot verify that the
-// machine at the node's address is the right one.
+// ErrNeverSeen reports that a node has no pinned host key. Without a pinned key, a task cannot
+// verify that the machine at the node's address is the right one.
 var ErrNeverSeen = errors.New("no SSH host key is pinned for it: the task kubespray, which pins host keys, has not run on it")
 
-// FirstControlPlane connects to the first control plane that answers, in the order of nodes. If
-// none answers, it returns the error of the first control plane, with its reason.
+// FirstControlPlane connects to the first control plane that answers. It tries them in the order of
+// nodes. If none answers, it returns the error of the one that it tried first, with a failure
+// reason.
 func (a Access) FirstControlPlane(ctx context.Context, nodes []contract.Node) (Connection, contract.Node, error) {
 	failed := error(task.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
 	for i, node := range ControlPlanes(nodes) {

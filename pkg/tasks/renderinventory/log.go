@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// logInventory prints the inventory. Of user-provided variables it prints only the names, since a
-// value can be a password and many people read a log.
+// logInventory prints the inventory. For variables that the user provides, it prints only the
+// names: a value can be a password, and many people can read a log.
 func logInventory(log io.Writer, request contract.Request, rendered inventory.Inventory) {
 	fmt.Fprintf(log, "%s:\n\n%s\nVariables of all hosts:\n\n", contract.KeyHostsINI, rendered.HostsINI)
 	var vars map[string]json.RawMessage

@@ -15,14 +15,14 @@ import (
 type Input struct {
 	Request contract.Request
 	Nodes   []contract.Node
-	// Pins are the checksums that seed-registry has read from the depot. They replace the checksums
-	// of the playbooks for these files.
+	// Pins are the checksums that seed-registry has read from the depot, for files without a
+	// checksum in the playbooks.
 	Pins inventory.Pins
 }
 
 // Output holds the results of one run.
 type Output struct {
-	Digest string // sha256:hex of the rendered inventory
+	Digest string // digest of the rendered inventory, as sha256:hex
 }
 
 // Results returns the output as Tekton results, by name.
@@ -30,15 +30,15 @@ func (o Output) Results() map[string]string {
 	return map[string]string{contract.ResultInventoryDigest: o.Digest}
 }
 
-// Ports connect the task to its surroundings.
+// Ports are the functions and objects through which the task reaches the outside.
 type Ports struct {
 	Inventory Inventory
-	// Reason classifies an error of Inventory.
+	// Reason returns the failure reason of an error that Inventory has returned.
 	Reason func(error) contract.Reason
 	Log    io.Writer
 }
 
-// Inventory stores the files for the tasks that follow.
+// Inventory stores the files that later tasks read.
 type Inventory interface {
 	Set(ctx context.Context, key, value string) error
 }
@@ -58,8 +58,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	return Output{Digest: rendered.Digest()}, nil
 }
 
-// render checks that the nodes belong to this request and not to an earlier one, and renders them.
-// The comparison and the inventory leave standby nodes out.
+// render checks that the nodes are those of this request, and not of an earlier one. Then it
+// renders the inventory. It ignores standby nodes, because nothing is installed on them.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
 	var wanted, got []string
@@ -72,7 +72,7 @@ func render(in Input) (inventory.Inventory, error) {
 	for _, node := range nodes {
 		name := node.Name
 		if node.Set != "" {
-			name = node.Set + "-*" // the claim chooses the numbers
+			name = node.Set + "-*" // only the claim decides which numbers the nodes of a set have
 		}
 		got = append(got, name)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// memory is an inventory that fails on demand.
+// memory implements Inventory in memory. It fails if the test wants it to.
 type memory struct {
 	data map[string]string
 	err  error
@@ -71,8 +71,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Standby nodes are claimed, but they are not in kubespray's inventory. The claim, not the request,
-// chooses the number of a node in a set.
+// Standby nodes are claimed, but they are not in kubespray's inventory. The number in the name of a
+// node of a set comes from the claim, not from the request.
 func TestStandbyIsLeftOut(t *testing.T) {
 	in := input()
 	in.Request.Sets = []contract.Set{{Name: "w", Active: 2, Standby: 1}}

@@ -24,30 +24,30 @@ import (
 // ListInput holds the parameters of the first step.
 type ListInput struct {
 	Request contract.Request
-	// PlaybooksDir holds the playbooks: kubespray, or other playbooks with an entry point
+	// PlaybooksDir holds the playbooks. They are kubespray's, or others that contain the playbook
 	// artifacts.yml.
 	PlaybooksDir string
 	// ScratchDir is a writable folder.
 	ScratchDir string
 }
 
-// ListPorts connect the first step to its surroundings.
+// ListPorts are the functions and objects through which the first step reaches the outside.
 type ListPorts struct {
 	// Playbook runs ansible-playbook and returns its exit status.
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error)
 	Log      io.Writer
 }
 
-// entry is the playbook that lists artifacts, in playbooks that have one.
+// entry is the name of the playbook that lists artifacts. kubespray has none.
 const entry = "artifacts.yml"
 
-// kubesprayEntry is the playbook that lists the artifacts of kubespray, which has no such entry.
+// kubesprayEntry is the playbook that lists the artifacts of kubespray.
 //
 //go:embed kubespray.yml
 var kubesprayEntry []byte
 
-// List runs a playbook that lists the artifacts which this request needs from the depot, and
-// returns the list and the files without a checksum. It connects to no host.
+// List runs a playbook that lists the artifacts which this request needs from the depot. It returns
+// the list, and the files in it for which the playbooks have no checksum. It connects to no host.
 func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: nodes fetch images, files and packages from the Internet.")
@@ -92,7 +92,8 @@ func kinds(nodes []standIn) string {
 	return strings.Join(names, ", ")
 }
 
-// prepare writes the inventory of the stand-ins and returns the path of the playbook to run.
+// prepare writes an inventory with the stand-ins as its hosts. It returns the path of the playbook
+// to run.
 func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	rendered, err := render(in.Request, nodes)
 	if err != nil {
@@ -110,7 +111,7 @@ func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	}
 	files := map[string][]byte{
 		"inventory/hosts.ini": rendered.HostsINI, "inventory/group_vars/all/bpa.json": rendered.GroupVars,
-		"inventory/group_vars/all/a-checksums.json": checksums, // read before bpa.json, whose user-provided variables win
+		"inventory/group_vars/all/a-checksums.json": checksums, // Ansible reads this file before bpa.json, so that the variables of the user win
 		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
 	}
 	for _, n := range nodes {
@@ -142,8 +143,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// run runs the playbook. It reads the events only to find the cause of a failure: the playbook
-// takes seconds, so there is no progress to report.
+// run runs the playbook. It reads the events only to find the cause of a failure. It reports no
+// progress, because the playbook takes only seconds.
 func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) error {
 	var stderr bytes.Buffer
 	out, events := io.Pipe()
@@ -151,7 +152,7 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_ = ansible.Read(out, findings.See) // our pipe has no errors but its end
+		_ = ansible.Read(out, findings.See) // the only error of this pipe is its end
 	}()
 	status, err := ports.Playbook(ctx, command(in, playbook), events, &stderr)
 	events.Close()
@@ -169,7 +170,8 @@ func run(ctx context.Context, in ListInput, ports ListPorts, playbook string) er
 	return nil
 }
 
-// lastLine returns the last line of a text, redacted like all output of Ansible.
+// lastLine returns the last line of a text. It redacts the line, as is necessary for all output of
+// Ansible.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return ansible.Redact(lines[len(lines)-1])
@@ -197,7 +199,7 @@ func command(in ListInput, playbook string) process.Command {
 	}
 }
 
-// collect merges the lists that the playbook has written, one per stand-in.
+// collect merges the lists that the playbook has written. There is one list for each stand-in.
 func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artifacts.List, []Pin, error) {
 	var lists []artifacts.List
 	var pins []Pin
@@ -218,7 +220,7 @@ func collect(in ListInput, system System, nodes []standIn, log io.Writer) (artif
 		for i := range list.Packages {
 			list.Packages[i].System, list.Packages[i].Architecture = system.Name, system.architecture(n.architecture)
 		}
-		files = slices.DeleteFunc(files, func(p Pin) bool { return slices.Contains(pins, p) }) // masters and workers share many files
+		files = slices.DeleteFunc(files, func(p Pin) bool { return slices.Contains(pins, p) }) // without files that are in pins already: masters and workers share many
 		lists, pins, others = append(lists, list), append(pins, files...), append(others, elsewhere...)
 	}
 	slices.Sort(others)

@@ -69,8 +69,8 @@ const (
 `
 )
 
-// checkout makes a folder with kubespray's roles or, if own is true, with playbooks that have their
-// own entry point.
+// checkout makes a folder with playbooks. If own is true, they contain the playbook artifacts.yml;
+// otherwise the folder looks like kubespray.
 func checkout(t *testing.T, own bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -127,8 +127,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The variables are those of the run itself. Variables of a Provisioning cannot make Ansible
-// connect to a host.
+// The playbook that lists artifacts has the same variables as the installation. A variable of a
+// Provisioning cannot make Ansible connect to a host.
 func TestListPreparesTheRunsVariables(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, true), ScratchDir: t.TempDir()}

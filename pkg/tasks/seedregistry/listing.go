@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 )
 
-// listing is the list that a playbook writes for one host.
+// listing is what a playbook writes for one host: the artifacts that the host needs.
 type listing struct {
 	Images   []artifacts.Image   `json:"images"`
 	Files    []download          `json:"files"`
@@ -21,10 +21,10 @@ type listing struct {
 
 // download is a file that nodes fetch.
 type download struct {
-	URL      string `json:"url"`      // from which nodes fetch it
-	Checksum string `json:"checksum"` // algorithm:hex, as in Ansible; empty or without hex: not known
-	// Variable is kubespray's variable for the checksum; empty: none. Architecture is kubespray's
-	// name of the host's architecture.
+	URL      string `json:"url"`      // address from which nodes fetch the file
+	Checksum string `json:"checksum"` // algorithm:hex, as in Ansible; not known if it is empty or has no hex
+	// Variable is kubespray's variable for the checksum; empty: there is none. Architecture is the
+	// architecture of the host, by kubespray's name.
 	Variable     string `json:"variable"`
 	Architecture string `json:"architecture"`
 }
@@ -35,8 +35,9 @@ func (d download) known() bool {
 	return sum != ""
 }
 
-// list converts a listing to the artifacts that the depot must have. It returns in elsewhere the
-// URLs of files that nodes do not fetch from the depot.
+// list converts a listing to the list of artifacts that the depot must have. It also returns the
+// pins of files without a checksum, and, in elsewhere, the URLs of files that nodes do not fetch
+// from the depot.
 func (l listing) list(depot string) (list artifacts.List, pins []Pin, elsewhere []string, err error) {
 	list = artifacts.List{Images: l.Images, Packages: slices.Clone(l.Packages)}
 	for _, d := range l.Files {
@@ -74,9 +75,9 @@ func parse(text []byte) (l listing, err error) {
 	return l, nil
 }
 
-// ReadList reads the list that the first step wrote. Templates from a Provisioning can write this
-// list, so ReadList rejects a file with a URL: the second step must not fetch from addresses that
-// the list chooses.
+// ReadList reads the list that the first step wrote. It rejects a list in which a file has a URL.
+// The reason: templates of a Provisioning run in the first step and can change the list, but must
+// not make the second step connect to other addresses.
 func ReadList(path string) (artifacts.List, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -99,7 +100,7 @@ func ReadList(path string) (artifacts.List, error) {
 	return list, nil
 }
 
-// WriteList writes the list that ReadList reads in the second step.
+// WriteList writes the list of artifacts, which the second step reads with ReadList.
 func WriteList(path string, list artifacts.List) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 )
 
-// WithOSImage adds the request's OS image to a list if it comes from the depot. Metal3 downloads
-// the image from there, and no playbook lists it.
+// WithOSImage adds the request's OS image to a list if Metal3 downloads the image from the depot.
+// No playbook lists the OS image.
 func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 	if path := pathOfOSImage(request); path != "" {
 		list.Files = append(slices.Clone(list.Files), artifacts.File{Path: path})
@@ -21,9 +21,9 @@ func WithOSImage(list artifacts.List, request contract.Request) artifacts.List {
 	return list
 }
 
-// pathOfOSImage returns the path of the OS image below /files of the depot, or an empty string if
-// the image does not come from the depot. For an uploaded image only the path of the URL counts:
-// Ironic may use another listener or another address of the depot than the nodes.
+// pathOfOSImage returns the path of the OS image below /files of the depot. It returns an empty
+// string if the image does not come from the depot. For an uploaded image it ignores the host in
+// the URL, because Ironic may use another listener or another address of the depot than the nodes.
 func pathOfOSImage(request contract.Request) string {
 	if request.OSImage == nil || request.DepotURL == "" {
 		return ""
@@ -43,10 +43,11 @@ func pathOfOSImage(request contract.Request) string {
 	return ""
 }
 
-// UploadedImage returns the path below /files of the request's OS image if the image was uploaded,
-// else an empty string. The task reads the digest of this image over its own connection to the
-// depot and Metal3 verifies it. A checksum file that Metal3 fetches over plain HTTP, like the
-// image, would prove nothing.
+// UploadedImage returns the path below /files of the OS image if the image was uploaded to the
+// depot, else an empty string. The task reads the digest of an uploaded image over its own
+// connection to the depot, and Metal3 verifies the image with this digest. Metal3 could also fetch
+// a checksum file, but that would prove nothing: over plain HTTP, an attacker can change both
+// files.
 func UploadedImage(request contract.Request) string {
 	if request.OSImage == nil || !request.OSImage.Uploaded {
 		return ""

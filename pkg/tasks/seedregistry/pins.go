@@ -16,16 +16,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// Pin is a file for which the playbooks have no checksum. Nodes must get the content that the depot
-// has now.
+// Pin is a file for which the playbooks have no checksum. Nodes verify it with the depot's
+// checksum, so that they get the content that the depot has now.
 type Pin struct {
 	Path         string `json:"path"`         // below /files
-	Variable     string `json:"variable"`     // kubespray's variable for the checksum
+	Variable     string `json:"variable"`     // name of kubespray's variable for the checksum
 	Architecture string `json:"architecture"` // kubespray's name: amd64, arm64
 }
 
 // pin returns the Pin of a file. It returns nil if the playbooks have a checksum for the file, or
-// no variable to verify it with.
+// if they have no variable for the checksum.
 func (d download) pin(path string) *Pin {
 	if d.Variable == "" || d.Architecture == "" || d.known() {
 		return nil
@@ -33,7 +33,7 @@ func (d download) pin(path string) *Pin {
 	return &Pin{Path: path, Variable: d.Variable, Architecture: d.Architecture}
 }
 
-// WritePins writes the pins that ReadPins reads in the second step.
+// WritePins writes the pins, which the second step reads with ReadPins.
 func WritePins(path string, pins []Pin) error {
 	text, err := json.Marshal(pins)
 	if err == nil {
@@ -45,8 +45,9 @@ func WritePins(path string, pins []Pin) error {
 	return nil
 }
 
-// ReadPins reads the pins that the first step wrote; a missing file means none. Templates from a
-// Provisioning can write this file, so ReadPins checks the paths.
+// ReadPins reads the pins that the first step wrote. If the file is missing, there are none.
+// ReadPins checks the paths, because templates of a Provisioning run in the first step and can
+// change the file.
 func ReadPins(path string) ([]Pin, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,11 +69,12 @@ func ReadPins(path string) ([]Pin, error) {
 	return pins, nil
 }
 
-// maxPins is the maximum size of the result with the pins, in bytes. Tekton's limit for all results
-// of a task is 4096 bytes, in another encoding.
+// maxPins is the maximum size of the result with the checksums, in bytes. Tekton allows 4096 bytes
+// for all results of a task together, in an encoding that needs more space.
 const maxPins = 3 << 10
 
-// pinned reads the digest of each pinned file from the depot. Its errors have their reasons.
+// pinned reads the checksum of each pinned file from the depot. The errors that it returns have a
+// failure reason.
 func pinned(ctx context.Context, pins []Pin, depot *client.Depot, log io.Writer) (inventory.Pins, error) {
 	all := inventory.Pins{}
 	for _, p := range pins {
@@ -94,8 +96,8 @@ func pinned(ctx context.Context, pins []Pin, depot *client.Depot, log io.Writer)
 		return nil, err
 	}
 	if len(text) > maxPins {
-		err = fmt.Errorf("the playbooks have no checksum for %d files, and the depot's checksums exceed a result of %d bytes: "+
-			"set some of the checksum variables in spec.kubespray.vars", len(pins), maxPins)
+		err = fmt.Errorf("the playbooks have no checksum for %d files, and the depot's checksums of these files exceed a result of %d bytes: "+
+			"set the checksum variables for some of these files in spec.kubespray.vars", len(pins), maxPins)
 	} else {
 		_, err = inventory.ParsePins(string(text))
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// A file is pinned if the playbooks have no checksum for it, but a variable for the checksum.
+// A file is pinned if the playbooks have no checksum for the file, but have a variable for its
+// checksum.
 func TestListReturnsFilesToPin(t *testing.T) {
 	fake := &fakePlaybooks{events: greenEvents, listing: `{"files": [
 		{"url": "` + depotURL + `/files/known", "checksum": "sha256:` + strings.Repeat("a", 64) + `", "variable": "runc_binary_checksum", "architecture": "amd64"},
@@ -25,7 +26,7 @@ func TestListReturnsFilesToPin(t *testing.T) {
 		{"url": "` + depotURL + `/files/lookup", "checksum": "sha256:", "variable": "kubeadm_binary_checksum", "architecture": "amd64"},
 		{"url": "` + depotURL + `/files/unnamed", "checksum": ""}]}`}
 	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
-	in.Request.Slots, in.Request.Sets = in.Request.Slots[:2], nil // a master, and a worker that needs the same
+	in.Request.Slots, in.Request.Sets = in.Request.Slots[:2], nil // a master and a worker, which need the same files
 	_, got, err := List(t.Context(), in, ListPorts{fake.run, &strings.Builder{}})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestRunRefusesPins(t *testing.T) {
 	}
 }
 
-// The checksums of all files for two architectures fit into a result of a Tekton task.
+// The checksums of all files, for two architectures, fit into one result of a Tekton task.
 func TestAllOfTwoArchitecturesFit(t *testing.T) {
 	all, sum := inventory.Pins{}, strings.Repeat("0", 64)
 	for _, v := range []string{"cni_binary_checksum", "containerd_archive_checksum", "crictl_binary_checksum", "etcd_binary_checksum", "kubeadm_binary_checksum",
@@ -109,8 +110,8 @@ func TestAllOfTwoArchitecturesFit(t *testing.T) {
 	}
 }
 
-// The task returns the depot's digest of an OS image, which Metal3 verifies, but only of an
-// uploaded image.
+// For an uploaded OS image, the task returns the depot's digest, with which Metal3 verifies the
+// image. For other OS images it returns none.
 func TestRunReturnsTheDigestOfTheOSImage(t *testing.T) {
 	w := newFixture(t, 1)
 	sum := w.site.Put(t, "os_images/c1/edge-1/debian.img", []byte("debian"))
@@ -121,7 +122,7 @@ func TestRunReturnsTheDigestOfTheOSImage(t *testing.T) {
 	if err != nil || out.Results()[contract.ResultOSImage] != sum {
 		t.Errorf("result %q, %v; want %s", out.Results()[contract.ResultOSImage], err, sum)
 	}
-	r.OSImage.Uploaded = false // the user provides the checksum
+	r.OSImage.Uploaded = false // not uploaded: the user provides the checksum
 	if path := UploadedImage(r); path != "" {
 		t.Errorf("the depot's digest of %s would replace the user's checksum", path)
 	}

@@ -22,8 +22,9 @@ func execute(ctx context.Context, c process.Command, stdout, stderr io.Writer) (
 	return process.Exec(ctx, process.KillAfter, c, stdout, stderr)
 }
 
-// This test runs the real ansible-playbook (from the PATH or from the lab) with real playbooks:
-// those of the lab and, if KUBESPRAY names a checkout of v2.31.0, those of kubespray.
+// This test runs the real ansible-playbook, from the PATH or from the lab, with real playbooks. It
+// uses the playbooks of the lab. If KUBESPRAY is the path of a checkout of v2.31.0, it also uses
+// kubespray's playbooks.
 func TestRealPlaybooks(t *testing.T) {
 	lab := filepath.Join(os.Getenv("BPA_STATE"), "cache", "lab", "ansible", "venv", "bin")
 	t.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+lab)
@@ -71,8 +72,8 @@ func TestRealPlaybooks(t *testing.T) {
 	}
 }
 
-// checkPackages checks that the list has the packages that the role system_packages would install
-// on each system. On Flatcar it installs none.
+// checkPackages checks that the list has the packages that kubespray's role system_packages would
+// install on each operating system. On Flatcar the role installs none.
 func checkPackages(t *testing.T, in ListInput) {
 	in.Request.Sets = nil
 	for system, want := range map[string]string{
@@ -106,8 +107,8 @@ func checkPackages(t *testing.T, in ListInput) {
 	}
 }
 
-// checkKubespray checks both architectures of the request, upstream's checksums, and a version that
-// kubespray does not support.
+// checkKubespray checks that the list has artifacts for both architectures of the request, and the
+// checksums from upstream. It also checks the error for a version that kubespray does not support.
 func checkKubespray(t *testing.T, in ListInput, text string) {
 	for _, want := range []string{
 		"docker.io/flannel/flannel:v", "docker.io/library/nginx:", "release/v1.35.4/bin/linux/arm64/kubelet ",
@@ -125,8 +126,8 @@ func checkKubespray(t *testing.T, in ListInput, text string) {
 	checkNewerThanTables(t, in)
 }
 
-// checkNewerThanTables checks that, for a patch release newer than kubespray's tables, the depot's
-// content is pinned.
+// checkNewerThanTables checks a Kubernetes version that is newer than kubespray's tables of
+// checksums: the files of this version must be pinned.
 func checkNewerThanTables(t *testing.T, in ListInput) {
 	in.Request.KubernetesVersion, in.Request.Sets, in.ScratchDir = "1.35.99", nil, t.TempDir()
 	list, pins, err := List(t.Context(), in, ListPorts{execute, &bytes.Buffer{}})

@@ -23,18 +23,18 @@ import (
 // Input holds the parameters of the second step.
 type Input struct {
 	List artifacts.List
-	// Pins are files of the list without a checksum in the playbooks. Nodes must get the content
-	// that the depot has.
+	// Pins are the files of the list for which the playbooks have no checksum. Nodes verify them
+	// with the depot's checksums.
 	Pins []Pin
-	// OSImage is the path below /files of an uploaded OS image. The task returns its digest, which
-	// Metal3 verifies. Empty: no such image.
+	// OSImage is the path below /files of an uploaded OS image; empty: there is none. The task
+	// returns the digest with which Metal3 verifies the image.
 	OSImage string
 	// Depot is the URL of the depot. Empty: there is no depot, so the step does nothing.
 	Depot string
-	// Connected reports that missing artifacts may be fetched from upstream. If it is false, the
-	// step connects only to the depot.
+	// Connected allows the step to fetch missing artifacts from upstream. If it is false, the step
+	// connects only to the depot.
 	Connected bool
-	// Platforms are the platforms to fetch of a multi-platform image. Empty: all.
+	// Platforms are the platforms of a multi-platform image that are fetched. Empty: all.
 	Platforms []v1.Platform
 }
 
@@ -43,22 +43,22 @@ type Output struct {
 	Summary string
 	// Checksums are the depot's checksums of the files in Input.Pins.
 	Checksums inventory.Pins
-	// OSImage is the SHA-256 of the OS image, in hexadecimal. Empty: no uploaded OS image.
+	// OSImage is the SHA-256 of the uploaded OS image, in hexadecimal. Empty: there is none.
 	OSImage string
 }
 
 // Results returns the output as Tekton results, by name.
 func (o Output) Results() map[string]string {
 	if o.Checksums == nil {
-		o.Checksums = inventory.Pins{} // the next task always reads this result
+		o.Checksums = inventory.Pins{} // not null: the next task always parses this result
 	}
-	checksums, _ := json.Marshal(o.Checksums) // cannot fail: maps of strings
+	checksums, _ := json.Marshal(o.Checksums) // encoding a map of strings cannot fail
 	return map[string]string{
 		contract.ResultArtifacts: o.Summary, contract.ResultChecksums: string(checksums), contract.ResultOSImage: cmp.Or(o.OSImage, contract.None),
 	}
 }
 
-// Ports connect the second step to its surroundings.
+// Ports are the functions and objects through which the second step reaches the outside.
 type Ports struct {
 	Depot func(ctx context.Context, url string) (*client.Depot, error)
 	// Upstream is called only on a connected site, and only if an artifact is missing.
@@ -68,8 +68,8 @@ type Ports struct {
 }
 
 // Run makes sure that the depot has all artifacts of the list. A second run with the same input
-// transfers nothing. An error has the reason ReasonDepotUnavailable if the depot does not answer,
-// and ReasonArtifactsMissing if artifacts are missing.
+// transfers nothing. If the depot does not answer, the error has the reason ReasonDepotUnavailable.
+// If artifacts are missing, it has the reason ReasonArtifactsMissing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	if in.Depot == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: there is nothing to copy.")
@@ -111,8 +111,8 @@ func ensure(ctx context.Context, in Input, ports Ports, depot *client.Depot) (Ou
 	return fetch(ctx, in, ports, depot, missing)
 }
 
-// compare returns the artifacts that the depot lacks. On a connected site, missing OS packages
-// count as available, since nodes can get them from their own sources.
+// compare returns the artifacts that the depot lacks. On a connected site, missing OS packages do
+// not count as missing, because nodes can get them from their own package sources.
 func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Missing, error) {
 	have, err := depot.Stat(ctx, in.List)
 	if err != nil {
@@ -125,7 +125,7 @@ func compare(ctx context.Context, in Input, depot *client.Depot) (artifacts.Miss
 	return missing, nil
 }
 
-// logPackages lists missing packages that do not stop the run.
+// logPackages lists those missing packages that do not stop the run.
 func logPackages(log io.Writer, missing artifacts.Missing) {
 	for _, system := range missing.Elsewhere {
 		fmt.Fprintf(log, "The depot has no OS packages for %s (folder /files/%s): nodes use their own package sources.\n", system, protocol.PackageFolder(system))
@@ -140,7 +140,7 @@ func logPackages(log io.Writer, missing artifacts.Missing) {
 
 func there(missing artifacts.Missing, ports Ports, start time.Time) Output {
 	o := Output{Summary: summary(missing, fmt.Sprintf("all %d artifacts are in the depot", missing.Of-len(missing.Own)))}
-	fmt.Fprintf(ports.Log, "%s (checked by digest in %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
+	fmt.Fprintf(ports.Log, "%s (checked by digest, which took %s)\n", o.Summary, ports.Now().Sub(start).Round(time.Millisecond))
 	return o
 }
 
@@ -148,8 +148,8 @@ func summary(missing artifacts.Missing, text string) string {
 	return strings.Join(append([]string{text}, missing.Notes()...), "; ")
 }
 
-// fetch copies missing artifacts from upstream to the depot and compares again. The second
-// comparison decides about success, not the result of the copy.
+// fetch copies missing artifacts from upstream to the depot and compares the list with the depot
+// again. The run succeeds if nothing is missing then, even if the copy reported an error.
 func fetch(ctx context.Context, in Input, ports Ports, depot *client.Depot, missing artifacts.Missing) (Output, error) {
 	upstream, err := ports.Upstream()
 	if err != nil {

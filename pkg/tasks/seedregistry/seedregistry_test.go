@@ -28,8 +28,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// fixture holds a depot, an upstream registry with the artifacts of a list, and all dialled
-// addresses.
+// fixture holds a depot, and an upstream registry with the artifacts of a list. It records all
+// addresses to which the task connects.
 type fixture struct {
 	site *depottest.Depot
 	list artifacts.List
@@ -119,7 +119,7 @@ func (w *fixture) onlyTheDepot(t *testing.T) {
 	}
 }
 
-// On a closed site the task connects only to the depot, whatever is missing.
+// On a closed site the task connects only to the depot, no matter which artifacts are missing.
 func TestClosedSiteConnectsOnlyToTheDepot(t *testing.T) {
 	w := newFixture(t, 3)
 	for _, step := range []string{"all is missing", "a part is missing", "nothing is missing"} {
@@ -140,7 +140,8 @@ func TestClosedSiteConnectsOnlyToTheDepot(t *testing.T) {
 				!strings.Contains(failure.Message, "kubectl bpa bundle import FILE --depot "+w.site.URL) {
 				t.Errorf("failure %+v", failure)
 			}
-			// Copy a part of the artifacts, then the rest.
+			// The test copies the first part of the artifacts to the depot, and in the next step
+			// the rest.
 			part := artifacts.List{Images: w.list.Images[:1], Files: w.list.Files}
 			if step == "a part is missing" {
 				part = artifacts.List{Images: w.list.Images[1:]}
@@ -200,19 +201,19 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// On a closed site, all OS packages must be in the depot, unless the depot has no packages for the
-// system. On a connected site nodes can use other sources.
+// On a closed site, all OS packages must be in the depot. The only exception is a depot that has no
+// packages for the system at all. On a connected site, nodes can use other sources.
 func TestPackages(t *testing.T) {
 	jq := artifacts.Package{Name: "jq", System: "debian-12", Architecture: "amd64"}
 	tree := artifacts.Package{Name: "tree", System: "debian-12", Architecture: "amd64"}
 	index := "Package: jq\nVersion: 1.6\nArchitecture: amd64\nFilename: ./jq.deb\nDepends: libc6\nSHA256: " + depottest.Sum(nil) + "\n"
 	for _, tc := range []struct {
 		name      string
-		index     string // of debian-12; none: the depot has no packages for it
+		index     string // package index of debian-12; empty: the depot has no packages for this system
 		connected bool
 		list      []artifacts.Package
 		summary   string // of a success
-		missing   string // or what the failure says
+		missing   string // part of the failure, if the run fails
 		log       string
 	}{
 		{
@@ -260,7 +261,8 @@ func TestNoDepot(t *testing.T) {
 	}
 }
 
-// An OS image from the depot is on the list of artifacts. An OS image from another server is not.
+// An OS image from the depot is added to the list of artifacts. An OS image from another server is
+// not added.
 func TestOSImageOfTheDepotIsWanted(t *testing.T) {
 	request := contract.Request{DepotURL: "https://d:5443", OSImage: &contract.OSImage{URL: "https://d:5443/files/os_images/a/b/c"}}
 	list := artifacts.List{Files: []artifacts.File{{Path: "x"}}}

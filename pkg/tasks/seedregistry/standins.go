@@ -12,17 +12,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
-// usualArchitecture is the architecture of hosts if the request does not name one.
+// usualArchitecture is the assumed architecture of hosts if the request does not name one.
 const usualArchitecture = "x86_64"
 
-// standIn is an inventory host that represents all nodes with the same roles and architecture.
-// These nodes need the same artifacts, and no host is claimed for them yet.
+// standIn is a host in the inventory that represents all nodes with the same roles and
+// architecture. The playbooks need hosts, but no host is claimed at this time. One stand-in is
+// enough for these nodes, because they need the same artifacts.
 type standIn struct {
 	contract.Node
 	architecture string // Ansible's name: x86_64, aarch64
 }
 
-// standIns returns a stand-in for each kind of node in the request.
+// standIns returns one stand-in for each combination of roles and architecture in the request.
 func standIns(request contract.Request) ([]standIn, error) {
 	var all []standIn
 	add := func(roles []string, architecture string) {
@@ -53,8 +54,8 @@ func standIns(request contract.Request) ([]standIn, error) {
 	return all, nil
 }
 
-// unused returns a subnet that no host can use: a subnet for documentation (RFC 5737) that does not
-// overlap the given ones.
+// unused returns a subnet that no real host uses: one of the subnets for documentation (RFC 5737).
+// It must not overlap the subnets in taken.
 func unused(taken ...string) (netip.Prefix, error) {
 	for _, text := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"} {
 		candidate := netip.MustParsePrefix(text)
@@ -68,8 +69,8 @@ func unused(taken ...string) (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("the subnets %v overlap all documentation subnets of RFC 5737, and one of those must be free: choose smaller subnets", taken)
 }
 
-// facts returns the facts of a host that the lists depend on, as JSON. On a real host Ansible would
-// gather them.
+// facts returns, as JSON, those facts of the stand-in on which the lists depend. Ansible would
+// gather them from a real host.
 func (s standIn) facts(system System) ([]byte, error) {
 	facts := map[string]string{
 		"ansible_architecture": s.architecture, "ansible_system": "Linux", "main_ip": s.Address, "main_access_ip": s.Address,

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// System is the operating system of the hosts, in Ansible's names. The zero value means that the
-// request does not name a system; then no packages are listed.
+// System is the operating system of the hosts, by Ansible's names. The zero value means that the
+// request does not name a system. In this case no packages are listed.
 type System struct {
 	Name         string // ID-VERSION_ID of os-release: ubuntu-24.04
 	Family       string // Debian, RedHat
@@ -19,9 +19,10 @@ type System struct {
 }
 
 // distributions are the distributions that kubespray v2.31.0 supports (README.md,
-// roles/kubernetes/preinstall/defaults/main.yml), by the ID of os-release. Family and Distribution
-// are the names in ansible-core 2.18 (module_utils/facts/system/distribution.py). A distribution
-// whose VERSION_ID is not a number, such as Kylin's V10, cannot be named in a Provisioning.
+// roles/kubernetes/preinstall/defaults/main.yml). The keys are IDs of os-release. Family and
+// Distribution are the names in ansible-core 2.18 (module_utils/facts/system/distribution.py). Some
+// distributions have a VERSION_ID that is not a number, such as Kylin's V10: a Provisioning cannot
+// name them.
 var distributions = map[string]System{
 	"debian": {Family: "Debian", Distribution: "Debian"},
 	"ubuntu": {Family: "Debian", Distribution: "Ubuntu"},
@@ -29,12 +30,12 @@ var distributions = map[string]System{
 	"almalinux": {Family: "RedHat", Distribution: "AlmaLinux"},
 	"amzn":      {Family: "RedHat", Distribution: "Amazon"},
 	"centos":    {Family: "RedHat", Distribution: "CentOS"},
-	"fedora":    {Family: "RedHat", Distribution: "Fedora"}, // and CoreOS, where kubespray installs no packages
+	"fedora":    {Family: "RedHat", Distribution: "Fedora"}, // includes Fedora CoreOS, where kubespray installs no packages
 	"ol":        {Family: "RedHat", Distribution: "OracleLinux"},
 	"openeuler": {Family: "RedHat", Distribution: "openEuler"},
 	"rhel":      {Family: "RedHat", Distribution: "RedHat"},
 	"rocky":     {Family: "RedHat", Distribution: "Rocky"},
-	"uos":       {Family: "RedHat", Distribution: "UnionTech"}, // kubespray puts it into this family
+	"uos":       {Family: "RedHat", Distribution: "UnionTech"}, // kubespray treats it as a member of this family
 
 	"opensuse-leap":       {Family: "Suse", Distribution: "openSUSE Leap"},
 	"opensuse-tumbleweed": {Family: "Suse", Distribution: "openSUSE Tumbleweed"},
@@ -42,7 +43,8 @@ var distributions = map[string]System{
 	"flatcar": {Family: "Flatcar", Distribution: "Flatcar"},
 }
 
-// SystemOf parses a name such as ubuntu-24.04. An empty name returns the zero System.
+// SystemOf returns the System with a name such as ubuntu-24.04. For an empty name it returns the
+// zero System.
 func SystemOf(name string) (System, error) {
 	if name == "" {
 		return System{}, nil
@@ -70,13 +72,14 @@ func (s System) facts() map[string]string {
 	}
 }
 
-// debianNames maps the kernel's names of architectures to Debian's, where they differ.
+// debianNames maps the kernel's names of architectures to Debian's names. Names that are equal are
+// not in the map.
 var debianNames = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "ppc64le": "ppc64el",
 }
 
-// architecture returns the system's name of an architecture, such as amd64. The argument is
-// Ansible's name, such as x86_64.
+// architecture returns the name that the system's packages use for an architecture, such as amd64.
+// machine is Ansible's name, such as x86_64.
 func (s System) architecture(machine string) string {
 	if s.Family != "Debian" {
 		return machine

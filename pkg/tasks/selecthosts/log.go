@@ -17,8 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// logClaim prints the host of each node, the missing standby hosts, and claimed hosts that are no
-// longer nodes.
+// logClaim prints the host of each node, how many standby hosts are missing, and the claimed hosts
+// that are not used by a node any more.
 func logClaim(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	byName := map[string]hosts.Host{}
 	for _, host := range claimed.Hosts {
@@ -74,7 +74,8 @@ func setOf(request contract.Request, node contract.Node) *contract.Set {
 	return nil
 }
 
-// domain returns the failure domain of a node of a spread set, such as its rack.
+// domain returns the failure domain of a node's host, such as its rack. It returns "-" if the
+// node's set is not spread over domains.
 func domain(request contract.Request, node contract.Node, host hosts.Host) string {
 	if set := setOf(request, node); set != nil && set.Spread != nil {
 		return cmp.Or(host.Labels[set.Spread.TopologyKey], "none")
@@ -89,13 +90,14 @@ func state(node contract.Node) string {
 	return "active"
 }
 
-// Bounds of the explanation, since a site can have very many hosts.
+// Limits of the explanation in the log. A site can have very many hosts.
 const (
 	explained = 3   // slots
 	shown     = 200 // hosts per slot
 )
 
-// explain prints for each host why it does not fit, if err reports that no assignment exists.
+// explain prints why each host does not fit, if err is that there is no possible assignment of
+// hosts.
 func explain(log io.Writer, err error) {
 	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) {
@@ -103,7 +105,7 @@ func explain(log io.Writer, err error) {
 	}
 	for i, unmet := range nofit.Unmet {
 		if i == explained {
-			fmt.Fprintf(log, "\n%d more kinds of nodes are part of this conflict.\n", len(nofit.Unmet)-explained)
+			fmt.Fprintf(log, "\n%d more kinds of nodes are affected; they are not explained here.\n", len(nofit.Unmet)-explained)
 			break
 		}
 		fmt.Fprintf(log, "\nNo host for %s (%s):\n\n", nodesOf(unmet), cmp.Or(unmet.Needs, unmet.Why))
@@ -125,7 +127,8 @@ func explain(log io.Writer, err error) {
 	}
 }
 
-// nodesOf names the slot, or says how many nodes of the set have no host.
+// nodesOf returns the name of the slot. For a node set, it returns how many nodes of the set have
+// no host.
 func nodesOf(unmet assign.Unmet) string {
 	if unmet.Of <= 1 {
 		return unmet.Slot
@@ -140,7 +143,7 @@ func explainSlot(log io.Writer, all []hosts.Host, unmet assign.Unmet) {
 	for _, host := range all {
 		why, ok := unmet.Obstacles[host.Name]
 		if !ok {
-			continue // a pinned slot has obstacles only for the hosts with its MAC address
+			continue // for a slot with a pinned MAC address, only the hosts with that address are listed
 		}
 		if n++; n > shown {
 			row(t, fmt.Sprintf("and %d more", len(unmet.Obstacles)-shown))

@@ -27,7 +27,7 @@ type Input struct {
 
 // Output holds the results of one run.
 type Output struct {
-	Hosts string // "master-1=host-3 worker-1=host-1", cut to contract.MaxText
+	Hosts string // such as "master-1=host-3 worker-1=host-1"; longer text is cut to contract.MaxText
 	Count int
 }
 
@@ -36,20 +36,20 @@ func (o Output) Results() map[string]string {
 	return map[string]string{contract.ResultHosts: o.Hosts, contract.ResultCount: fmt.Sprint(o.Count)}
 }
 
-// Ports connect the task to its surroundings.
+// Ports are the functions and objects through which the task reaches the outside.
 type Ports struct {
 	Hosts     client.WithWatch // reads from the API server, not from a cache
 	Inventory Inventory
 	Log       io.Writer
 }
 
-// Inventory stores the nodes for the tasks that follow.
+// Inventory stores the nodes, which later tasks read.
 type Inventory interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run claims all hosts or none, waits until each has an operating system, and stores the nodes. A
-// second run with the same input changes nothing.
+// Run claims a host for every node, or none at all. Then it waits until each host has an operating
+// system, and stores the nodes. A second run with the same input changes nothing.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, wanted(in.Request))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
@@ -76,9 +76,9 @@ func wanted(request contract.Request) int {
 	return n
 }
 
-// complete prepares the claimed hosts for the installation. If the request has an OS image,
-// complete waits until the hosts run it: the controller sees the claims and asks Metal3 for the
-// image. Then complete stores the nodes. After a failure the caller releases the hosts.
+// complete prepares the claimed hosts for the installation. If the request has an OS image, it
+// waits until the hosts run that image: the controller notices the claims and asks Metal3 to
+// install it. Then complete stores the nodes. If complete fails, the caller must release the hosts.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
 		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {
@@ -91,9 +91,9 @@ func complete(ctx context.Context, request contract.Request, claimed *claim.Clai
 	return store(ctx, ports.Inventory, claimed.Nodes)
 }
 
-// awaited returns the nodes that need their operating system before the run can continue. On an
-// installed cluster these are the active nodes: waiting for a new standby host, or failing with it,
-// would delay the replacement of a lost worker.
+// awaited returns the nodes whose hosts must have their operating system before the run can
+// continue. In an installed cluster, these are only the active nodes. A new standby host must not
+// delay or fail the run, because the run may replace a lost worker.
 func awaited(request contract.Request, nodes []contract.Node) []contract.Node {
 	if len(request.Installed) == 0 {
 		return nodes
@@ -117,7 +117,7 @@ func output(nodes []contract.Node) Output {
 	return Output{Hosts: task.Cut(strings.Join(pairs, " "), contract.MaxText), Count: len(nodes)}
 }
 
-// because wraps an error of the claim with its reason.
+// because adds the failure reason to an error of the claim.
 func because(err error) error {
 	var nofit *assign.NoFit
 	var address *assign.AddressError
@@ -138,9 +138,9 @@ func because(err error) error {
 	return task.Because(kube.Reason(err), err)
 }
 
-// aboutSecret reports whether the permission to read a Secret is missing. The Role of a run names
-// the Secrets of the hosts that existed when the run started. The Role of the next run also names
-// the Secrets of newer hosts.
+// aboutSecret reports whether the error is a missing permission to read a Secret. This failure is
+// transient: the Role of a run names only the Secrets of hosts that existed when the run started,
+// and the Role of the next run also names the Secrets of newer hosts.
 func aboutSecret(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {

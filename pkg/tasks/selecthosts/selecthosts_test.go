@@ -27,7 +27,7 @@ import (
 
 var ctx = context.Background()
 
-// memory is an inventory that fails on demand.
+// memory implements Inventory in memory. It fails if the test wants it to.
 type memory struct {
 	data map[string]string
 	err  error
@@ -40,7 +40,7 @@ func (m *memory) Set(_ context.Context, key, value string) error {
 	return m.err
 }
 
-// host has 8 CPUs, 16Gi and the address 10.0.0.n.
+// host returns a host with 8 CPUs, 16Gi of memory and the address 10.0.0.n.
 func host(n int, change ...func(*metal3.BareMetalHost)) client.Object {
 	h := &metal3.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%d", n), Namespace: "site", UID: "u1"},
@@ -147,7 +147,7 @@ func TestRunFails(t *testing.T) {
 		meddle interceptor.Funcs
 		hosts  []client.Object
 		store  error
-		want   contract.Failure // its message: a part of it
+		want   contract.Failure // its Message is a part of the expected message
 	}{
 		{"no host fits", interceptor.Funcs{}, []client.Object{host(2), host(3, failed)}, nil, contract.Failure{
 			Reason: contract.ReasonHostsNotAvailable, Message: "worker-1 (8 CPUs, 16Gi): 2 hosts: 1 in error state, 1 pinned to other nodes",
@@ -249,7 +249,7 @@ Claimed hosts: 3
 	}
 }
 
-// A lost host stays claimed, and the log says what to do.
+// A lost host stays claimed, and the log tells the user what to do.
 func TestLogOfKeptHosts(t *testing.T) {
 	c, log := site(interceptor.Funcs{}, host(1), host(2)), &bytes.Buffer{}
 	ports := Ports{c, &memory{data: map[string]string{}}, log}
@@ -278,8 +278,8 @@ func TestLogOfKeptHosts(t *testing.T) {
 
 func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
 
-// imagesAndFails simulates the controller, which assigns an image to every claimed host, and
-// Metal3, which cannot install the failing hosts.
+// imagesAndFails simulates the controller and Metal3. The controller assigns an image to every
+// claimed host. Metal3 cannot install the image on the hosts in failing.
 func imagesAndFails(failing ...string) interceptor.Funcs {
 	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -297,8 +297,8 @@ func imagesAndFails(failing ...string) interceptor.Funcs {
 	}
 }
 
-// If Metal3 fails, the task fails with the name of the node. The task leaves the hosts to the
-// controller, since only the controller may remove their image.
+// If Metal3 cannot install a host, the task fails and names the node. The task does not release the
+// hosts itself, because only the controller may remove their image.
 func TestRunFailsIfMetal3Does(t *testing.T) {
 	c := site(imagesAndFails("host-2"), host(1, available), host(2, available))
 	r := request()
@@ -323,8 +323,8 @@ func TestRunFailsIfMetal3Does(t *testing.T) {
 	}
 }
 
-// A run for an installed cluster neither waits for the operating system of a new standby host nor
-// fails with it, so that a lost worker is replaced first.
+// A run for an installed cluster does not wait until a new standby host has its operating system,
+// and does not fail if that host fails. A lost worker is therefore replaced without delay.
 func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 	c := site(imagesAndFails("host-2"), host(1), host(2, available))
 	ports := Ports{c, &memory{data: map[string]string{}}, &bytes.Buffer{}}
@@ -339,8 +339,8 @@ func TestRunWaitsForNoStandbyOfARunningCluster(t *testing.T) {
 	}
 }
 
-// A host that is newer than the Role may need a Secret that the Role does not name. The Role of the
-// next run names it, so the failure is transient.
+// A host that was created after the Role may need a Secret that the Role does not name. The failure
+// is transient, because the Role of the next run names the Secret.
 func TestRunIsTriedAgainWithoutTheRightToASecret(t *testing.T) {
 	c := site(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

@@ -20,7 +20,7 @@ import (
 
 const root = "../../.."
 
-// The flags of a task's command, its Go results and its YAML agree.
+// The flags and results in the YAML of a task must be those of its command.
 func TestTaskFiles(t *testing.T) {
 	for name, results := range map[string]map[string]string{
 		contract.TaskSelectHosts:     selecthosts.Output{}.Results(),
@@ -84,7 +84,7 @@ func checkStep(t *testing.T, task tekton.Task, name string) {
 	}
 	want := []string{}
 	for _, match := range flags.FindAllStringSubmatch(string(source), -1) {
-		if match[1] != "results-dir" { // its default is Tekton's place
+		if match[1] != "results-dir" { // the YAML does not set it: its default is the directory that Tekton uses
 			want = append(want, match[1])
 		}
 	}

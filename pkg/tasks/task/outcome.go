@@ -14,13 +14,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// ResultsDir is the directory from which Tekton collects results, one file per result.
+// ResultsDir is the directory where Tekton reads the results of a task, one file for each result.
 const ResultsDir = "/tekton/results"
 
-// Error is a failure with a reason from the closed set.
+// Error is a failure of a task with one of the failure reasons in package contract.
 type Error struct {
 	Reason contract.Reason
-	Host   string // node that the failure is about; empty: none
+	Host   string // name of the node that the failure is about; empty: none
 	Step   string // what the task was doing; empty: not recorded
 	Err    error
 }
@@ -34,13 +34,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Because wraps an error with its reason.
+// Because adds a failure reason to an error.
 func Because(reason contract.Reason, err error) error {
 	return &Error{Reason: reason, Err: err}
 }
 
-// FailureOf converts an error to the value of the result "failure". It shortens long texts so that
-// the result fits. An error without a reason has the reason ReasonInternal.
+// FailureOf converts an error to the value of the result "failure". It shortens long strings so
+// that the result fits. If the error has no failure reason, the reason is ReasonInternal.
 func FailureOf(err error) contract.Failure {
 	f := contract.Failure{Reason: contract.ReasonInternal, Message: err.Error()}
 	var e *Error
@@ -52,7 +52,7 @@ func FailureOf(err error) contract.Failure {
 	return f
 }
 
-// Cut shortens a text to at most max bytes. It never cuts inside a character.
+// Cut shortens a string to at most max bytes. It never cuts a character in two.
 func Cut(s string, max int) string {
 	const dots = "..."
 	if len(s) <= max {
@@ -65,8 +65,8 @@ func Cut(s string, max int) string {
 	return s + dots
 }
 
-// Write stores the results of a task in dir, one file per result. It writes each file completely or
-// not at all.
+// Write stores the results of a task in dir, one file for each result. Each file is written
+// completely or not at all.
 func Write(dir string, results map[string]string) error {
 	for name, value := range results {
 		path := filepath.Join(dir, name)
@@ -80,9 +80,9 @@ func Write(dir string, results map[string]string) error {
 	return nil
 }
 
-// Main runs a task and exits the process: with status 0 on success, with status 1 and a "failure"
-// result in dir on failure. The context ends when Tekton cancels the task (SIGTERM). Main is the
-// only place where a task exits.
+// Main runs a task and exits the process. The exit status is 0 on success. On failure it is 1, and
+// Main writes a "failure" result to dir. The context is cancelled when Tekton cancels the task with
+// SIGTERM. No other function ends the process.
 func Main(dir string, task func(context.Context) (map[string]string, error)) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

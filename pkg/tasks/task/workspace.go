@@ -14,12 +14,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// longest is the maximum size of a file in bytes. A ConfigMap cannot hold as much.
+// longest is the maximum size of a file in bytes. A ConfigMap is always smaller.
 const longest = 2 << 20
 
-// ReadRequest reads the request from the workspace in dir. It fails if the request belongs to
-// another Provisioning (ReasonInvalidRequest) or has a newer version than this build can read
-// (ReasonVersionSkew).
+// ReadRequest reads the request from the workspace in dir. If the request belongs to another
+// Provisioning, the error has the reason ReasonInvalidRequest. If its version is newer than this
+// build can read, the error has the reason ReasonVersionSkew.
 func ReadRequest(dir, namespace, provisioning string) (contract.Request, error) {
 	var r contract.Request
 	if err := checkVersion(dir); err != nil {
@@ -34,20 +34,20 @@ func ReadRequest(dir, namespace, provisioning string) (contract.Request, error) 
 	return r, nil
 }
 
-// ReadNodes reads the nodes to install from the workspace in dir: the nodes for which select-hosts
-// has claimed hosts, without the standby nodes.
+// ReadNodes reads the nodes to install from the workspace in dir. These are the nodes for which
+// select-hosts has claimed hosts, without standby nodes.
 func ReadNodes(dir string) ([]contract.Node, error) {
 	var nodes []contract.Node
 	err := read(dir, contract.KeyNodes, &nodes)
 	return slices.DeleteFunc(nodes, func(n contract.Node) bool { return n.Standby }), err
 }
 
-// checkVersion rejects a request that this build of the task would misread. Its reason is
-// transient, since the next attempt may use Tasks of the controller's build.
+// checkVersion rejects a request that this build of the task would misunderstand. The failure
+// reason is transient, because the next attempt may use the Tasks of the controller's build.
 func checkVersion(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, contract.KeyVersion))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // written by a build without request versions
+		return nil // older builds did not write a version
 	}
 	if err != nil {
 		return invalid(contract.KeyVersion, err)
@@ -74,7 +74,7 @@ func read(dir, name string, into any) error {
 		err = fmt.Errorf("it is longer than %d bytes", longest)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, into) // unknown fields of a newer build are ignored: see contract.Version
+		err = json.Unmarshal(text, into) // a newer build may have added fields: they are ignored, see contract.Version
 	}
 	if err != nil {
 		return invalid(name, err)

@@ -37,8 +37,9 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// During an upgrade of BPA, a task reads requests of a controller with a newer build, and of one
-// with an older build that wrote no version.
+// During an upgrade of BPA, a task can get a request from a controller of another build. It must
+// read the request if an older build wrote it without a version. It must reject a request with a
+// newer version.
 func TestRequestOfAnotherBuild(t *testing.T) {
 	const text = `{"provisioning":"edge-1","namespace":"site","added":{"later":1}}`
 	dir := writeFile(t, contract.KeyRequest, text)
