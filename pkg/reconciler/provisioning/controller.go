@@ -102,14 +102,15 @@ func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue fun
 	}
 }
 
-// waker finds the Provisionings that are affected by a change of another object.
+// waker enqueues the Provisionings that are affected by a change of another object.
 type waker struct {
 	lister  listers.ProvisioningLister
 	enqueue func(key)
 }
 
-// hostChanged enqueues the Provisionings that held or hold the host, and those that may be waiting
-// for a host. A cluster can be ready while its lost host is not replaced.
+// hostChanged enqueues the Provisionings that held or hold the host. It also enqueues all
+// Provisionings that may wait for a host: those that are not Ready, and those with problems of
+// hosts, because a cluster can be Ready while a lost host is not replaced yet.
 func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
@@ -126,7 +127,7 @@ func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	}
 }
 
-// secretChanged enqueues the Provisionings that wait for this SSH key.
+// secretChanged enqueues the Provisionings that use this Secret as SSH key and are not Ready.
 func (w waker) secretChanged(namespace, name string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {

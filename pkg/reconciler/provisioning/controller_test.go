@@ -14,8 +14,8 @@ import (
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 )
 
-// TestWaker: a change enqueues the affected Provisionings, and does not enqueue Provisionings that
-// are complete.
+// TestWaker: a change of a host or a Secret enqueues the affected Provisionings. It does not
+// enqueue Provisionings that need nothing.
 func TestWaker(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	add := func(namespace, name, secret string, ready bool) {

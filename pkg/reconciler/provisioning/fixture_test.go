@@ -330,8 +330,8 @@ func (w *fixture) stored(t *testing.T) *v1alpha1.Provisioning {
 	return p
 }
 
-// settle reconciles until nothing is written any more. After every reconcile, the caches are
-// updated as informers would do it.
+// settle reconciles until a reconcile writes nothing. After every reconcile it updates the caches,
+// as informers would.
 func (w *fixture) settle(t *testing.T) {
 	t.Helper()
 	for range 10 {

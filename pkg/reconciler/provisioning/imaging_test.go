@@ -138,8 +138,8 @@ func TestImagesOfTheRun(t *testing.T) {
 	}
 }
 
-// TestGivenUpHostsAreReleased: the controller releases hosts that select-hosts cannot release
-// itself, during the run and after it.
+// TestGivenUpHostsAreReleased: the controller releases hosts that select-hosts has given up but may
+// not release itself. It does this during the run and after it.
 func TestGivenUpHostsAreReleased(t *testing.T) {
 	for _, state := range []corev1.ConditionStatus{corev1.ConditionUnknown, corev1.ConditionFalse} {
 		p, site := edge(wantsUpload), held()

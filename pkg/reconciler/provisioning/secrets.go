@@ -56,8 +56,8 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	return names, nil
 }
 
-// secretsOfImage returns the names of the image's Secrets, for every possible pair of host and
-// node.
+// secretsOfImage returns the names of the Secrets that spec.osImage names, for every possible pair
+// of host and node.
 func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error) {
 	me := hosts.OwnerOf(request)
 	var bare []string

@@ -217,8 +217,8 @@ func TestFault_ICN_1_7_10_OthersHostsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheTask: select-hosts may read exactly the Secrets that its hosts can receive, or
-// that contain their addresses.
+// TestSecretsOfTheTask: select-hosts may read exactly two kinds of Secrets: those that its hosts
+// can receive, and those that contain the addresses of hosts.
 func TestSecretsOfTheTask(t *testing.T) {
 	site, _ := fleet()
 	bare := hosts.Host{Name: "host-6", Bare: true}

@@ -9,10 +9,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Cause is the cause of a failed run.
+// Cause describes why a run failed.
 type Cause struct {
 	contract.Failure
-	Task string // the failed pipeline task; empty: no task failed
+	Task string // name of the failed task in the pipeline; empty: no task failed
 }
 
 // tektonReasons maps the reasons that Tekton reports for tasks and runs to BPA's reasons. Reasons

@@ -195,8 +195,8 @@ func (s Seen) wanted(r Run) bool {
 	return !r.Superseded && !s.KeyChanged && r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
 }
 
-// Unedited reports whether the newest run and the installed cluster match the current spec,
-// according to the digests.
+// Unedited reports whether the digests show that the newest run and the installed cluster match the
+// current spec.
 func (s Seen) Unedited() bool {
 	newest := s.Newest()
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)

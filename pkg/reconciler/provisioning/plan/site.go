@@ -226,8 +226,9 @@ func (s Seen) withOldImage() []string {
 	return slices.DeleteFunc(s.returnable(), func(name string) bool { return !s.Site[name].Imaged })
 }
 
-// InstalledHosts returns the claimed hosts, sorted, on which a node is or may be installed. If the
-// list of nodes was never written or was deleted, it returns all claimed hosts.
+// InstalledHosts returns the names, sorted, of the claimed hosts on which a node is or may be
+// installed. If there is no list of nodes, because it was never written or was deleted, it returns
+// all claimed hosts.
 func (s Seen) InstalledHosts() []string {
 	if s.installedDigest() == "" && !s.touched() {
 		return nil

@@ -35,9 +35,10 @@ const secretTypeCAPI corev1.SecretType = "cluster.x-k8s.io/secret"
 // cannot.
 const groupAdmins = "kubeadm:cluster-admins"
 
-// MakeKubeconfigKey creates the private key of the kubeconfig and the request for its certificate.
-// The key is stored only in this Secret and in the kubeconfig; the request is public. Both are
-// created once and kept, so every attempt uses the same request.
+// MakeKubeconfigKey returns a Secret with a new private key for the kubeconfig, and with the
+// request for the certificate. Only this Secret and the kubeconfig contain the key; the request is
+// public. The controller creates the Secret once and keeps it, so every attempt uses the same
+// request.
 func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secret, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 	if err != nil {
