@@ -1,13 +1,14 @@
 package contract
 
-// Reason is the cause of a failure. The same text is in the task's result, the condition and the event.
+// Reason is the cause of a failure. The task's result, the condition and the event all contain the
+// same string.
 type Reason string
 
 // Reasons that tasks report. "Transient" means that the controller tries again without a change by a
 // user; after any other reason, a user must act.
 const (
-	// ReasonHostsNotAvailable: no assignment exists, or other claimants took the hosts at every
-	// attempt. Transient: the controller tries again when hosts appear.
+	// ReasonHostsNotAvailable: no assignment of hosts to the nodes exists, or other claimants took
+	// the chosen hosts at every attempt. Transient: the controller tries again when hosts appear.
 	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
 	// ReasonAddressMissing: the hardware facts of a claimed host contain no usable address.
 	ReasonAddressMissing Reason = "AddressMissing"
@@ -45,13 +46,14 @@ const (
 	ReasonArtifactsMissing Reason = "ArtifactsMissing"
 	// ReasonDepotUnavailable: the depot does not answer, or refuses the request. Transient.
 	ReasonDepotUnavailable Reason = "DepotUnavailable"
-	// ReasonInvalidRequest: the request or the inventory contradicts itself.
+	// ReasonInvalidRequest: the request or the inventory is not consistent.
 	ReasonInvalidRequest Reason = "InvalidRequest"
 	// ReasonInternal: a bug, or a missing permission.
 	ReasonInternal Reason = "InternalError"
 )
 
-// Reasons that the reconciler finds in the run, because the task could not report one.
+// Reasons that the reconciler finds in the status of the run, because the task could not report
+// one.
 const (
 	// ReasonTimeout: the run took longer than spec.timeouts allows.
 	ReasonTimeout Reason = "RunTimedOut"
@@ -59,8 +61,9 @@ const (
 	ReasonCancelled Reason = "RunCancelled"
 	// ReasonImagePullFailed: the image of a task cannot be pulled. Transient.
 	ReasonImagePullFailed Reason = "ImagePullFailed"
-	// ReasonOutOfMemory: a task's pod, or the playbook in it, was killed because it exceeded its
-	// memory limit. The task itself reports it for the playbook.
+	// ReasonOutOfMemory: a task's pod was killed because it exceeded its memory limit, or only the
+	// playbook in the pod was killed for this reason. If only the playbook was killed, the task
+	// reports this reason itself.
 	ReasonOutOfMemory Reason = "OutOfMemory"
 	// ReasonPodLost: the pod of a task was evicted or deleted. Transient.
 	ReasonPodLost Reason = "PodLost"
@@ -70,15 +73,15 @@ const (
 	// ReasonReleaseMissing: the site has no Tasks of the kubespray release that the Provisioning
 	// selects.
 	ReasonReleaseMissing Reason = "ReleaseMissing"
-	// ReasonVersionSkew: the controller and the Tasks or the Pipeline are of builds that do not fit
-	// together, for example during an upgrade. Transient: the controller tries again when config/ of
-	// one build is applied.
+	// ReasonVersionSkew: the controller and the Tasks or the Pipeline come from builds that do not
+	// work together, for example during an upgrade. Transient: the controller tries again when
+	// config/ of one build is applied.
 	ReasonVersionSkew Reason = "VersionSkew"
-	// ReasonRunFailed: none of the other reasons; the message is Tekton's.
+	// ReasonRunFailed: none of the other reasons applies; the message is that of Tekton.
 	ReasonRunFailed Reason = "RunFailed"
 )
 
-// Transient reports whether the same attempt may succeed later without a change by a user.
+// Transient reports whether another attempt may succeed without a change by a user.
 func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
@@ -89,8 +92,8 @@ func (r Reason) Transient() bool {
 	return false
 }
 
-// Failure is the result "failure" of a task, as JSON. All texts are shortened so that it fits into
-// MaxText bytes.
+// Failure is the result "failure" of a task, as JSON. Its strings are shortened so that the JSON
+// has at most MaxText bytes.
 type Failure struct {
 	Reason  Reason `json:"reason"`
 	Host    string `json:"host,omitempty"`    // node name

@@ -7,8 +7,9 @@ const (
 	LabelCluster = "bpa.akraino.org/cluster"
 	// LabelNode, on a claimed host, is the name of its node in the new cluster.
 	LabelNode = "bpa.akraino.org/node"
-	// LabelRolePrefix, followed by a role (control-plane, worker), is on a claimed host with the value
-	// "true". A host can have both roles.
+	// LabelRolePrefix is the first part of a label's name; the second part is a role
+	// (control-plane, worker). The label is on a claimed host and has the value "true". A host with
+	// both roles has two such labels.
 	LabelRolePrefix = "role.bpa.akraino.org/"
 	// LabelSet, on a host that is claimed for a node set, is the name of the set. LabelStandby, with
 	// the value "true", marks a standby host of the set: it is claimed, but not installed.
@@ -17,28 +18,31 @@ const (
 	// LabelFormerNode is on a claimed host that no longer has a node. Its value is the former node,
 	// which may still be installed on the host.
 	LabelFormerNode = "bpa.akraino.org/former-node"
-	// LabelRelease, with the value "true", is on a claimed host that has an image and that select-hosts
-	// no longer uses. The controller removes the image and releases the host in one write.
+	// LabelRelease, with the value "true", is on a claimed host that select-hosts no longer uses
+	// and that has an image of BPA. Only the controller may remove this image. It removes the image
+	// and releases the host in one write.
 	LabelRelease = "bpa.akraino.org/release"
-	// LabelOperation and LabelAttempt are on a PipelineRun.
+	// LabelOperation is on a PipelineRun and names its operation. LabelAttempt is on a PipelineRun
+	// and holds the number of its attempt.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
-	// LabelSRIOV and LabelQAT, with the value "true", mark a host that has the hardware, because
-	// Metal3's hardware facts do not show it.
+	// LabelSRIOV and LabelQAT have the value "true" on a host with SR-IOV or QAT. They are needed
+	// because Metal3's hardware facts do not show these features.
 	LabelSRIOV = "bpa.akraino.org/sriov"
 	LabelQAT   = "bpa.akraino.org/qat"
-	// AnnotationQuarantine, on a host, keeps BPA from claiming it. A claimed host with it counts as
-	// lost. Its value is the reason, for users.
+	// AnnotationQuarantine, on a host, prevents BPA from claiming the host. If the host is already
+	// claimed, it counts as lost. The value is the reason, for users to read.
 	AnnotationQuarantine = "bpa.akraino.org/quarantine"
 	// AnnotationOSImage, on a host, is the URL of the image that BPA asked Metal3 to install on it.
 	AnnotationOSImage = "bpa.akraino.org/os-image"
-	// AnnotationOSImageBefore, on such a host, holds the fields of its spec that BPA replaced, as JSON.
-	// They are restored when the host is released.
+	// AnnotationOSImageBefore is on a host with AnnotationOSImage. It holds, as JSON, the earlier
+	// values of the fields that BPA replaced in the host's spec. They are restored when the host is
+	// released.
 	AnnotationOSImageBefore = "bpa.akraino.org/os-image-before"
 	// AnnotationRequestDigest, on a PipelineRun, is the digest of the request with which it was started.
 	AnnotationRequestDigest = "bpa.akraino.org/request-digest"
-	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure, if its
-	// value is new.
+	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure. The
+	// request counts only if the value differs from the last one that the controller processed.
 	AnnotationRetry = "bpa.akraino.org/retry"
 )
 
@@ -67,7 +71,8 @@ const (
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 
-// None is the value of a result, and of the param that receives it, if there is no value.
+// None is the value of a result that has nothing to report, and of the param that receives this
+// result.
 const None = "none"
 
 // Workspaces of the pipeline. They are ConfigMaps, except ssh, which is a Secret. A run needs no
@@ -78,13 +83,13 @@ const (
 	WorkspaceSSH       = "ssh"       // Secret with ssh-privatekey
 )
 
-// Version is the version of the contract between the controller and the tasks. During an upgrade of BPA,
-// tasks of one build read what the controller of the other build wrote. Both ignore unknown fields, so a
-// new field whose absence changes nothing needs no new version. A change that an older task would
-// misread needs one.
+// Version is the version of the contract between the controller and the tasks. During an upgrade of
+// BPA, tasks of one build read data that the controller of the other build wrote. Both ignore
+// unknown fields. Therefore, a new field needs no new version if a reader without this field
+// behaves correctly. A change that an older task would misinterpret needs a new version.
 const Version = 1
 
-// Keys of the ConfigMaps. In the workspaces they are the names of files.
+// Keys of the ConfigMaps. A workspace contains each key as a file with this name.
 const (
 	KeyRequest    = "request.json"  // Request, in <name>-request, written by the reconciler
 	KeyVersion    = "version"       // Version in decimal, in <name>-request; absent: 1
@@ -111,11 +116,12 @@ const (
 	ResultVersion         = "version"          // collect-kubeconfig: version of the new API server, such as v1.35.4
 )
 
-// DepotCAPath is the file on a node that holds the certificate of Request.DepotCA.
+// DepotCAPath is the file on a node that contains Request.DepotCA, the certificate of the authority
+// that signed the depot's certificate.
 const DepotCAPath = "/etc/bpa/depot-ca.crt"
 
-// MaxText limits the free text in one result, in bytes. All results of a task share 4096 bytes, the
-// maximum of a container's termination message.
+// MaxText is the maximum length, in bytes, of a result that contains free text. All results of a
+// task share 4096 bytes, the maximum of a container's termination message.
 const MaxText = 900
 
 // The following functions return the names of the objects that a Provisioning owns in its namespace.
@@ -129,8 +135,8 @@ func ProgressName(provisioning string) string   { return provisioning + "-progre
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }
 
 // KubeconfigKeyName returns the name of the Secret with the private key of the kubeconfig and its
-// certificate request. The Secret stays: from it and the results of the last run, the controller can
-// recreate the kubeconfig without a run.
+// certificate request. The Secret is kept after the run. With it and the results of the last run,
+// the controller can create the kubeconfig again without another run.
 func KubeconfigKeyName(provisioning string) string { return provisioning + "-kubeconfig-key" }
 
 // ServiceAccountName returns the name of the account of one task of a Provisioning. Each account has

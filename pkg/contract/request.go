@@ -19,17 +19,19 @@ type Request struct {
 	Slots []Slot `json:"slots"`
 	// Sets are the nodes that the spec requests by number, in the order of the spec.
 	Sets []Set `json:"sets,omitempty"`
-	// Installed are the BareMetalHosts, sorted by name, on which a node of this cluster is or may be
-	// installed. Such a host keeps its node as long as the spec requests the node and the host is not
-	// lost. Installed is not part of the digest.
+	// Installed are the BareMetalHosts, sorted by name, on which a node of this cluster is or may
+	// be installed. Such a host keeps its node as long as the spec requests the node and the host
+	// is not lost. The digest does not depend on Installed.
 	Installed []string `json:"installed,omitempty"`
-	// Lost are the names of nodes that are replaced because their hosts are lost. The run removes them
-	// from the cluster, unless they are Ready there. Lost is not part of the digest.
+	// Lost are the names of nodes that are replaced because their hosts are lost. The run removes
+	// these nodes from the cluster, except those that are Ready there. The digest does not depend
+	// on Lost.
 	Lost []string `json:"lost,omitempty"`
-	// Release is the kubespray release that the Provisioning selects, as in the names of the Tasks;
-	// empty: the Tasks without a release.
+	// Release is the kubespray release that the Provisioning selects. It is the last part of the
+	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`
-	// OSImage is the image for hosts that have no operating system; nil: such hosts are no candidates.
+	// OSImage is the image for hosts that have no operating system. nil: such hosts cannot be
+	// chosen.
 	OSImage *OSImage `json:"osImage,omitempty"`
 	// OperatingSystem is the operating system of the hosts: ID-VERSION_ID of os-release(5), such as
 	// ubuntu-24.04. Empty: unknown.
@@ -48,14 +50,16 @@ type Request struct {
 	// DepotCA is the certificate, in PEM, of the authority that signed the depot's certificate. Empty:
 	// the nodes trust that authority already, or the depot uses plain HTTP.
 	DepotCA string `json:"depotCA,omitempty"`
-	// DepotOfSite: URL and CA come from the site's settings. If they come from the Provisioning, the run
-	// sends no token to that depot.
+	// DepotOfSite reports that URL and CA come from the site's settings. If they come from the
+	// Provisioning, the run does not send its token to the depot.
 	DepotOfSite bool `json:"depotOfSite,omitempty"`
-	// DepotChecksums: files are checked against the depot's digests instead of kubespray's tables.
+	// DepotChecksums reports that files are compared with the depot's digests instead of the
+	// checksums in kubespray's tables.
 	DepotChecksums bool `json:"depotChecksums,omitempty"`
-	// Connected: artifacts that are missing in the depot may be fetched from the Internet.
+	// Connected reports that artifacts that are missing in the depot may be downloaded from the
+	// Internet.
 	Connected bool `json:"connected,omitempty"`
-	// Vars are the user's kubespray variables. They are merged last.
+	// Vars are the user's kubespray variables. They override the variables that BPA sets.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
@@ -63,7 +67,8 @@ type Request struct {
 type Slot struct {
 	Name  string   `json:"name"`  // node name, a DNS label
 	Roles []string `json:"roles"` // RoleControlPlane, RoleWorker or both, in this order
-	// MAC pins the slot to a host, lower case with colons; empty: any host that fits.
+	// MAC is the MAC address of the host to which the slot is pinned, in lower case with colons.
+	// Empty: any host that meets the requirements.
 	MAC string `json:"mac,omitempty"`
 	Needs
 }
@@ -81,20 +86,21 @@ type Set struct {
 	Spread *Spread `json:"spread,omitempty"`
 }
 
-// Spread distributes the nodes of a set over domains. A domain is a value of the label TopologyKey on the
-// candidates of the set: usable hosts that meet its needs and that are free or claimed by this
-// Provisioning.
+// Spread describes how the nodes of a set are distributed over domains. A domain is a value of the
+// label TopologyKey on the candidates of the set. Candidates are usable hosts that meet the set's
+// needs and that are free or claimed by this Provisioning.
 type Spread struct {
 	TopologyKey string `json:"topologyKey"`
 	// MaxSkew is the largest allowed difference between the fullest and the emptiest domain, in nodes;
 	// at least 1. Active and standby nodes both count.
 	MaxSkew int `json:"maxSkew"`
-	// Soft: if no even spread exists, an uneven one and hosts without the label are allowed.
+	// Soft reports that an uneven spread, and hosts without the label, are accepted if no even
+	// spread exists.
 	Soft bool `json:"soft,omitempty"`
 }
 
-// Needs are the requirements on a host. A zero value requires nothing. A host with an unknown fact does
-// not meet a requirement on it.
+// Needs are the requirements on a host. A field with the zero value requires nothing. If a property
+// of a host is unknown, the host does not meet a requirement on this property.
 type Needs struct {
 	CPU    int   `json:"cpu,omitempty"`    // minimum, in threads
 	Memory int64 `json:"memory,omitempty"` // minimum, in bytes
@@ -106,7 +112,7 @@ type Needs struct {
 	CPUModel     string      `json:"cpuModel,omitempty"`     // a pattern
 	CPUFlags     []string    `json:"cpuFlags,omitempty"`     // all, such as avx512f
 	CPUClock     int         `json:"cpuClock,omitempty"`     // minimum, in MHz
-	Disks        []DiskNeed  `json:"disks,omitempty"`        // each is checked on its own: one disk may meet two of them
+	Disks        []DiskNeed  `json:"disks,omitempty"`        // each item is checked separately: one disk may satisfy two items
 	NICs         []NICNeed   `json:"nics,omitempty"`         // as Disks
 	Vendor       string      `json:"vendor,omitempty"`       // of the system, a pattern
 	Product      string      `json:"product,omitempty"`      // of the system, a pattern
@@ -147,15 +153,15 @@ type Firmware struct {
 // OSImage is an operating system image for hosts in Metal3's state "available".
 type OSImage struct {
 	URL          string `json:"url"`
-	Checksum     string `json:"checksum,omitempty"`     // a digest, or the URL of one
+	Checksum     string `json:"checksum,omitempty"`     // a digest, or the URL of a file with the digest
 	ChecksumType string `json:"checksumType,omitempty"` // md5, sha256, sha512, auto
-	// Uploaded: the image is stored in the depot. The digest that seed-registry reports can replace
-	// Checksum (see WithDigest).
+	// Uploaded reports that the image is stored in the depot. The task seed-registry reports the
+	// digest of such an image, which can replace Checksum (see WithDigest).
 	Uploaded bool   `json:"uploaded,omitempty"`
 	Format   string `json:"format,omitempty"` // raw, qcow2, vdi, vmdk, live-iso
-	// UserData, NetworkData and MetaData are names of Secrets in the same namespace. In them, $(host)
-	// stands for the name of the BareMetalHost and $(node) for the name of the node. If a name is empty,
-	// the host keeps its own.
+	// UserData, NetworkData and MetaData are names of Secrets in the same namespace. In them,
+	// $(host) stands for the name of the BareMetalHost and $(node) for the name of the node. If one
+	// of them is empty, the host's own setting for this Secret does not change.
 	UserData    string `json:"userData,omitempty"`
 	NetworkData string `json:"networkData,omitempty"`
 	MetaData    string `json:"metaData,omitempty"`
@@ -163,9 +169,11 @@ type OSImage struct {
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// WithDigest returns an uploaded image with its digest (SHA-256 in hexadecimal; None or empty: unknown)
-// instead of the URL of a file with the digest, because that file would come over the same connection as
-// the image. Other images are returned unchanged.
+// WithDigest returns an uploaded image with sum as its Checksum, which is otherwise the URL of a
+// file with the digest. sum is the SHA-256 in hexadecimal. The digest is safer than the URL,
+// because that file would come over the same connection as the image. If sum is None or empty, the
+// digest is unknown and the image is returned unchanged. An image that was not uploaded is also
+// returned unchanged.
 func (i OSImage) WithDigest(sum string) (OSImage, error) {
 	if !i.Uploaded || sum == "" || sum == None {
 		return i, nil
@@ -179,11 +187,12 @@ func (i OSImage) WithDigest(sum string) (OSImage, error) {
 
 // Access selects the addresses at which nodes are reached.
 type Access struct {
-	// Subnets are CIDRs. A node's address is in the first. The second subnet, if any, is of the other IP
-	// family, and the node's second address is in it.
+	// Subnets are CIDRs. The address of a node is in the first subnet. The second subnet, if there
+	// is one, is of the other IP family and contains the second address of the node.
 	Subnets []string `json:"subnets,omitempty"`
-	// Interface is the id of the network or of the link, in a host's network data, that has the node's
-	// address; empty: the only one.
+	// Interface is the id of a network or link in the network data of the hosts. The address of a
+	// node comes from this network or link. Empty: the other rules of hosts.Host.Addresses choose
+	// the address.
 	Interface string `json:"interface,omitempty"`
 }
 
@@ -196,9 +205,9 @@ type Node struct {
 	Address string   `json:"address"` // IP address of the host; may be empty for a standby host
 	// Address6 is the IPv6 address of a host that has both families and is reached by IPv4.
 	Address6 string `json:"address6,omitempty"`
-	// MACs are the MAC addresses of the host's network cards, in lower case with colons. The machine that
-	// answers at Address must have one of them. Empty: Metal3 reports none, or an older build of
-	// select-hosts wrote the node.
+	// MACs are the MAC addresses of the host's network cards, in lower case with colons. The
+	// machine that answers at Address must have one of them. If MACs is empty, either Metal3
+	// reports no addresses, or an older build of select-hosts wrote the node.
 	MACs    []string `json:"macs,omitempty"`
 	Set     string   `json:"set,omitempty"`     // the node set it belongs to
 	Standby bool     `json:"standby,omitempty"` // claimed, not installed

@@ -11,33 +11,36 @@ const (
 	TaskCollectKubeconfig = "collect-kubeconfig"
 )
 
-// Task describes one task of a run. The controller derives the task's account, rights, params and
-// progress from it. A test compares it with tekton/, config/, cmd/ and the Pipeline.
+// Task describes one task of a run. From this description, the controller derives the task's
+// service account, permissions, params and progress. A test compares the description with tekton/,
+// config/, cmd/ and the Pipeline.
 type Task struct {
-	// Name is the name of the Tekton Task and its file in tekton/tasks, of the program in cmd, and,
-	// without dashes, of the package in pkg/tasks.
+	// Name is the name of the Tekton Task, of its file in tekton/tasks, and of the program in cmd.
+	// Without its dashes, it is also the name of the package in pkg/tasks.
 	Name string
 	// Params, Workspaces and Results are the names that the Task declares, in its order.
 	// ResultFailure is left out, because every task has it.
 	Params, Workspaces, Results []string
-	// ConfigMaps are the ConfigMaps that the task's account can access, by the name of the
-	// Provisioning. Verbs are the verbs of this access. Without both, the account has no token for
-	// the API server.
+	// ConfigMaps return the names of the ConfigMaps that the task's account can access, for the
+	// name of a Provisioning. Verbs are the permitted operations on them. If both are empty, the
+	// account has no token for the API server.
 	ConfigMaps []func(provisioning string) string
 	Verbs      []string
-	// ClaimsHosts: the account can also claim hosts of its namespace, while the task runs, and read
-	// the Secrets that these hosts are given.
+	// ClaimsHosts reports that, while the task runs, its account can also claim hosts of its
+	// namespace and read the Secrets that these hosts are given.
 	ClaimsHosts bool
-	// ChangesHosts: hosts may contain a part of a cluster as soon as the task has started.
+	// ChangesHosts reports that hosts may contain a part of a cluster as soon as the task has
+	// started.
 	ChangesHosts bool
-	// PerRelease: a site has one Task <Name>-<release> for each kubespray release that it offers.
+	// PerRelease reports that a site has one Task <Name>-<release> for each kubespray release that
+	// it offers.
 	PerRelease bool
-	// Percent is the progress of the run, 0 to 100, when the task has succeeded.
+	// Percent is the progress of the whole run, 0 to 100, after the task has succeeded.
 	Percent int32
 }
 
-// InstallTasks are the tasks of PipelineInstall in their order. In measurements, all tasks except
-// kubespray took seconds, which the percentages reflect.
+// InstallTasks are the tasks of PipelineInstall in their order. The percentages reflect
+// measurements, in which all tasks except kubespray took only seconds.
 var InstallTasks = []Task{
 	{
 		Name:       TaskSeedRegistry,
@@ -91,13 +94,15 @@ var InstallTasks = []Task{
 // CallsAPI reports whether the task's account has a token for the bootstrap machine's API server.
 func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 }
 
-// Image is the image of the task's step, as ko resolves it.
+// Image returns the image of the task's step, in the notation that ko replaces.
 func (t Task) Image() string { return "ko://github.com/akraino-icn/bpa/cmd/" + t.Name }
 
-// ReleaseParam is the Pipeline's param that names the Task to use, if PerRelease is set.
+// ReleaseParam returns the name of the Pipeline's param that selects the Task to use. The Pipeline
+// has this param only if PerRelease is set.
 func (t Task) ReleaseParam() string { return t.Name + "-task" }
 
-// OfRelease is the name of the Task for a kubespray release; empty release: the default Task.
+// OfRelease returns the name of the Task for a kubespray release. For an empty release, and for a
+// task without PerRelease, it returns Name.
 func (t Task) OfRelease(release string) string {
 	if release == "" || !t.PerRelease {
 		return t.Name

@@ -18,7 +18,8 @@ import (
 type fault struct {
 	what   string
 	binary bool
-	// fix is a valid value for the key. nil removes the key; an empty value requires an editor.
+	// fix is a valid value for the key, for the command that corrects the error. nil: the command
+	// removes the key. An empty string: no command can set the value, and the user needs an editor.
 	fix *string
 }
 
@@ -33,8 +34,8 @@ func (f faults) malformed(key, what, fix string) {
 	f[key] = fault{fix: &fix, what: fmt.Sprintf("setting %s: %s. Allowed: %s", key, what, known[key].allowed)}
 }
 
-// err returns nil if there are no faults. One command fixes all of them, because the webhook
-// rejects a change that leaves one.
+// err returns an error that lists all faults, or nil if there are none. It names one command that
+// corrects all of them, because the webhook rejects a change that leaves one.
 func (f faults) err(cm *corev1.ConfigMap) error {
 	if len(f) == 0 {
 		return nil
@@ -74,12 +75,12 @@ func (f faults) command(cm *corev1.ConfigMap) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // keep angle brackets readable
-	_ = encoder.Encode(patch)    // cannot fail for maps of strings
+	_ = encoder.Encode(patch)    // a map of strings can always be encoded
 	return fmt.Sprintf("kubectl patch configmap %s -n %s --type merge -p '%s'", cm.Name, cm.Namespace, bytes.TrimSpace(text.Bytes()))
 }
 
-// withTLS returns the address with https instead of http. It returns an empty text if that is not a
-// valid address.
+// withTLS replaces http with https in an address. It returns an empty string if the address does
+// not begin with http://, or if the result is not a valid address.
 func withTLS(address string) string {
 	rest, plain := strings.CutPrefix(address, "http://")
 	depot := v1alpha1.DepotSpec{URL: "https://" + rest}

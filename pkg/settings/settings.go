@@ -11,7 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Name and Namespace identify the ConfigMap that config/ installs.
+// Name and Namespace identify the ConfigMap with the settings. config/ contains it.
 const (
 	Name      = "config-bpa"
 	Namespace = "bpa-system"
@@ -43,9 +43,9 @@ func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5} }
 // setting describes one key of the ConfigMap.
 type setting struct {
 	allowed string
-	// example is a valid value for the command that fixes an invalid one. A text in angle brackets
-	// stands for a value that only the site can provide. An empty example means that the value has
-	// many lines and requires an editor.
+	// example is a valid value for the key. It appears in the command that corrects an invalid
+	// value. A part in angle brackets stands for a value that only the site knows. If example is
+	// empty, the value has many lines, and the user needs an editor.
 	example string
 	// set parses the value into s. It returns false if the value cannot be parsed.
 	set func(s *Settings, value string) bool
@@ -89,11 +89,12 @@ func readBool(text string, into *bool) bool {
 	return err == nil
 }
 
-// depotKeys maps fields of spec.depot to the keys with the same rules.
+// depotKeys maps each of these fields of spec.depot to the key of the ConfigMap for which the same
+// rules apply.
 var depotKeys = map[string]string{"url": "depot-url", "imageURL": "depot-image-url", "caBundle": "depot-ca"}
 
-// Parse reads the ConfigMap. Its error lists all errors by key and ends with one command that fixes
-// all of them. After an error the returned settings must not be used.
+// Parse reads the ConfigMap. Its error lists the errors of all keys, and ends with one command that
+// corrects them. After an error the returned settings must not be used.
 func Parse(cm *corev1.ConfigMap) (Settings, error) {
 	s, wrong := Default(), faults{}
 	for key, value := range cm.Data {

@@ -103,8 +103,9 @@ func TestInstalledSettings(t *testing.T) {
 	}
 }
 
-// The command at the end of an error fixes all errors at once, because the webhook rejects a change
-// that leaves one. The command never contains an address that is not the site's own.
+// The command at the end of an error corrects all errors at once, because the webhook rejects a
+// change that leaves one. The command never contains an invented address: it uses the site's own
+// address or a placeholder.
 func TestTheCommandFixesAll(t *testing.T) {
 	const (
 		patch = "kubectl patch configmap config-bpa -n bpa-system --type merge -p '"
@@ -113,7 +114,7 @@ func TestTheCommandFixesAll(t *testing.T) {
 	for name, test := range map[string]struct {
 		data   map[string]string
 		binary map[string][]byte
-		want   string // the patch; empty: an editor
+		want   string // the patch in the command; empty: the command opens an editor
 	}{
 		"one":               {data: map[string]string{"max-attempts": "0"}, want: `{"data":{"max-attempts":"5"}}`},
 		"unknown and plain": {data: map[string]string{"depot-url": "http://10.1.1.1:5000", "depot-ca-file": "x"}, want: `{"data":{"depot-ca-file":null,"depot-url":"https://10.1.1.1:5000"}}`},
@@ -176,7 +177,7 @@ func patched(t *testing.T, cm *corev1.ConfigMap, patch string) *corev1.ConfigMap
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := strategicpatch.StrategicMergePatch(before, []byte(patch), corev1.ConfigMap{}) // of maps of texts it makes the same
+	after, err := strategicpatch.StrategicMergePatch(before, []byte(patch), corev1.ConfigMap{}) // for maps of strings, the result is that of a merge patch
 	if err != nil {
 		t.Fatal(err)
 	}

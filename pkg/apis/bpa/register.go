@@ -1,7 +1,7 @@
-// Package bpa holds the name of BPA's API group. The versions of the API are the packages below it.
-// It imports nothing.
+// Package bpa holds the name of BPA's API group. Each version of the API is a package in a
+// directory below this one. This package imports nothing.
 package bpa
 
-// GroupName is the API group of ICN's Binary Provisioning Agent. It is unchanged so that ICN's
-// samples apply without edits.
+// GroupName is the API group of ICN's Binary Provisioning Agent. BPA uses the same group, so that
+// ICN's samples can be applied without edits.
 const GroupName = "bpa.akraino.org"

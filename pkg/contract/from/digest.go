@@ -13,13 +13,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// version2 is the prefix of current digests. Digests of DigestV1 begin with "sha256:".
+// version2 is the prefix of the digests that Digest returns. Digests of DigestV1 begin with
+// "sha256:".
 const version2 = "v2:"
 
-// identity lists the fields of a request whose change needs another cluster, and no others: a new
-// field of contract.Request is not part of the digest unless it is added here. Its JSON is the text
-// that digests were computed from since version 1, so the order of the fields and their names stay,
-// including the four that are always empty or only in version 1.
+// identity has the fields of a request that define the cluster: if one of them changes, the request
+// describes another cluster. A new field of contract.Request is not part of the digest unless it is
+// added here.
+//
+// The digest is computed from the JSON of this type, since version 1. The names and the order of
+// the fields must therefore never change. This includes three fields that are always empty, and one
+// that only version 1 uses.
 type identity struct {
 	Provisioning      string                     `json:"provisioning"`
 	Namespace         string                     `json:"namespace"`
@@ -38,7 +42,7 @@ type identity struct {
 	Vars              map[string]json.RawMessage `json:"vars,omitempty"`
 }
 
-// slotIdentity lists the fields of a slot that count.
+// slotIdentity has the fields of a slot that define the cluster.
 type slotIdentity struct {
 	Name  string   `json:"name"`
 	Roles []string `json:"roles"`
@@ -46,8 +50,8 @@ type slotIdentity struct {
 	contract.Needs
 }
 
-// setIdentity lists the fields of a node set that count. Standby hosts do not, because nothing is
-// installed on them.
+// setIdentity has the fields of a node set that define the cluster. The number of standby hosts is
+// not one of them, because nothing is installed on these hosts.
 type setIdentity struct {
 	Name   string   `json:"name"`
 	Roles  []string `json:"roles"`
@@ -73,18 +77,23 @@ func identityOf(r contract.Request) identity {
 	return id
 }
 
-// Digest identifies the cluster that a request describes: identity lists the fields that count. How
-// BPA reaches the cluster and where its parts come from (user, port, depot, the object's UID) does not
-// count: a site that moves its depot has not changed its clusters. Neither do standby hosts, the image
-// and the operating system for later hosts, and the label with the cluster's name.
+// Digest identifies the cluster that a request describes. It depends only on the fields of
+// identity.
 //
-// The kubespray release counts, because a run of another release would upgrade the existing nodes.
+// It does not depend on the address of the cluster and the source of its parts (user, port, depot,
+// the object's UID), because a site that moves its depot has not changed its clusters. Nor does it
+// depend on standby hosts, the image and the operating system for later hosts, and the label with
+// the cluster's name.
 //
-// The order of workers does not count. The order of control plane nodes does, because kubespray
-// numbers etcd's members by it and initializes the cluster on the first node.
+// It depends on the kubespray release, because a run of another release would upgrade the existing
+// nodes.
 //
-// The webhook's warning of a change that BPA does not apply uses the same fields (clusterOf in
-// package v1alpha1).
+// It does not depend on the order of workers. It depends on the order of control plane nodes,
+// because kubespray numbers etcd's members in this order and initializes the cluster on the first
+// node.
+//
+// The webhook warns of a change that BPA does not apply. For this warning it uses the same fields
+// (clusterOf in package v1alpha1).
 func Digest(r contract.Request) (string, error) {
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })
 	r.Sets = workersSorted(r.Sets, func(s contract.Set) (string, []string) { return s.Name, s.Roles })
@@ -92,8 +101,8 @@ func Digest(r contract.Request) (string, error) {
 	return version2 + digest, err
 }
 
-// workersSorted returns the control plane nodes first, in their order, and then the workers by
-// name.
+// workersSorted returns a copy of items: first the control plane nodes in their original order,
+// then the workers by name.
 func workersSorted[T any](items []T, of func(T) (name string, roles []string)) []T {
 	key := func(item T) (worker int, name string) {
 		name, roles := of(item)
@@ -111,17 +120,17 @@ func workersSorted[T any](items []T, of func(T) (name string, roles []string)) [
 	return items
 }
 
-// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. It
-// includes the label with the cluster's name and the order of workers. Clusters that those versions
-// installed are recognized by it.
+// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. BPA
+// recognizes by it the clusters that those versions installed. Unlike Digest, it depends on the
+// label with the cluster's name and on the order of workers.
 func DigestV1(r contract.Request) (string, error) {
 	id := identityOf(r)
 	id.Cluster = r.Cluster
 	return digest(id)
 }
 
-// Inputs identifies everything that can change the result of a run. If one of the inputs changes, a
-// run that failed permanently is tried again.
+// Inputs returns a digest of everything that can change the result of a run. If it changes, a run
+// that failed permanently is tried again.
 func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 	return digest(struct {
 		Request   contract.Request
@@ -130,7 +139,8 @@ func Inputs(p *v1alpha1.Provisioning, r contract.Request) (string, error) {
 	}{r, p.Spec.SSH.Secret(), p.Spec.Timeouts.InstallTimeout()})
 }
 
-// digest returns the digest of the JSON text. Go sorts the keys of maps in it.
+// digest returns the digest of v as JSON. The keys of maps are sorted in the JSON, so the digest
+// does not depend on their order.
 func digest(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

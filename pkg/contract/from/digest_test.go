@@ -47,7 +47,8 @@ spec:
 `
 )
 
-// The digests are the values that older versions stored. Installed clusters are recognized by them.
+// The wanted digests are those that older versions stored. If DigestV1 returned others, BPA would
+// not recognize the clusters that those versions installed.
 func TestDigestV1StaysAsItWas(t *testing.T) {
 	for text, want := range map[string]string{
 		bareSpec:     "sha256:6d2e7a7d154f5e34b670fcdff82cd5da2ea7427d7569526b14ce922997d6b805",
@@ -63,7 +64,7 @@ func TestDigestV1StaysAsItWas(t *testing.T) {
 	}
 }
 
-// If these values change, every installed cluster appears to be changed.
+// If a digest here changes, BPA treats every installed cluster as changed.
 func TestDigestStaysAsItIs(t *testing.T) {
 	for text, want := range map[string]string{
 		bareSpec:     "v2:sha256:4256be77bce60d681bff9651e5985666d5856a0ab3be044e9cc4c79bde7a4e98",
@@ -79,14 +80,15 @@ func TestDigestStaysAsItIs(t *testing.T) {
 	}
 }
 
-// The digest depends on the fields that identity lists and on no other field of a request. A field that
-// is added to contract.Request, with whatever default, leaves the digests of installed clusters alone.
+// The digest depends on the fields of identity and on no other field of a request. A new field of
+// contract.Request therefore does not change the digests of installed clusters, whatever its
+// default is.
 func TestDigestDependsOnListedFieldsOnly(t *testing.T) {
 	listed := map[string]bool{}
 	for _, name := range jsonNames(reflect.TypeFor[identity]()) {
 		listed[name] = true
 	}
-	for _, name := range []string{"uid", "cluster", "sshUser", "sshPort"} { // in the text for version 1 alone
+	for _, name := range []string{"uid", "cluster", "sshUser", "sshPort"} { // these fields are in identity only because version 1 had them
 		delete(listed, name)
 	}
 	request := requestOf(t, written(t, richSpec))
@@ -139,8 +141,8 @@ func change(t *testing.T, field reflect.Value) {
 	}
 }
 
-// The label and the order of workers do not define another cluster. The order of the control plane
-// does, because etcd's members are numbered by it.
+// The digest does not depend on the label and the order of workers. It depends on the order of the
+// control plane nodes, because etcd's members are numbered in this order.
 func TestDigestOfLabelAndOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		text   string
@@ -170,8 +172,8 @@ func TestDigestOfLabelAndOrder(t *testing.T) {
 	}
 }
 
-// An upgrade of BPA must not retry a failed run of a Provisioning without a release, so the digest
-// of its inputs stays the same.
+// A Provisioning without a release must keep the digest of its inputs, because otherwise an upgrade
+// of BPA would retry its failed run.
 func TestInputsStayAsTheyWere(t *testing.T) {
 	p := written(t, bareSpec)
 	got, err := Inputs(p, requestOf(t, p))
@@ -180,7 +182,7 @@ func TestInputsStayAsTheyWere(t *testing.T) {
 	}
 }
 
-// The default Secret gives the same digest, whether the default was filled in or not.
+// The digest is the same for an empty secretName and for the name of the default Secret.
 func TestInputsOfTheDefaultSecret(t *testing.T) {
 	p := written(t, bareSpec)
 	request := requestOf(t, p)

@@ -1,7 +1,7 @@
 // Package from converts a Provisioning and the site's settings into the Request of a run. It also
-// computes the digests from which a later reconcile sees for which state a run was started.
+// computes digests, by which a later reconcile recognizes the state for which a run was started.
 //
 // Every function is pure: the same Provisioning and settings give the same Request. The reconciler
-// and the kubectl plugin share the package, so a dry run of `kubectl bpa hosts` decides like the
-// controller. It must not import either of them, nor a client.
+// and the kubectl plugin share the package, so that a dry run of `kubectl bpa hosts` makes the same
+// decisions as the controller. It must import neither of the two, and no client.
 package from

@@ -52,8 +52,8 @@ func makeRoles(controlPlane, worker bool) (roles []string) {
 	return roles
 }
 
-// makeNeeds returns the requirements in one normalized form, because the digest of a request must
-// not depend on their notation.
+// makeNeeds returns the requirements in a normalized form, so that the digest of a request does not
+// depend on the notation that the user chose.
 func makeNeeds(h *v1alpha1.HostRequirements) (needs contract.Needs, err error) {
 	needs = contract.Needs{
 		CPU: int(h.CPU), SRIOV: h.SRIOV, QAT: h.QAT,
@@ -99,7 +99,7 @@ func makeTerms(s *metav1.LabelSelector) (terms []contract.LabelTerm) {
 	return slices.CompactFunc(terms, func(a, b contract.LabelTerm) bool { return compare(a, b) == 0 })
 }
 
-// makeFlags returns the flags in Linux's notation, sorted and without duplicates.
+// makeFlags returns the CPU flags in the notation of Linux, sorted and without duplicates.
 func makeFlags(flags []string) []string {
 	lower := make([]string, len(flags))
 	for i, flag := range flags {
@@ -108,7 +108,7 @@ func makeFlags(flags []string) []string {
 	return sorted(lower)
 }
 
-// sorted returns a sorted copy without duplicates; nil if there are no texts.
+// sorted returns a sorted copy of texts without duplicates; nil if texts is empty.
 func sorted(texts []string) []string {
 	if len(texts) == 0 {
 		return nil
@@ -129,8 +129,8 @@ func bytesOf(field, text string) (int64, error) {
 	return q.Value(), nil
 }
 
-// makeOSImage sets the address of the image. An uploaded image has the depot's address, and no
-// address if there is no depot.
+// makeOSImage converts the image of the spec. It sets the address of an uploaded image to the
+// image's URL in the depot; without a depot, the address is empty.
 func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o == nil {
 		return nil
@@ -142,9 +142,10 @@ func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o.Upload == "" || depot == "" {
 		return made
 	}
-	// The paths are the depot's. Ironic finds the digest in the checksum file by the name of the
-	// image. The type must be auto: with type sha256, an Ironic whose conductor downloads images
-	// (image_download_source = local) would use the URL itself as the digest.
+	// These are paths of the depot. The checksum file contains the digest next to the name of the
+	// image, by which Ironic finds it. The type must be auto: with type sha256, an Ironic whose
+	// conductor downloads images (image_download_source = local) would use the URL itself as the
+	// digest.
 	made.URL = depot + "/files/os_images/" + o.Upload
 	made.Checksum, made.ChecksumType, made.Uploaded = made.URL+".sha256sum", "auto", true
 	return made

@@ -112,9 +112,9 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestDigests checks which changes change which digest. A change that defines another cluster
-// changes both digests; a change that only affects runs changes only the inputs; other changes
-// change neither.
+// TestDigests checks which digests a change of the Provisioning changes. A change that defines
+// another cluster changes both the digest of the cluster and that of the inputs. A change that only
+// affects runs changes only the digest of the inputs. Any other change changes neither.
 func TestDigests(t *testing.T) {
 	digests := func(p *v1alpha1.Provisioning, depot string) (string, string) {
 		t.Helper()

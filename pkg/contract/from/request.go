@@ -10,8 +10,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// depotOf returns the depot of the spec, or else the site's depot. The site's CA applies only to
-// the site's depot.
+// depotOf returns the depot that the spec names, or else the site's depot. Settings that are
+// missing in the spec come from the site's settings, but the site's CA is used only with the site's
+// depot.
 func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 	d := site
 	if spec.URL != "" && spec.URL != site.URL {
@@ -29,9 +30,9 @@ func depotOf(spec v1alpha1.DepotSpec, site settings.Depot) settings.Depot {
 }
 
 // DepotProblem returns the reason why no run may start with the depot of the Provisioning, and the
-// next action; empty if a run may start. There are two reasons: the address is plain HTTP and
-// neither the spec nor the site's settings accept that, or the spec names an uploaded image and no
-// depot is configured.
+// next step for the user. The string is empty if a run may start. There are two reasons: the
+// address is plain HTTP and neither the spec nor the site's settings accept this, or the spec names
+// an uploaded image and no depot is configured.
 func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
 	depot := depotOf(p.Spec.Depot, site)
 	switch {
@@ -46,8 +47,9 @@ func DepotProblem(p *v1alpha1.Provisioning, site settings.Depot) string {
 	return ""
 }
 
-// Provisioning converts a Provisioning into a Request. It returns no error for a spec that passed
-// the webhook. Before a run starts, DepotProblem must return an empty text.
+// Provisioning converts a Provisioning into a Request. It returns no error for a spec that the
+// webhook has accepted. The caller must not start a run unless DepotProblem returns an empty
+// string.
 func Provisioning(p *v1alpha1.Provisioning, site settings.Depot) (contract.Request, error) {
 	slots, err := p.Spec.Slots()
 	if err != nil {

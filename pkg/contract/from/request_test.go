@@ -38,11 +38,11 @@ func requestOf(t *testing.T, p *v1alpha1.Provisioning) contract.Request {
 
 const head = "metadata: {namespace: site, name: edge-1, uid: uid-1, labels: {cluster: c1}}\nspec:\n  "
 
-// spec puts a spec below the head.
+// spec returns a Provisioning, in YAML, with the given fields in its spec.
 func spec(text string) string { return head + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// A cluster that was installed before node sets existed must not appear to be changed: the text and
-// both digests are those of the old code.
+// BPA must not treat a cluster as changed that was installed before node sets existed. Therefore,
+// its request and both digests must be those of the earlier versions.
 func TestRequestsStayAsTheyWere(t *testing.T) {
 	p := written(t, spec(`masters:
 - master-1: {mac-address: 00-C6-14-04-61-B2}
@@ -167,7 +167,7 @@ access: {subnets: [10.60.0.0/24, 'fd00:60::/64'], interface: enp1s0}
 }
 
 // Quantities are converted to bytes. The error for an invalid quantity names the node or the set.
-// The webhook rejects such a spec before.
+// It occurs only if the webhook, which rejects such a spec, is missing.
 func TestMakeRequestOfABadSpec(t *testing.T) {
 	for text, want := range map[string]string{
 		"masters: [{m: {disks: [{minSize: big}]}}]":              `node m: minSize "big"`,
@@ -179,8 +179,8 @@ func TestMakeRequestOfABadSpec(t *testing.T) {
 	}
 }
 
-// The digest depends on installed nodes. It does not depend on standby hosts, the image for later
-// hosts, or the notation.
+// The digest depends on the nodes that are installed. It does not depend on standby hosts, on the
+// image for later hosts, or on the notation of a requirement.
 func TestDigestOfSets(t *testing.T) {
 	const base = "nodeSets: [{name: c, role: control-plane, count: {active: 1}}, {name: w, count: {active: 2, standby: 1}, cpuFlags: [b, a], architecture: amd64}]\n"
 	digests := func(text string) [2]string {
@@ -213,8 +213,8 @@ func TestDigestOfSets(t *testing.T) {
 	}
 }
 
-// Every sample makes a request, and the request is unchanged after it is encoded and decoded, so
-// the tasks read the requested values.
+// Each sample can be converted into a request. The tasks read this request as JSON, so it must be
+// the same after it is encoded and decoded.
 func TestSamplesMakeRequests(t *testing.T) {
 	files, err := filepath.Glob("../../../config/samples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -240,8 +240,8 @@ func TestSamplesMakeRequests(t *testing.T) {
 	}
 }
 
-// A depot is the site's depot only if the author of the Provisioning chose neither its address nor
-// its certificate.
+// DepotOfSite is true only if the Provisioning sets neither the address nor the certificate of the
+// depot.
 func TestDepotOfSite(t *testing.T) {
 	site := settings.Depot{URL: "https://10.60.0.1:5443", CA: "SITE"}
 	connected := true
@@ -264,7 +264,8 @@ func TestDepotOfSite(t *testing.T) {
 	}
 }
 
-// An uploaded image has the address at which the depot serves it, and the depot's digest.
+// The request for an uploaded image contains the URL at which the depot serves the image, and the
+// URL of the depot's digest of it.
 func TestUploadedOSImage(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) {
 		p.Spec.Depot = v1alpha1.DepotSpec{}

@@ -16,7 +16,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// edits contains at least one edit for every field of the spec.
+// edits has at least one edit for each field of the spec.
 var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 	"Masters": {func(s *v1alpha1.ProvisioningSpec) {
 		s.Masters = append(s.Masters, map[string]v1alpha1.Master{"m-2": {HostRequirements: needs{CPU: 8}}})
@@ -69,8 +69,8 @@ var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 }
 
 // The webhook warns that BPA does not apply an edit to an installed cluster if, and only if, the
-// edit changes the digest. The webhook cannot call Digest, because this package imports the
-// webhook's package.
+// edit changes the digest. The webhook has its own list of fields, because its package cannot call
+// Digest: this package imports that package.
 func TestWarningAndDigestAgree(t *testing.T) {
 	const text = `metadata: {namespace: site, name: edge-1, uid: uid-1}
 spec:

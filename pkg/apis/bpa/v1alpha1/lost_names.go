@@ -7,9 +7,10 @@ import (
 )
 
 // restoreLostNames restores node names that "kubectl apply" drops. ICN writes a worker that is also
-// a master as "- master-1:", whose value is null. kubectl removes nulls before it sends an object,
-// and the node's name is removed with the null. kubectl's own annotation still contains the text
-// that the user wrote. "kubectl create" and server-side apply send the null unchanged.
+// a master as "- master-1:", which is a map with the value null. kubectl removes nulls before it
+// sends an object, and thereby also the key, which is the node's name. The names are restored from
+// kubectl's own annotation, which still contains the object as the user wrote it. "kubectl create"
+// and server-side apply send the null, so there is nothing to restore.
 func (p *Provisioning) restoreLostNames() {
 	written := p.Annotations[corev1.LastAppliedConfigAnnotation]
 	if written == "" {
@@ -22,14 +23,15 @@ func (p *Provisioning) restoreLostNames() {
 		} `json:"spec"`
 	}
 	if json.Unmarshal([]byte(written), &applied) != nil {
-		return // validation checks the spec, not the annotation
+		return // an invalid annotation is no error: validation checks only the spec
 	}
 	restore(p.Spec.Masters, applied.Spec.Masters)
 	restore(p.Spec.Workers, applied.Spec.Workers)
 }
 
-// restore gives an empty item the only key of the item at the same position in written, if that key
-// has no value.
+// restore copies lost keys from written into items. It changes only items that are empty. The item
+// at the same position in written must have exactly one key, and the value of this key must be
+// null.
 func restore[N any](items []map[string]N, written []map[string]*N) {
 	if len(items) != len(written) {
 		return

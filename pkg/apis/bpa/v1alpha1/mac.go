@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MAC is a 48-bit hardware address. In a spec it has the notation that the user wrote; ParseMAC
-// returns the canonical notation.
+// MAC is a 48-bit hardware address. A spec keeps the notation of the user; ParseMAC returns the
+// canonical notation.
 //
 // +kubebuilder:validation:Pattern=`^$|^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`
 type MAC string
@@ -25,8 +25,8 @@ func ParseMAC(text string) (MAC, error) {
 	return mac, nil
 }
 
-// parseMAC returns the address. If text is invalid, what describes the problem and advice describes
-// the fix.
+// parseMAC returns the address in its canonical notation. If text is no valid address, what
+// describes the problem and advice describes how to correct it.
 func parseMAC(text string) (mac MAC, what, advice string) {
 	const readIt = "copy the network card's address from the BareMetalHost or from the machine's label"
 	address := strings.ToLower(text)

@@ -9,8 +9,8 @@ import (
 // meets the requirements.
 type Master struct {
 	// MACAddress is any MAC address of the requested host, with colons or dashes, in upper or lower
-	// case. An empty value is an error, so that a template with a missing value does not turn into
-	// "any host".
+	// case. An empty value is an error: a template with a missing value must not request "any
+	// host".
 	MACAddress       *MAC `json:"mac-address,omitempty"`
 	HostRequirements `json:",inline"`
 }
@@ -78,9 +78,10 @@ type NodeCount struct {
 	Standby int32 `json:"standby,omitempty"`
 }
 
-// HostRequirements are the requirements that a host must meet. A field that is left out requires
-// nothing. A fact that Metal3 has not found meets no requirement. Patterns match the whole text
-// without regard to case; * matches any characters and ? matches one character.
+// HostRequirements are the requirements that a host must meet. A missing field requires nothing. If
+// Metal3 has not found a property of a host, the host meets no requirement on this property. A
+// pattern must match the whole value, without regard to case; * matches any characters and ?
+// matches one character.
 type HostRequirements struct {
 	// CPU is the minimum number of CPU threads.
 	CPU int32 `json:"cpu,omitempty"`

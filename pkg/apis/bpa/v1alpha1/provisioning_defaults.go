@@ -12,7 +12,8 @@ import (
 
 // The defaults of a Provisioning.
 const (
-	// DefaultKubernetesVersion is the version that the depot is filled with.
+	// DefaultKubernetesVersion is the default of spec.kubernetes.version. The depot is filled with
+	// the artifacts of this version.
 	DefaultKubernetesVersion = "1.35.4"
 	// DefaultPodSubnet and DefaultServiceSubnet are the defaults of kubespray.
 	DefaultPodSubnet     = "10.233.64.0/18"
@@ -21,14 +22,14 @@ const (
 	DefaultSSHUser       = "root"
 	DefaultSSHPort       = 22
 	DefaultSSHSecret     = "ssh-key"
-	// DefaultInstallTimeout limits one installation attempt.
+	// DefaultInstallTimeout is the time limit of one installation attempt.
 	DefaultInstallTimeout = 2 * time.Hour
 )
 
 var _ apis.Defaultable = (*Provisioning)(nil)
 
-// SetDefaults fills in fields that were left out and normalizes values that have two spellings. It
-// is idempotent.
+// SetDefaults fills in missing fields, and converts values with several notations to one of them. A
+// second call changes nothing.
 func (p *Provisioning) SetDefaults(context.Context) {
 	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
 		if p.Labels == nil {
@@ -82,8 +83,8 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// InstallTimeout returns the limit of one installation attempt: spec.timeouts.install, or the
-// default if that is missing or not positive.
+// InstallTimeout returns the time limit of one installation attempt: spec.timeouts.install, or the
+// default if this field is missing or not positive.
 func (t TimeoutsSpec) InstallTimeout() time.Duration {
 	if t.Install != nil && t.Install.Duration > 0 {
 		return t.Install.Duration
@@ -91,6 +92,6 @@ func (t TimeoutsSpec) InstallTimeout() time.Duration {
 	return DefaultInstallTimeout
 }
 
-// Secret returns the name of the Secret with the SSH key to the hosts: spec.ssh.secretName, or the
-// default if it is empty.
+// Secret returns the name of the Secret with the SSH key that BPA uses to log in to the hosts:
+// spec.ssh.secretName, or the default if that field is empty.
 func (s SSHSpec) Secret() string { return cmp.Or(s.SecretName, DefaultSSHSecret) }

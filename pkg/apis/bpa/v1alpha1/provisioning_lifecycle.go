@@ -47,11 +47,11 @@ const (
 	// with a broken power supply can run a node for years.
 	ConditionHostsHealthy apis.ConditionType = "HostsHealthy"
 
-	// ConditionStalled is True while the controller cannot continue without a user. The last run
-	// failed permanently; or the spec is invalid, or describes another cluster than the running
-	// one; or the SSH key is unusable; or the running cluster lost a host or its kubeconfig.
-	// Otherwise the condition is absent, as kstatus requires. Tools that wait for an object, such
-	// as Flux, then report a failure instead of work in progress.
+	// ConditionStalled is True while the controller cannot continue without a user. There are four
+	// possible causes. The last run failed permanently. The spec is invalid, or describes another
+	// cluster than the running one. The SSH key is unusable. The running cluster lost a host or its
+	// kubeconfig. Otherwise the condition is absent, as kstatus requires. If the condition is True,
+	// tools that wait for an object, such as Flux, report a failure instead of work in progress.
 	ConditionStalled apis.ConditionType = "Stalled"
 )
 
@@ -67,7 +67,8 @@ const (
 	ReasonPluginsNotSupported = "PluginsNotSupported"
 )
 
-// readyNeeds are the conditions that Ready summarizes, in the order in which they become True.
+// readyNeeds are the conditions that Ready summarizes, in the order in which they normally become
+// True.
 var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady}
 
 // severities are the severities of the conditions that Ready does not summarize. The other
@@ -111,22 +112,23 @@ func (s *ProvisioningStatus) InitializeConditions() {
 	}
 }
 
-// MarkHostsClaimed sets HostsClaimed, and Ready with it. The message is not formatted.
+// MarkHostsClaimed sets HostsClaimed, and updates Ready. The message is used as it is: it is not a
+// format string.
 func (s *ProvisioningStatus) MarkHostsClaimed(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionHostsClaimed, status, reason, message)
 }
 
-// MarkArtifactsAvailable sets ArtifactsAvailable, and Ready with it.
+// MarkArtifactsAvailable sets ArtifactsAvailable, and updates Ready.
 func (s *ProvisioningStatus) MarkArtifactsAvailable(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionArtifactsAvailable, status, reason, message)
 }
 
-// MarkClusterInstalled sets ClusterInstalled, and Ready with it.
+// MarkClusterInstalled sets ClusterInstalled, and updates Ready.
 func (s *ProvisioningStatus) MarkClusterInstalled(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionClusterInstalled, status, reason, message)
 }
 
-// MarkKubeconfigReady sets KubeconfigReady, and Ready with it.
+// MarkKubeconfigReady sets KubeconfigReady, and updates Ready.
 func (s *ProvisioningStatus) MarkKubeconfigReady(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionKubeconfigReady, status, reason, message)
 }
@@ -149,7 +151,7 @@ func (s *ProvisioningStatus) MarkPlugins(plugins []string) {
 // MarkStalled sets Stalled to True. An empty reason removes the condition. Ready does not change.
 func (s *ProvisioningStatus) MarkStalled(reason, message string) {
 	if reason == "" {
-		_ = provisioningConditions.Manage(s).ClearCondition(ConditionStalled) // fails only for conditions that Ready summarizes
+		_ = provisioningConditions.Manage(s).ClearCondition(ConditionStalled) // ClearCondition fails only for a condition that Ready summarizes, and Stalled is not one of them
 		return
 	}
 	s.set(ConditionStalled, corev1.ConditionTrue, reason, message)
@@ -160,9 +162,10 @@ func (s *ProvisioningStatus) mark(t apis.ConditionType, status corev1.ConditionS
 	s.summarize()
 }
 
-// summarize sets Ready to the most important of the other conditions. knative's own summary chooses
-// the newest condition that is not True, which can change with every reconcile. This summary
-// depends on the conditions alone, so the status does not change while nothing else does.
+// summarize sets Ready from the conditions in readyNeeds: to the first that is False, or else to
+// the first that is Unknown, or else to True. knative's own summary chooses the newest condition
+// that is not True, which can change with every reconcile. The result of summarize depends only on
+// the values of the conditions, so that the status does not change without a reason.
 func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {

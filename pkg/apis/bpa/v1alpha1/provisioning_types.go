@@ -49,9 +49,9 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:items:MaxProperties=1
 	Masters []map[string]Master `json:"masters,omitempty"`
 	// Workers are the other nodes, in the same shape as masters. If neither this list nor a node
-	// set has workers, every control plane node is also a worker. A worker with a master's name,
-	// and with the same MAC address or none, is that master in both roles. Its host meets the
-	// requirements of both.
+	// set has workers, every control plane node is also a worker. A worker with a master's name is
+	// that master in both roles. It must have the master's MAC address or none. The host of such a
+	// node meets the requirements of both roles.
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MinProperties=1
 	// +kubebuilder:validation:items:MaxProperties=1
@@ -70,8 +70,8 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:Pattern=`^$|^[0-9.]+/[0-9]{1,2}$`
 	PodSubnet string `json:"PodSubnet,omitempty"`
 
-	// OSImage is written to chosen hosts that have no operating system yet. Without it, only hosts
-	// with an operating system can be chosen.
+	// OSImage is the operating system image for chosen hosts that have no operating system yet. If
+	// it is not set, only hosts with an operating system can be chosen.
 	OSImage *OSImageSpec `json:"osImage,omitempty"`
 	// OperatingSystem is the operating system of the hosts, such as ubuntu-24.04. It is
 	// ID-VERSION_ID from their /etc/os-release. If it is set, BPA checks that the depot has the

@@ -11,8 +11,8 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// MaxNameLength leaves room for suffixes: the names of Secrets, runs and service accounts, and
-// label values (at most 63 bytes), contain the Provisioning's name.
+// MaxNameLength is the maximum length of a Provisioning's name. The names of Secrets, runs and
+// service accounts, and label values (at most 63 bytes), consist of this name and a suffix.
 const MaxNameLength = 40
 
 var _ apis.Validatable = (*Provisioning)(nil)
@@ -20,14 +20,14 @@ var _ apis.Validatable = (*Provisioning)(nil)
 // Validate returns all errors in the spec at once, each with advice. Errors of level warning do not
 // reject the object.
 //
-// An update passes if every field with an error had the same error before and is unchanged; see
-// ratchet.
+// An update is accepted in spite of an error if the stored object has the same error and the update
+// does not change the field; see ratchet.
 func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
 		return nil
 	}
 	old, _ := apis.GetBaseline(ctx).(*Provisioning)
-	if old != nil { // the object may have been stored while the defaulting webhook was missing
+	if old != nil { // the stored object has no defaults if the defaulting webhook was missing at that time
 		old = old.DeepCopy()
 		old.SetDefaults(ctx)
 	}
@@ -61,8 +61,8 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	return errs
 }
 
-// warnOfChange returns a warning if an update would change an installed cluster, because BPA does
-// not apply such changes.
+// warnOfChange returns a warning if an update changes the definition of an installed cluster,
+// because BPA does not apply such a change.
 func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" || equality.Semantic.DeepEqual(clusterOf(old.Spec), clusterOf(p.Spec)) {
 		return nil
@@ -70,9 +70,9 @@ func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 	return warning("spec", "this version of BPA does not change an installed cluster; to install the cluster again, delete the Provisioning and apply it again")
 }
 
-// clusterFields are the fields of a spec that define the cluster, and no others: a new field of
-// ProvisioningSpec does not count unless it is added here. They are the fields of the digest of the
-// controller's request (from.Digest, whose test compares both).
+// clusterFields are the fields of a spec that define the cluster. A new field of ProvisioningSpec
+// is not one of them unless it is added here. The controller's digest of a request (from.Digest)
+// depends on the same fields; a test in package from compares both.
 type clusterFields struct {
 	Masters    []map[string]Master
 	Workers    []map[string]Worker
@@ -83,8 +83,8 @@ type clusterFields struct {
 	Kubespray  KubespraySpec
 }
 
-// clusterOf returns the part of a spec that defines the cluster. The order of workers makes no
-// difference, and standby hosts do not count.
+// clusterOf returns the fields of a spec that define the cluster, in a form that can be compared.
+// The result does not depend on the order of workers, nor on standby hosts.
 func clusterOf(all ProvisioningSpec) clusterFields {
 	spec := all.DeepCopy()
 	slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })

@@ -194,8 +194,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// An object that was stored before a rule existed can be changed everywhere except in the fields of
-// that rule.
+// TestRatchet changes an object that was stored before some rules existed. Every field can be
+// changed, except that a field that breaks such a rule must not get another invalid value.
 func TestRatchet(t *testing.T) {
 	const stored = "masters: [{m: {cpu: 1}}]\nworkers: [{w: {memory: lots}}]\ndepot: {url: 'http://depot:5000'}\nssh: {port: 99999}\n"
 	const plain = `is plain HTTP: anyone on the network path can change what is installed on the nodes: spec.depot.url`
@@ -242,7 +242,8 @@ func TestRatchet(t *testing.T) {
 	}
 }
 
-// An error whose text does not contain the value counts as new if the value changes.
+// TestRatchetLooksAtTheValue checks an error whose message does not contain the value of the field.
+// If the update changes the value, the error counts as new.
 func TestRatchetLooksAtTheValue(t *testing.T) {
 	old := provisioning(t, "masters: [{m: {cpu: 1}}]\ndepot: {url: 'https://depot', caBundle: 'one'}")
 	p := old.DeepCopy()

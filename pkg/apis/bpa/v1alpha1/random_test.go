@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// world generates random specs. Most values are valid and some are invalid: few in a careful world,
-// many in a careless one.
+// world generates random specs. Most values are valid and some are invalid. The number of invalid
+// values depends on the field careless.
 type world struct {
 	*rand.Rand
 	careless float64 // share of bad words
@@ -27,7 +27,7 @@ func pick[T any](w world, good, bad []T) T {
 	return good[w.IntN(len(good))]
 }
 
-// some returns either the item or nothing.
+// some returns a list that either has the item or is empty.
 func some[T any](w world, item T) []T { return []T{item}[:w.IntN(2)] }
 
 type texts = []string
@@ -74,7 +74,7 @@ func (w world) requirements() HostRequirements {
 	return h
 }
 
-// name is rarely the name of another node.
+// name returns a name that is usually unique within the spec.
 func (w world) name() string {
 	return pick(w, texts{"m", "w", fmt.Sprint("a", w.IntN(100))}, texts{"a", "a-1", "M", "etcd", ""})
 }
@@ -141,7 +141,7 @@ func TestRandomSpecs(t *testing.T) {
 		if w.IntN(2) == 0 {
 			p.Labels = map[string]string{"cluster": w.text("c1")}
 		}
-		p.Validate(context.Background()) // as it was written: the webhook that fills in may be missing
+		p.Validate(context.Background()) // without defaults: the defaulting webhook may be missing
 		p.SetDefaults(context.Background())
 		once := p.DeepCopy()
 		p.SetDefaults(context.Background())

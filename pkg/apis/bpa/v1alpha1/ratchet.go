@@ -9,10 +9,11 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// ratchet removes errors of an update that the stored object also has, in fields that the update
-// does not change. Newer versions have more rules; an object that was accepted once can still be
-// paused, labelled and changed elsewhere. The API server does the same for the rules of the CRD's
-// schema. Items of lists are compared by position.
+// ratchet removes those errors of an update that the stored object also has, if the update does not
+// change the field with the error. A newer version of BPA has more rules than the version that
+// accepted the object. Such an object must still be usable: a user can pause it, label it and
+// change its other fields. The API server does the same for the rules of the CRD's schema. Items of
+// lists are compared by position.
 func ratchet(errs *apis.FieldError, before, after *Provisioning) (left *apis.FieldError) {
 	old := map[string]bool{}
 	for _, err := range before.validate().WrappedErrors() {
@@ -27,8 +28,8 @@ func ratchet(errs *apis.FieldError, before, after *Provisioning) (left *apis.Fie
 	return left
 }
 
-// fieldsOf returns the object's fields as in JSON. It returns nil if the object cannot be
-// converted, and then no field counts as unchanged.
+// fieldsOf returns the object's fields as a tree of maps and lists, with the names of the fields in
+// JSON. It returns nil if the object cannot be converted; then every field counts as changed.
 func fieldsOf(p *Provisioning) map[string]any {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
 	if err != nil {
@@ -50,7 +51,7 @@ func sameAt(paths []string, was, is map[string]any) bool {
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
 // at returns the value at a path such as spec.masters[0].m.cpu, or nil if there is none. If the
-// path continues below a value without fields, at returns that value.
+// path leads through a value that is neither a map nor a list, at returns that value.
 func at(value any, path string) any {
 	for _, name := range step.FindAllString(path, -1) {
 		switch in := value.(type) {

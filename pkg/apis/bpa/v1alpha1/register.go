@@ -33,7 +33,8 @@ var Kinds = []Kind{
 	{"Provisioning", &Provisioning{}, &ProvisioningList{}},
 }
 
-// Resource qualifies a resource of this group. The generated listers call it.
+// Resource returns the name of a resource together with the API group. The generated listers call
+// it.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
 }

@@ -36,8 +36,8 @@ func (h *HostRequirements) setDefaults() {
 	}
 }
 
-// isNothing reports whether every host meets the requirements. A selector that selects everything
-// requires nothing.
+// isNothing reports whether there are no requirements, so that every host meets them. An empty
+// selector, which selects everything, is no requirement.
 func (h *HostRequirements) isNothing() bool {
 	asked := *h
 	if asked.Selector != nil && len(asked.Selector.MatchLabels)+len(asked.Selector.MatchExpressions) == 0 {
@@ -52,9 +52,9 @@ func (h *HostRequirements) isNothing() bool {
 	return equality.Semantic.DeepEqual(asked, HostRequirements{})
 }
 
-// and returns requirements that a host meets only if it meets both h and o. It takes the greater of
-// two numbers and every item of two lists. The error names a field in which h and o contradict each
-// other.
+// and returns the combination of h and o: a host meets it only if the host meets both. Of two
+// numbers the combination has the greater one, and of two lists it has every item. If h and o
+// contradict each other, and returns an error that names the field.
 func (h *HostRequirements) and(o *HostRequirements) (HostRequirements, error) {
 	if field, mine, theirs, ok := h.contradiction(o); ok {
 		return HostRequirements{}, fmt.Errorf("%s: no host is both %q and %q", field, mine, theirs)
@@ -91,8 +91,8 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction returns the first text requirement in which h and o differ. A host has only one
-// value in such a field, and a request has room for only one.
+// contradiction returns the first field of texts in which h and o require different values. Both
+// requirements cannot be combined: a contract.Request has only one value for such a field.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {
@@ -103,10 +103,11 @@ func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, thei
 	return "", "", "", false
 }
 
-// fieldText is a requirement that consists of one text: its path below the node, and its value.
+// fieldText is a requirement whose value is a string. field is its path below the node.
 type fieldText struct{ field, text string }
 
-// texts always returns the same fields in the same order.
+// texts returns the requirements whose values are strings. The fields and their order are always
+// the same, so that two results can be compared item by item.
 func (h *HostRequirements) texts() []fieldText {
 	system, firmware := SystemRequirement{}, FirmwareRequirement{}
 	if h.System != nil {
@@ -160,7 +161,8 @@ func contains[T any](list []T, item T) bool {
 	return false
 }
 
-// greater returns the greater of two quantities of memory. An empty text means no quantity.
+// greater returns the greater of two quantities of memory. An empty string means that there is no
+// requirement.
 func greater(a, b string) (string, error) {
 	var most resource.Quantity
 	text := ""

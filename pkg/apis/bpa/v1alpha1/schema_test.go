@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An empty optional text means the same as a missing one, so no pattern of the schema rejects it.
+// An empty optional string means the same as a missing one. Therefore, no pattern of the schema may
+// reject an empty string.
 func TestSchemaTakesEmptyTexts(t *testing.T) {
 	raw, err := os.ReadFile("../../../../config/300-provisionings.yaml")
 	if err != nil {

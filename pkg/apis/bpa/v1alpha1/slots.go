@@ -2,8 +2,8 @@ package v1alpha1
 
 import "fmt"
 
-// LabelCluster is ICN's label with the cluster's display name. It may differ from the
-// Provisioning's name.
+// LabelCluster is ICN's label with the display name of the cluster. The display name may differ
+// from the name of the Provisioning.
 const LabelCluster = "cluster"
 
 // ClusterName returns the cluster's display name: ICN's label "cluster", or the name of the
@@ -23,7 +23,7 @@ type Slot struct {
 	Name         string
 	ControlPlane bool
 	Worker       bool
-	MAC          MAC // canonical; empty: any host that meets the requirements
+	MAC          MAC // in canonical notation; empty: any host that meets the requirements
 	HostRequirements
 }
 

@@ -53,7 +53,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A requirement of either role applies to the common host.
+// A worker with a master's name is on the master's host. This host must meet the requirements of
+// both roles.
 func TestSlotsInBothRoles(t *testing.T) {
 	spec := provisioning(t, `masters:
 - m:
@@ -103,8 +104,8 @@ workers:
 	}
 }
 
-// A request has room for one pattern of a kind. Therefore, two different patterns are rejected,
-// although a host might match both.
+// A contract.Request has only one pattern for each field. Therefore, two different patterns for one
+// node are rejected, even if a host could match both.
 func TestSlotsOfTwoKinds(t *testing.T) {
 	for field, roles := range map[string][2]string{
 		`architecture: no host is both "x86_64" and "aarch64"`: {"architecture: amd64", "architecture: arm64"},

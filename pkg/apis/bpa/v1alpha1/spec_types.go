@@ -67,8 +67,8 @@ type KubernetesSpec struct {
 // KubespraySpec holds settings that are passed to kubespray unchanged.
 type KubespraySpec struct {
 	// Vars are kubespray variables with any JSON values. They override all variables that BPA sets.
-	// Ansible evaluates texts in them as templates. Therefore, a user who can write a Provisioning
-	// can run commands in the task that runs kubespray.
+	// Ansible evaluates strings in them as templates. Therefore, a user who can write a
+	// Provisioning can run commands in the task that runs kubespray.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
@@ -112,15 +112,15 @@ type DepotSpec struct {
 	// trust the certificate of the URL. The depot serves its own certificate at /ca.crt.
 	CABundle string `json:"caBundle,omitempty"`
 	// ImageURL is the address of the same depot from which Metal3 downloads uploaded OS images. It
-	// may be plain HTTP: Metal3 compares the image with a digest that is read from url, and
-	// Metal3's ramdisk does not trust a private CA. For the site's depot, the default is the
-	// setting depot-image-url; otherwise, it is url.
+	// may be plain HTTP for two reasons: Metal3 compares the image with a digest that is read from
+	// url, and Metal3's ramdisk does not trust a private CA. For the site's depot, the default is
+	// the controller's setting depot-image-url. For any other depot, the default is url.
 	ImageURL string `json:"imageURL,omitempty"`
 	// Checksums selects the source of the checksums of files that nodes download. With Kubespray,
-	// the tables of the kubespray release apply; for files that are missing there, such as files of
-	// a newer version, the depot's digest applies. With Depot, the depot's digest always applies,
-	// for a site that builds its own binaries. A checksum in spec.kubespray.vars overrides both.
-	// Default Kubespray.
+	// the checksums come from the tables of the kubespray release. For files that are missing in
+	// these tables, such as files of a newer version, the depot's digests are used. With Depot, the
+	// depot's digests are always used; this is meant for a site that builds its own binaries. A
+	// checksum in spec.kubespray.vars overrides both. Default Kubespray.
 	// +kubebuilder:validation:Enum=Kubespray;Depot
 	Checksums ChecksumSource `json:"checksums,omitempty"`
 	// Connected lets BPA download missing artifacts from the Internet into the depot, before it

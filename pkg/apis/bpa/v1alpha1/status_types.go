@@ -5,7 +5,8 @@ import (
 	duckv1 "knative.dev/pkg/apis/duck/v1"
 )
 
-// ProvisioningStatus describes the observed cluster. It holds facts, never commands.
+// ProvisioningStatus describes the observed cluster. It contains only observations; the controller
+// does not take instructions from it.
 type ProvisioningStatus struct {
 	duckv1.Status `json:",inline"`
 
@@ -119,9 +120,9 @@ type FailureStatus struct {
 	Message string `json:"message,omitempty"`
 	// Hint describes the next action for the user.
 	Hint string `json:"hint,omitempty"`
-	// NextAttempt is the time of the controller's next attempt. If the time has passed, the
-	// controller starts as soon as the missing precondition is met. It is absent if a user must act
-	// first.
+	// NextAttempt is the earliest time of the controller's next attempt. If this time has passed,
+	// the controller waits for a missing precondition and starts as soon as it is met. NextAttempt
+	// is absent if a user must act first.
 	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
 	// ObservedRetry is the last value of the retry annotation that the controller has processed.
 	ObservedRetry string `json:"observedRetry,omitempty"`

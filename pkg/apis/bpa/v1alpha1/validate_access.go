@@ -17,7 +17,7 @@ const accessAdvice = "write the range of the nodes' addresses, such as 10.60.0.0
 // validateAccess checks the ranges of the nodes' addresses: at most one of each address family, and
 // no overlap with the cluster's internal ranges.
 func (s *ProvisioningSpec) validateAccess() (errs *apis.FieldError) {
-	families := map[bool]netip.Prefix{} // by whether it is IPv4
+	families := map[bool]netip.Prefix{} // the key is true for IPv4 and false for IPv6
 	for i, text := range s.Access.Subnets {
 		subnet, err := parseAccess(text)
 		if err == nil {
@@ -38,7 +38,8 @@ func (s *ProvisioningSpec) validateAccess() (errs *apis.FieldError) {
 	return errs.ViaField("access")
 }
 
-// parseAccess returns a range, or the reason why text is not a valid range for hosts.
+// parseAccess parses the range of the nodes' addresses. It returns an error if text is not a range,
+// or not a range that hosts can use.
 func parseAccess(text string) (netip.Prefix, *apis.FieldError) {
 	subnet, err := netip.ParsePrefix(text)
 	switch {
@@ -55,8 +56,9 @@ func parseAccess(text string) (netip.Prefix, *apis.FieldError) {
 	return subnet, nil
 }
 
-// clash returns an error if one of the cluster's internal ranges overlaps the nodes' range, because
-// pods would then hide nodes. Invalid ranges are reported elsewhere.
+// clash returns an error if the pod subnet or the service subnet overlaps the range of the nodes'
+// addresses, because addresses of pods or services could then hide those of nodes. An invalid
+// subnet is ignored here: validateSubnets reports it.
 func (s *ProvisioningSpec) clash(nodes netip.Prefix) *apis.FieldError {
 	for _, own := range []struct{ name, path, text string }{
 		{"pod", "PodSubnet", s.PodSubnet},

@@ -15,7 +15,7 @@ var (
 	imageFormats = []string{"raw", "qcow2", "vdi", "vmdk", "live-iso"}
 	imageSchemes = []string{"http", "https", "oci"}
 	sumSchemes   = []string{"http", "https"}
-	// digestLengths are numbers of hexadecimal digits.
+	// digestLengths are the lengths of digests, in hexadecimal digits, by checksum type.
 	digestLengths = map[string]int{"md5": 32, "sha256": 64, "sha512": 128}
 	hexPattern    = regexp.MustCompile(`^[0-9A-Fa-f]+$`)
 	// placeholders replaces the placeholders in the name of a Secret by valid example values.
@@ -37,8 +37,9 @@ func (o *OSImageSpec) validate() *apis.FieldError {
 	)
 }
 
-// uploadPattern matches owner, cluster and name as the depot accepts them. None of them can be a
-// path.
+// uploadPattern matches OWNER/CLUSTER/NAME with the characters that the depot accepts. Each of the
+// three parts begins with a letter or digit and contains no slash, so that no part can be "." or
+// "..".
 var uploadPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*(/[A-Za-z0-9][A-Za-z0-9._+~@:=,-]*){2}$`)
 
 func (o *OSImageSpec) validateSource() *apis.FieldError {
@@ -102,7 +103,7 @@ func (o *OSImageSpec) validateChecksum() *apis.FieldError {
 	return nil
 }
 
-// validateSecretTemplate requires a text that is a valid Secret name after the placeholders are
+// validateSecretTemplate requires that text is a valid name of a Secret once the placeholders are
 // replaced.
 func validateSecretTemplate(field, text string) *apis.FieldError {
 	if text == "" {

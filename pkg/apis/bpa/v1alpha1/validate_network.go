@@ -37,7 +37,7 @@ var reserved6 = []reservation{
 
 const subnetAdvice = "write an IPv4 range such as 10.233.64.0/18"
 
-// validateSubnets checks the pod subnet and the service subnet separately and against each other.
+// validateSubnets checks the pod subnet and the service subnet, and that they do not overlap.
 func (s *ProvisioningSpec) validateSubnets() *apis.FieldError {
 	const podPath, servicePath = "PodSubnet", "kubernetes.serviceSubnet"
 	pods, errs := parseSubnet(s.PodSubnet, podPath)
@@ -57,8 +57,8 @@ func (s *ProvisioningSpec) validateSubnets() *apis.FieldError {
 	return errs.Also(s.validatePodRoom(pods))
 }
 
-// validatePodRoom checks that the pod subnet has a range for every node. Calico divides the pod
-// subnet differently.
+// validatePodRoom checks that the pod subnet is large enough to give each node a range of its own.
+// It does not check Calico, which divides the pod subnet in another way.
 func (s *ProvisioningSpec) validatePodRoom(pods netip.Prefix) *apis.FieldError {
 	if !pods.IsValid() || s.Kubernetes.NetworkPlugin == "calico" {
 		return nil
@@ -75,8 +75,8 @@ func (s *ProvisioningSpec) validatePodRoom(pods netip.Prefix) *apis.FieldError {
 		"%s has no room for %d nodes with a /%d each", pods, nodes, each)
 }
 
-// parseSubnet returns a valid range, or the reason why text is invalid. For an empty text it
-// returns neither: the default applies.
+// parseSubnet parses text as an IPv4 range that a cluster can use. For an empty string it returns
+// neither a range nor an error, because the default applies.
 func parseSubnet(text, path string) (netip.Prefix, *apis.FieldError) {
 	if text == "" {
 		return netip.Prefix{}, nil

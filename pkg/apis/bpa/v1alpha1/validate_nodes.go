@@ -8,8 +8,8 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// takenNames are node names that have another meaning in inventories of Ansible or kubespray:
-// groups, and the machine on which Ansible runs.
+// takenNames are strings that must not be node names, because they have another meaning in
+// inventories of Ansible or kubespray: they name groups, or the machine on which Ansible runs.
 var takenNames = []string{"all", "etcd", "localhost", "ungrouped"}
 
 // demand is a Master or a Worker as the user wrote it, with its path in the spec.
@@ -17,7 +17,7 @@ type demand struct {
 	path   string // such as masters[0].master-1
 	name   string
 	worker bool
-	Worker // a Master's fields are a part of a Worker's
+	Worker // has all fields of a Master
 }
 
 // nodeRules checks all masters, then all workers, and collects their names and MAC addresses.
@@ -87,8 +87,9 @@ func (r *nodeRules) add(w demand) {
 
 const nothingAdvice = "set mac-address to pin the node to a host, or set cpu, memory or a selector so that BPA can choose a host"
 
-// emptyMaster requires that a master, or the worker of the same name, has requirements. An empty
-// MAC address was reported before.
+// emptyMaster reports an error if neither the master nor the worker of the same name has
+// requirements. It ignores a master with an empty MAC address, for which another check reports an
+// error.
 func (r *nodeRules) emptyMaster(m demand) {
 	if w, ok := r.workers[m.name]; m.MACAddress == nil && m.saysNothing() && (!ok || w.saysNothing()) {
 		r.problem(m.path, nothingAdvice, "master %q has no host requirements", m.name)
@@ -115,8 +116,8 @@ func (r *nodeRules) name(w demand) {
 	}
 }
 
-// mac returns the canonical address, or an empty one if the node has none. Only a worker with a
-// master's name may have an empty mac-address.
+// mac returns the canonical MAC address, or an empty one if the node has none. It reports an error
+// for an empty mac-address, except in a worker with a master's name.
 func (r *nodeRules) mac(w demand) (MAC, bool) {
 	if w.MACAddress == nil {
 		return "", true
@@ -135,8 +136,8 @@ func (r *nodeRules) mac(w demand) (MAC, bool) {
 	return mac, what == ""
 }
 
-// taken checks that a MAC address pins only one node, and that a node in both roles has one MAC
-// address.
+// taken reports an error if a MAC address is used for two nodes, or if a node in both roles has two
+// MAC addresses.
 func (r *nodeRules) taken(w demand, mac MAC) {
 	path := w.path + ".mac-address"
 	if master, ok := r.masters[w.name]; ok && w.worker && master.MACAddress != nil {
@@ -153,7 +154,8 @@ func (r *nodeRules) taken(w demand, mac MAC) {
 	}
 }
 
-// together checks that a worker and the master of the same name do not contradict each other.
+// together reports an error if the requirements of a worker contradict those of the master with the
+// same name, because both are on one host.
 func (r *nodeRules) together(w demand) {
 	if m, ok := r.masters[w.name]; ok && w.worker {
 		if field, mine, theirs, found := m.contradiction(&w.HostRequirements); found {
@@ -176,7 +178,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// quoted lists names in quotes, so that no character in them can break a line.
+// quoted returns the names in quotes, separated by commas. Quotes escape line breaks and other
+// control characters in a name.
 func quoted(names []string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

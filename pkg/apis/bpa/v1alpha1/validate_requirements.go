@@ -13,15 +13,15 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// Values above these limits are probably in a wrong unit. They cause a warning and not an error,
-// because hardware grows.
+// A value above one of these limits probably has a wrong unit. It causes a warning and not an
+// error, because future hardware may exceed the limit.
 const (
 	manyCPUs     = 4096
 	fastClockMHz = 10000
 	fastGbps     = 1600
 )
 
-// Values beyond these limits are errors.
+// A clock rate below leastClockMHz, or a pattern longer than mostPattern, is an error.
 const (
 	leastClockMHz = 100
 	mostPattern   = 256 // bytes
@@ -36,7 +36,7 @@ var (
 	diskTypes   = []string{"HDD", "SSD", "NVME"}
 )
 
-// validate checks each requirement separately. Paths begin below the node.
+// validate checks the value of each requirement. The paths in its errors are relative to the node.
 func (h *HostRequirements) validate() *apis.FieldError {
 	return h.validateCPU().Also(
 		validateSize("memory", "16Gi", h.Memory),
@@ -130,7 +130,8 @@ func validateCount(count int32) *apis.FieldError {
 	return nil
 }
 
-// validatePatterns checks the text requirements, and rejects an empty system or firmware.
+// validatePatterns checks the requirements that are patterns. It also rejects a field system or
+// firmware without any pattern.
 func (h *HostRequirements) validatePatterns() (errs *apis.FieldError) {
 	for _, t := range h.texts() {
 		if t.field != "architecture" {

@@ -75,7 +75,7 @@ func TestContradictions(t *testing.T) {
 	})
 }
 
-// Each of these requirements is sufficient for a node.
+// A node with any single one of these requirements passes validation.
 func TestEveryRequirementSaysSomething(t *testing.T) {
 	for _, text := range []string{
 		"cpu: 1", "memory: 1Gi", "sriov: true", "qat: true", "selector: {matchLabels: {a: b}}", "selector: {matchExpressions: [{key: a, operator: Exists}]}",

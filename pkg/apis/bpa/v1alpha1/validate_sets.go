@@ -12,20 +12,23 @@ import (
 )
 
 const (
-	// mostNodes is the maximum number of nodes of a cluster. The schema limits each list
-	// separately.
+	// mostNodes is the maximum number of nodes of a cluster. The schema cannot check it, because it
+	// limits each list separately.
 	mostNodes = 1000
-	// mostSetName leaves room for a dash and a number in the name of a node.
+	// mostSetName is the maximum length of a set's name. The name of a node consists of the set's
+	// name, a dash and a number.
 	mostSetName = validation.DNS1123LabelMaxLength - len("-1000")
 )
 
 var (
 	roles = []NodeRole{RoleControlPlane, RoleWorker, RoleControlPlaneWorker}
-	// numbered matches the names of a set's nodes: the set's name and a number from 1.
+	// numbered matches a name that a node of a set can have: the set's name, a dash and a number
+	// from 1.
 	numbered = regexp.MustCompile(`^(.+)-[1-9][0-9]*$`)
 )
 
-// validateSets checks the node sets, and the node sets together with the nodes that have names.
+// validateSets checks each node set, the names that sets give to their nodes, and the numbers of
+// nodes of the whole cluster.
 func (s *ProvisioningSpec) validateSets() (errs *apis.FieldError) {
 	names := map[string]int{}
 	for i, set := range s.NodeSets {
@@ -40,8 +43,9 @@ func (s *ProvisioningSpec) validateSets() (errs *apis.FieldError) {
 	return errs.Also(s.validateNamesOfSets(names), s.validateSize(), s.validateControlPlane())
 }
 
-// validateNamesOfSets rejects a node name that a set uses now or when it grows. Two sets never use
-// the same name: the set's name ends at the last dash.
+// validateNamesOfSets rejects masters and workers with a name that a node of a set has, or gets
+// when the set grows. Nodes of two sets never have the same name, because the set's name ends at
+// the last dash of the node's name.
 func (s *ProvisioningSpec) validateNamesOfSets(sets map[string]int) (errs *apis.FieldError) {
 	check := func(place, name string) {
 		found := numbered.FindStringSubmatch(name)
@@ -77,7 +81,7 @@ func (s *ProvisioningSpec) validateSize() *apis.FieldError {
 	return problem(path, fmt.Sprintf("request at most %d nodes in one cluster, including standby nodes", mostNodes), "%d nodes are too many", n)
 }
 
-// validateControlPlane requires a control plane node, and warns of an even number of them.
+// validateControlPlane requires at least one control plane node, and warns if their number is even.
 func (s *ProvisioningSpec) validateControlPlane() *apis.FieldError {
 	n := s.controlPlaneNodes()
 	switch {
@@ -93,7 +97,7 @@ func (s *ProvisioningSpec) validateControlPlane() *apis.FieldError {
 	return nil
 }
 
-// validate checks one set without the others.
+// validate checks one set. It does not compare the set with other sets or nodes.
 func (s *NodeSet) validate() (errs *apis.FieldError) {
 	switch {
 	case !isLabel(s.Name):

@@ -57,7 +57,7 @@ func TestNamesOfSets(t *testing.T) {
 }
 
 func TestSizeRules(t *testing.T) {
-	const calico = "kubernetes: {networkPlugin: calico}\n" // its pieces of the pod subnet are its own
+	const calico = "kubernetes: {networkPlugin: calico}\n" // with another network plugin, the pod subnet would be too small for so many nodes
 	checkRules(t, []rule{
 		{"too many standbys", one + calico + "nodeSets: [{name: a, count: {active: 600}}, {name: b, count: {active: 300, standby: 100}}]",
 			"1001 nodes are too many: spec.nodeSets\nrequest at most 1000 nodes in one cluster, including standby nodes"},

@@ -17,13 +17,14 @@ var (
 	versionPattern  = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 	userPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// systemPattern matches os-release's ID and VERSION_ID. The text becomes a directory of the
-	// depot.
+	// systemPattern matches ID-VERSION_ID of os-release(5). The string is the name of a directory
+	// in the depot, so it must not contain a slash.
 	systemPattern = regexp.MustCompile(`^[a-z][a-z0-9._]*(-[a-z0-9._]+)*-[0-9][a-z0-9.]*$`)
 	pluginPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// takenUsers are names that Ansible reads in an inventory as Python values instead of texts.
+// takenUsers must not be login users: Ansible would read them in an inventory as Python values
+// instead of strings.
 var takenUsers = []string{"False", "None", "True"}
 
 // networkPlugins are the values of kubespray's kube_network_plugin. The schema has the same list.
@@ -59,24 +60,24 @@ func (s *SSHSpec) validate() (errs *apis.FieldError) {
 	return errs
 }
 
-// Validate checks the addresses and certificates. Paths begin below the depot. The site's settings
-// have the same rules.
+// Validate checks the addresses and certificates. The paths in its errors are relative to the
+// depot. The site's settings are checked with the same function.
 func (d *DepotSpec) Validate() *apis.FieldError {
 	return validateDepotURL("url", d.URL).Also(d.validateInsecure(), validateDepotURL("imageURL", d.ImageURL), d.validateCA(), d.validateChecksums())
 }
 
-// IsPlainHTTP reports whether the address is plain HTTP, so that its contents can be changed in
-// transit.
+// IsPlainHTTP reports whether the address begins with http://. Over such a connection, an attacker
+// can change the contents.
 func IsPlainHTTP(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http"
 }
 
-// validateInsecure requires https or an explicit opt-in. imageURL may be plain HTTP, because Metal3
-// compares the image with a digest.
+// validateInsecure rejects a plain HTTP url unless the user has set insecure. imageURL may be plain
+// HTTP, because Metal3 compares the image with a digest.
 func (d *DepotSpec) validateInsecure() *apis.FieldError {
 	if d.Insecure || !IsPlainHTTP(d.URL) || validateDepotURL("url", d.URL) != nil {
-		return nil // a URL with another error is not quoted here: it may contain a password
+		return nil // validateDepotURL reports an invalid URL; it must not be quoted here, because it may contain a password
 	}
 	return problem("url", "write the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true",
 		"%q is plain HTTP: anyone on the network path can change what is installed on the nodes", d.URL)
@@ -121,8 +122,8 @@ func (d *DepotSpec) validateCA() *apis.FieldError {
 // on each node.
 const maxCABundle = 20 << 10
 
-// validateDepotURL requires a URL that can be a prefix of a path and can be written into a
-// configuration file: no password, no query, no quotes.
+// validateDepotURL requires a URL to which a path can be appended and which can be written into
+// configuration files. The URL must therefore have no password, no query and no quotes.
 func validateDepotURL(field, text string) *apis.FieldError {
 	if text == "" {
 		return nil
@@ -163,7 +164,7 @@ func (t *TimeoutsSpec) validate() *apis.FieldError {
 	return nil
 }
 
-// validatePlugins checks only the names. The available plugins are not known here.
+// validatePlugins checks only the form of the names: which plugins exist is not known here.
 func validatePlugins(plugins []string) (errs *apis.FieldError) {
 	seen := map[string]bool{}
 	for i, name := range plugins {

@@ -7,8 +7,8 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// ownVariables are variables that BPA or Ansible sets. The value is the alternative, or the reason
-// why there is none.
+// ownVariables are variables that users must not set, because BPA or Ansible sets them. The value
+// tells the user what to set instead, or why the variable cannot be set.
 var ownVariables = map[string]string{
 	"kube_version":           "set spec.kubernetes.version",
 	"kube_network_plugin":    "set spec.kubernetes.networkPlugin",
@@ -36,12 +36,13 @@ var ownVariables = map[string]string{
 	"ansible_become_pass": "a Provisioning holds no secrets; the user in spec.ssh must be able to sudo without a password",
 }
 
-// connection are prefixes of Ansible's connection variables.
+// connection are the prefixes of the variables that configure Ansible's connection to the hosts.
+// Users must not set these variables.
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_become_password", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
-// maxRelease keeps the name of the Task, and the names that are derived from it, within 63
-// characters.
+// maxRelease is the maximum length of a release's name. The name of the Task contains this name,
+// and it and the names derived from it must not exceed 63 characters.
 const maxRelease = 40
 
 // validate checks the names of the variables. Their values are not checked.
