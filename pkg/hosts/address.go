@@ -17,32 +17,33 @@ const (
 	unreadable     = "without readable network data"
 )
 
-// Addresses returns the addresses at which a host is reached. If the host has both address
-// families, second is the address of the other family, else the zero Addr. If there is no first
-// address, why explains it in words that complete "host-1 is ...". The first rule that gives an
-// address decides:
+// Addresses returns the addresses at which a host is reached. If the host has addresses of both
+// families, second is the address of the other family; otherwise it is the zero Addr. If there is
+// no first address, why is the reason, in words that complete "host-1 is ...".
 //
-//  1. the network card with the given MAC address, to which a slot is pinned, if the card has an
-//     address;
-//  2. the network or link of the host's network data that access.Interface names; without it there
-//     is no address;
-//  3. an address in access.Subnets[0]: of the boot card, of another card, or of the network data.
-//     Without such an address there is none, also if rule 2 gives an address outside of the subnet,
-//     unless a card is pinned;
+// mac is the MAC address to which the slot is pinned, or empty. The rules are tried in this order
+// until one gives an address:
+//
+//  1. the pinned card, which is the network card with this MAC address, if it has an address;
+//  2. the network or link of the host's network data that access.Interface names. If access.Interface
+//     is set and this rule gives no address, the host has none;
+//  3. an address in access.Subnets[0]: of the boot card, of another card, or of the network data. If
+//     access.Subnets is set and no card is pinned, no address outside of this subnet is used, not
+//     even one from rule 2;
 //  4. the boot card;
-//  5. the network data: of the pinned card, or the only address of a family;
+//  5. the network data: the addresses of the pinned card, or the only address of each family;
 //  6. the only card that has addresses.
 //
-// For a host with NetworkDataFirst, the network data come before the addresses that were seen on
-// the cards: in rule 1 those of the pinned card, then rule 2, in rule 3 those in the subnet, then
-// rule 5. If the data have several addresses, rule 5 uses those of the boot card. If the data cannot
-// be read, there is no address. If they have no address, because the host uses DHCP, or none in the
-// subnet, the rules above apply.
+// If NetworkDataFirst is set, the addresses in the network data come before those that were seen on
+// the cards. The order is then: the addresses of the pinned card in the data, rule 2, the addresses
+// of the data in access.Subnets[0], and rule 5. If the data have several addresses, rule 5 uses
+// those of the boot card. If the data cannot be read, there is no address. If the data have no
+// address, because the host uses DHCP, or no address in the subnet, the numbered rules apply.
 //
-// IPv4 comes before IPv6, unless access.Subnets has another order. With access.Subnets[1], the
-// second address is in that subnet. If the host has no address there, it has no address at all,
-// unless a card is pinned. Without access.Subnets[1], or on such a pinned host, the second address
-// is an address of the same card or network.
+// IPv4 comes before IPv6, unless access.Subnets has another order. If access.Subnets[1] is set, the
+// second address is in that subnet, and a host without such an address has no address at all. The
+// exception is a host whose card is pinned. For this host, and without access.Subnets[1], the
+// second address comes from the same card or network as the first.
 func (h *Host) Addresses(mac string, access contract.Access) (first, second netip.Addr, why string) {
 	addresses, why := h.choose(mac, access)
 	if why != "" {
@@ -70,22 +71,21 @@ func (h *Host) Addresses(mac string, access contract.Access) (first, second neti
 	return first, netip.Addr{}, ""
 }
 
-// Address returns the first of the Addresses.
+// Address returns the first address of Addresses, or the zero Addr if there is none.
 func (h *Host) Address(mac string, access contract.Access) netip.Addr {
 	first, _, _ := h.Addresses(mac, access)
 	return first
 }
 
-// WantsNetworkData reports whether the address depends on network data of the host that were not
-// read yet.
+// WantsNetworkData reports whether the host's network data must be read to find its address.
 func (h *Host) WantsNetworkData(mac string, access contract.Access) bool {
 	_, _, why := h.Addresses(mac, access)
 	return why == unread
 }
 
-// Unreachable explains why a host can have no address for a node, in words that complete "host-1 is
-// ...". It is empty if the host has an address, or may have one: from network data that were not
-// read yet, or together with its operating system.
+// Unreachable explains why a host has no address for a node, in words that complete "host-1 is
+// ...". The result is empty if the host has an address. It is also empty if the host may get one:
+// from network data that were not read yet, or together with its operating system.
 func (h *Host) Unreachable(mac string, request *contract.Request) string {
 	if h.AddressedLater(request) {
 		return ""
@@ -97,13 +97,13 @@ func (h *Host) Unreachable(mac string, request *contract.Request) string {
 	return why
 }
 
-// AddressedLater reports whether the host has no operating system, and gets its address from the
+// AddressedLater reports whether the host gets its address only with its operating system, from the
 // network data of the request's OS image.
 func (h *Host) AddressedLater(request *contract.Request) bool {
 	return h.Bare && request.OSImage != nil && request.OSImage.NetworkData != ""
 }
 
-// choose finds the addresses of the relevant card or network.
+// choose applies the rules of Addresses that select a card or network, and returns its addresses.
 func (h *Host) choose(mac string, access contract.Access) (addresses []netip.Addr, why string) {
 	if h.NetworkDataFirst {
 		if addresses, why := h.chooseData(mac, access); why != "" || len(addresses) > 0 {
@@ -157,8 +157,9 @@ func (h *Host) onData(mac string) []netip.Addr {
 	return found
 }
 
-// onBootCard returns the addresses of the boot card: the card with the host's boot MAC address,
-// which is the first of MACs, else the first card that Metal3 marks as bootable.
+// onBootCard returns the addresses of the boot card. This is the card with the host's boot MAC
+// address, which is the first of MACs. If there is no such card, it is the first card that Metal3
+// marks as bootable.
 func (h *Host) onBootCard() []netip.Addr {
 	var found []netip.Addr
 	for i := range h.NICs {
@@ -202,7 +203,7 @@ func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 	why = noAddressAtAll
 	for i := range h.NICs {
 		switch ips := h.NICs[i].IPs; {
-		case !slices.ContainsFunc(ips, func(a netip.Addr) bool { return !slices.Contains(addresses, a) }): // no address, or the same addresses as another card of a bond
+		case !slices.ContainsFunc(ips, func(a netip.Addr) bool { return !slices.Contains(addresses, a) }): // the card has no address, or only those of another card of its bond
 		case addresses != nil:
 			return nil, tooMany
 		default:
@@ -212,9 +213,10 @@ func (h *Host) onOnlyCard() (addresses []netip.Addr, why string) {
 	return addresses, why
 }
 
-// withNeighbours returns the addresses of the first card that has an address in the subnet; the
-// boot card is checked first. If there is no such card, it returns the first address of the network
-// data in the subnet. With NetworkDataFirst, the network data come first.
+// withNeighbours returns all addresses of the first card that has an address in the subnet. The
+// boot card is checked first. If no card has such an address, it returns the first address in the
+// subnet that the network data contain. If NetworkDataFirst is set, the network data are checked
+// before the cards.
 func (h *Host) withNeighbours(subnet string) []netip.Addr {
 	in := inside(subnet)
 	if found := h.inData(in); h.NetworkDataFirst && len(found) > 0 {
@@ -231,8 +233,8 @@ func (h *Host) withNeighbours(subnet string) []netip.Addr {
 	return h.inData(in)
 }
 
-// within returns an address in a subnet: one of candidates if possible, else any address of the
-// host.
+// within returns an address in a subnet: one of candidates if possible, or else any address of the
+// host. It returns the zero Addr if there is none.
 func (h *Host) within(subnet string, candidates []netip.Addr) netip.Addr {
 	in := inside(subnet)
 	if i := slices.IndexFunc(candidates, in); i >= 0 {
@@ -245,7 +247,8 @@ func (h *Host) within(subnet string, candidates []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// orUnread returns why, or unread if network data may still give an address.
+// orUnread returns why. If the host has network data that were not read yet, it returns unread
+// instead, because these may contain an address.
 func (h *Host) orUnread(why string) string {
 	if h.NetworkUnread {
 		return unread
@@ -260,12 +263,12 @@ func inside(subnet string) func(netip.Addr) bool {
 	return func(a netip.Addr) bool { return err == nil && prefix.Contains(a) }
 }
 
-// preferred returns the first IPv4 address, else the first address.
+// preferred returns the first IPv4 address, or the first address if there is no IPv4 address.
 func preferred(addresses []netip.Addr) netip.Addr {
 	return addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))]
 }
 
-// Remedy describes what a user can do about a missing address; why is the reason from Addresses.
+// Remedy describes what a user can do if a host has no address. why is the reason from Addresses.
 func Remedy(access contract.Access, why string) string {
 	switch {
 	case why == unreadable:

@@ -43,7 +43,7 @@ func onData(h Host, addresses ...string) Host { // network/link=address
 	return h
 }
 
-// given returns a host to which Metal3 applies the network data.
+// given returns a host that is configured by Metal3 with the network data.
 func given(h Host) Host { h.NetworkDataFirst = true; return h }
 
 func unreadData(h Host) Host { h.NetworkUnread = true; return h }
@@ -59,7 +59,7 @@ func TestAddresses(t *testing.T) {
 		host   Host
 		mac    string
 		access access
-		want   string // "first second" or why not
+		want   string // "first second", or the reason why there is no address
 	}{
 		{"the only card", plain, "", access{}, "10.1.0.1"},
 		{"the boot card", three, "", access{}, "10.2.0.1 fd02::1"},

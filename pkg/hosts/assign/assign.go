@@ -9,8 +9,8 @@ import (
 )
 
 // Assignment lists the wanted nodes and their hosts. The nodes of the slots come first, in the
-// order of the slots. The nodes of the sets follow, set by set: the active nodes first, each group
-// ordered by number.
+// order of the slots. The nodes of the sets follow, set by set. Within a set, active nodes come
+// before standby nodes, and both are ordered by number.
 type Assignment []Placed
 
 // Placed is a node and its host.
@@ -22,13 +22,13 @@ type Placed struct {
 	MAC     string // the MAC address that the slot is pinned to; empty for other nodes
 	Host    string
 	// Lacks is the first current requirement that an installed host does not meet, such as "below
-	// 16Gi". The host keeps its place nevertheless. Empty: the host meets all of them.
+	// 16Gi". The host keeps its node in spite of it. Empty: the host meets all requirements.
 	Lacks string
 }
 
-// MissingStandby returns the number of standby hosts that the assignment lacks, by the name of the
-// set. Hosts can be missing only in sets whose active nodes are already held, or after a node of
-// the cluster was installed.
+// MissingStandby returns the number of standby hosts that were requested and not found, by the name
+// of the set. It can be greater than 0 only if the active nodes of the set are already held, or if
+// a node of the cluster was installed before. Otherwise, missing standby hosts are a failure.
 func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 	missing := map[string]int{}
 	for _, s := range request.Sets {
@@ -79,7 +79,7 @@ func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assig
 	return w.read(found.matching), nil
 }
 
-// read turns a matching into an assignment with node names.
+// read converts a matching into an assignment, and gives names to the nodes.
 func (w *work) read(m *matching) Assignment {
 	bySlot := make([]Placed, len(w.request.Slots))
 	bySet, lacks := map[string][]member{}, map[string]string{}
@@ -104,7 +104,7 @@ func (w *work) read(m *matching) Assignment {
 	return found
 }
 
-// name appends the nodes of the sets to the nodes of the slots.
+// name gives names to the nodes of the sets, and appends these nodes to those of the slots.
 func (w *work) name(bySlot []Placed, bySet map[string][]member) Assignment {
 	found, names := Assignment(bySlot), w.namer()
 	for _, s := range w.request.Sets {
@@ -148,7 +148,8 @@ func (w *work) place(c *class, hosts []int) map[int]int {
 	return placed
 }
 
-// presentSlot returns the slot of a class that a host is held for, or none.
+// presentSlot returns the slot of a class for which the host is already held; none: there is no
+// such slot.
 func (w *work) presentSlot(c *class, h int) int {
 	if host := w.hosts[h]; w.me.Holds(*host) {
 		for _, s := range c.slots {

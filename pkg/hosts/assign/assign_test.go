@@ -45,12 +45,12 @@ func slot(name string, cpu int, memory int64) contract.Slot {
 	return contract.Slot{Name: name, Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: cpu, Memory: memory * Gi}}
 }
 
-// need returns a slot that requires more than threads and memory.
+// need returns a slot with other requirements than only threads and memory.
 func need(name string, needs contract.Needs) contract.Slot {
 	return contract.Slot{Name: name, Needs: needs}
 }
 
-// ask returns a request for slots of our Provisioning.
+// ask returns a request of the Provisioning edge-1 for these slots.
 func ask(slots ...contract.Slot) contract.Request {
 	return contract.Request{Namespace: me.Namespace, Provisioning: me.Name, Slots: slots}
 }

@@ -1,15 +1,16 @@
 package assign
 
-// search is the state of the search for an augmenting path.
+// search is the state of the breadth-first search for an augmenting path. A round is the search for
+// one host.
 type search struct {
 	round     int32
 	seen      []int32 // per node: the round in which it was last reached
 	seenClass []int32 // per class: the round in which its shared places were last reached
 	from      []int32 // per node: the host that would move to it, or viaShared
 	via       []int32 // per class: the node that would use a shared place
-	closed    set     // classes with one domain that are reached or dead in this round
-	dead      set     // classes with one domain that are dead
-	queue     []int32 // nodes reached; a negative n stands for the shared places of class -1-n
+	closed    set     // classes with one domain that the search does not need to visit in this round: they are reached or dead
+	dead      set     // classes with one domain that no later search needs to visit
+	queue     []int32 // the nodes to visit; a negative n stands for the shared places of class -1-n
 }
 
 const (
@@ -24,9 +25,10 @@ func newSearch(classes, nodes int) search {
 	}
 }
 
-// augment matches an unmatched host, and moves as few other hosts as possible, because the search
-// is breadth first. If a search fails, no later search through the same nodes can succeed, so these
-// nodes are never searched again.
+// augment places an unmatched host, and moves other hosts if necessary. The search is breadth
+// first, so that as few hosts as possible are moved. If the search fails, a later search that
+// reaches one of the same nodes cannot succeed there. Therefore, these nodes are never searched
+// again.
 func (m *matching) augment(host int) {
 	m.round++
 	copy(m.closed, m.dead)
@@ -47,7 +49,8 @@ func (m *matching) augment(host int) {
 	m.unfilled--
 }
 
-// tryHost reaches the nodes that a host can move to. It returns a node with a free place, or none.
+// tryHost adds to the queue the nodes to which a host can move. If one of them has a free place,
+// tryHost returns it, otherwise none.
 func (m *matching) tryHost(host int) int32 {
 	for b := range m.w.fits.row(host).without(m.closed) {
 		node := m.node(host, b)
@@ -75,7 +78,8 @@ func (m *matching) tryNode(node int32) int32 {
 	return none
 }
 
-// reachSharers reaches the domains of a class that use shared places.
+// reachSharers adds to the queue the domains of a class in which a host uses a shared place. If
+// such a host moves to another class, its shared place becomes free.
 func (m *matching) reachSharers(class int32) {
 	for d, low := range m.capacities[class].low {
 		node := m.firstNode[class] + int32(d)
@@ -93,7 +97,7 @@ func (m *matching) reach(node, from int32) {
 	}
 }
 
-// markDead excludes the nodes of a failed search from later searches.
+// markDead excludes the nodes that a failed search reached from all later searches.
 func (m *matching) markDead() {
 	for _, n := range m.queue {
 		if n < 0 {
@@ -107,7 +111,8 @@ func (m *matching) markDead() {
 	}
 }
 
-// shift moves the hosts along the path from an unmatched host to a node with a free place.
+// shift moves the hosts along the path that the search found. The path leads from start, which is
+// the unmatched host, to node, which has a free place.
 func (m *matching) shift(start int, node int32) {
 	for {
 		for m.from[node] == viaShared {

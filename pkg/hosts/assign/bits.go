@@ -2,7 +2,8 @@ package assign
 
 import "math/bits"
 
-// set is a set of small non-negative integers. Sets that are combined have the same length.
+// set is a set of small non-negative integers, with one bit for each. Only sets of the same length
+// can be combined.
 type set []uint64
 
 func newSet(n int) set { return make(set, (n+63)/64) }
@@ -30,8 +31,8 @@ func (s set) isEmpty() bool {
 	return true
 }
 
-// without yields the elements of s that are not in t, in ascending order. t may change during the
-// iteration.
+// without yields the elements of s that are not in t, in ascending order. The caller may add
+// elements to t during the iteration; they are then left out.
 func (s set) without(t set) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for i := range s {
@@ -44,7 +45,7 @@ func (s set) without(t set) func(yield func(int) bool) {
 	}
 }
 
-// table is a list of sets of equal length, one per row.
+// table is a list of sets of equal length. Each set is a row.
 type table struct {
 	width int
 	words []uint64

@@ -1,7 +1,7 @@
 package assign
 
-// capacity limits how many hosts of each domain one matching may place in a class. A class without
-// a spread has a single domain, 0.
+// capacity limits, for one matching, how many hosts of each domain get a place in a class. A class
+// without a spread has only domain 0.
 type capacity struct {
 	of     []int32 // per host: its domain; nil: all hosts are in domain 0
 	low    []int   // per domain: places reserved for it
@@ -21,15 +21,15 @@ func (r *capacity) domain(h int) int32 {
 	return r.of[h]
 }
 
-// spreadLimit limits how uneven the spread of a class may be.
+// spreadLimit limits the differences between the domains of a class.
 type spreadLimit struct {
 	skew       int // maximum difference between the fullest and the emptiest domain, in hosts
 	unlabelled int // maximum number of hosts without a domain
 }
 
-// capacity limits each domain to between minimum and minimum+skew hosts, including the fixed ones.
-// A domain that already has more fixed hosts gets no new ones, and its excess does not affect the
-// other domains.
+// capacity requires at least minimum and at most minimum+e.skew hosts in each domain, where fixed
+// hosts count. A domain with more fixed hosts gets no new ones, and its excess does not change the
+// limits of the other domains.
 func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	r := capacity{of: d.of, shared: places}
 	for _, fixed := range d.fixed {
@@ -41,13 +41,13 @@ func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	return r
 }
 
-// minimums lists the values to try for the number of hosts in the emptiest domain. Every
-// sufficiently even spread of that many places satisfies one of them.
+// minimums lists the possible numbers of hosts in the emptiest domain, if hosts are in this many
+// places. Each spread within the limit e is found with one of these numbers.
 func (d *domains) minimums(places int, e spreadLimit) []int {
 	var found []int
 	for minimum := d.lowestMinimum(places, e); minimum <= d.smallestDomain(); minimum++ {
 		r := d.capacity(places, minimum, e)
-		if r.shared < 0 || r.shared == 0 && len(found) > 0 { // allows no more than the previous value
+		if r.shared < 0 || r.shared == 0 && len(found) > 0 { // a higher minimum allows no spread that the previous one does not allow
 			break
 		}
 		found = append(found, minimum)
@@ -58,7 +58,8 @@ func (d *domains) minimums(places int, e spreadLimit) []int {
 	return found
 }
 
-// takesAll reports whether no upper limit of a domain has an effect.
+// takesAll reports whether no domain has a limit below the number of hosts that could be placed in
+// it.
 func (d *domains) takesAll(r capacity) bool {
 	for i, supply := range d.supply {
 		if r.high[i] < min(supply, r.low[i]+r.shared) {
@@ -68,8 +69,8 @@ func (d *domains) takesAll(r capacity) bool {
 	return true
 }
 
-// lowestMinimum returns the lowest number of hosts in the emptiest domain that leaves capacity for
-// all places.
+// lowestMinimum returns the lowest number of hosts in the emptiest domain with which the limits of
+// the domains allow all places to be filled.
 func (d *domains) lowestMinimum(places int, e spreadLimit) int {
 	for minimum := 0; ; minimum++ {
 		capacity := e.unlabelled

@@ -7,23 +7,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// class is a number of places with the same requirements: all slots with equal needs, one pinned
-// slot, or a set.
+// class is a group of wanted nodes with the same requirements: all slots with equal needs, one
+// pinned slot, or a set. Each node of a class is a place for one host.
 type class struct {
 	needs   *contract.Needs
 	slots   []int         // indexes into request.Slots, in the order of the spec
 	set     *contract.Set // nil for slots
 	mac     string        // MAC address of a pinned slot
-	pins    []int         // hosts with that MAC address; the pin is usable only if there is exactly one
-	places  int           // number of places to fill, without fixed
-	fixed   []int         // hosts whose place does not change, see fixInstalled
+	pins    []int         // hosts with that MAC address; the slot can get a host only if there is exactly one
+	places  int           // number of places to fill, not counting those of fixed
+	fixed   []int         // hosts that keep their place, see fixInstalled
 	spare   int           // number of places that may stay empty, see findSpare
 	domains *domains      // nil if the class is not spread
 }
 
-// newClasses returns the classes of a request, sorted by the cost of their requirements. The least
-// demanding classes come first, so that small hosts go into small slots. Equal classes keep the
-// order of the spec.
+// newClasses returns the classes of a request, sorted by the cost of their requirements. The class
+// with the lowest requirements comes first, so that small hosts are used for small slots. Classes
+// with equal requirements stay in the order of the spec.
 func newClasses(request contract.Request) []*class {
 	var classes []*class
 	alike := map[string]*class{}
@@ -60,7 +60,7 @@ func keyOf(n *contract.Needs) string {
 	return string(text)
 }
 
-// spread returns how the class must be spread; nil: not at all.
+// spread returns the spread that the class must have; nil: the class has no spread.
 func (c *class) spread() *contract.Spread {
 	if c.set == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// explain explains why a demand cannot be met. Either no assignment exists even without the
-// spreads, or the spreads are the reason.
+// explain returns the reason why a demand cannot be met. If the demand cannot be met even without
+// the spreads, there are too few hosts; otherwise, the spreads are the reason.
 func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	capacities := make([]capacity, len(w.classes))
 	for i := range w.classes {
@@ -33,14 +33,15 @@ func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	return e
 }
 
-// minimalConflict finds a smallest set of nodes that cannot all have a host. It starts with a node
-// without a host in a finished matching, and adds all nodes whose hosts that node could have, all
-// nodes whose hosts those could have, and so on. These nodes already have every host that any of
-// them could have; otherwise the matching could have grown. If any one of them were not wanted, its
-// host could be passed on to the node without one.
+// minimalConflict finds a smallest set of nodes that cannot all have a host. It needs a finished
+// matching. It starts with a node without a host, and adds the nodes that have a host which this
+// node could have. Then it adds the nodes that have a host which one of the added nodes could have,
+// and so on. The nodes found in this way already have every host that any of them could have;
+// otherwise, the matching would not be finished. If any one of these nodes were not wanted, its
+// host could be passed on to the node without a host.
 //
-// It returns the number of these nodes per class, and the number of other nodes without a host per
-// class.
+// It returns the number of these nodes per class, and, also per class, the number of other nodes
+// without a host.
 func (m *matching) minimalConflict() (nodes, also []int) {
 	rivals := m.rivals()
 	best, start := []int(nil), none
@@ -65,7 +66,7 @@ func (m *matching) missing(class int) int {
 	return m.capacities[class].low[0] - m.occupied[m.firstNode[class]]
 }
 
-// rivals returns, per class, the classes that have a host which the class could have.
+// rivals returns, for each class, the classes that have a host which the class could have.
 func (m *matching) rivals() table {
 	rivals := newTable(len(m.w.classes), len(m.w.classes))
 	empty := newSet(len(m.w.classes))
@@ -79,7 +80,8 @@ func (m *matching) rivals() table {
 	return rivals
 }
 
-// closure counts, per class, the nodes of the minimal conflict of an empty place in class start.
+// closure returns the number of nodes, per class, of the conflict that minimalConflict finds from
+// an empty place of class start.
 func (m *matching) closure(rivals table, start int) []int {
 	nodes := make([]int, len(m.w.classes))
 	reached := newSet(len(m.w.classes))
@@ -95,7 +97,8 @@ func (m *matching) closure(rivals table, start int) []int {
 	return nodes
 }
 
-// specOrder returns the position of a class in the spec: slots first, then sets.
+// specOrder returns a number by which classes can be sorted in the order of the spec: slots first,
+// then sets.
 func (w *work) specOrder(class int) int {
 	if c := w.classes[class]; c.set == nil {
 		return c.slots[0]

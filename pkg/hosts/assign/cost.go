@@ -6,15 +6,16 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// cost is the cost of one or more hosts. The first component has the greatest weight.
+// cost is the cost of one or more hosts. Costs are compared component by component; the first
+// component in which they differ decides.
 type cost [6]int64
 
-// Components of a cost. Each counts hosts, or adds up a property of hosts.
+// Components of a cost. Each is a number of hosts, or the sum of a property of the hosts.
 const (
 	costTrouble = iota // hosts that are powered off or being serviced
-	costForeign        // of these, hosts that the Provisioning does not hold
+	costForeign        // hosts of costTrouble that the Provisioning does not hold
 	costOtherOS        // hosts with another operating system than the one that the request names
-	costSpecial        // SR-IOV and QAT, which remain for nodes that need them
+	costSpecial        // number of features SR-IOV and QAT; hosts with them are kept for nodes that need them
 	costSize           // see size
 	costBare           // hosts that have no operating system yet
 )
@@ -31,7 +32,7 @@ func (w *work) costOf(h int) cost {
 	return c
 }
 
-// costOfNeeds returns the cost of the cheapest host that could meet the needs.
+// costOfNeeds returns the cost of a host that has exactly what the needs require.
 func costOfNeeds(n *contract.Needs) cost {
 	return cost{costSpecial: int64(count(n.SRIOV, n.QAT)), costSize: size(n.CPU, n.Memory)}
 }
@@ -56,8 +57,8 @@ func count(all ...bool) int {
 	return n
 }
 
-// size combines threads and bytes into one number. A thread weighs as much as 4Gi, the usual ratio
-// of servers.
+// size combines threads and bytes of memory into one number. One thread counts as much as 4Gi,
+// which is the usual ratio in servers.
 func size(cpu int, memory int64) int64 {
 	return int64(cpu)<<32 + memory
 }

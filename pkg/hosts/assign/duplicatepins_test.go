@@ -2,8 +2,8 @@ package assign
 
 import "slices"
 
-// mayTake reports whether a host can have a place of a class while every satisfiable pinned slot
-// has its host.
+// mayTake reports whether a host can have a place of a class without taking it from a pinned slot
+// that needs it.
 func (t *reference) mayTake(b, h int) bool {
 	if t.classes[b].mac != "" {
 		return t.isPin(b, h)
@@ -11,8 +11,8 @@ func (t *reference) mayTake(b, h int) bool {
 	return t.left[h] && t.obstacle(t.classes[b], h) == noObstacle
 }
 
-// isPin reports whether a host is the only host with the MAC address of a pinned class, and can be
-// used for it.
+// isPin reports whether a host is usable for a pinned class and is the only host with its MAC
+// address.
 func (t *reference) isPin(b, h int) bool {
 	owners := 0
 	for _, host := range t.hosts {
@@ -21,8 +21,9 @@ func (t *reference) isPin(b, h int) bool {
 	return owners == 1 && slices.Contains(t.hosts[h].MACs, t.classes[b].mac) && t.obstacle(t.classes[b], h) == noObstacle
 }
 
-// leftByPins tries every placement of the pinned slots. A host is left to other nodes if a
-// placement without it places as many pinned slots as any placement does.
+// leftByPins finds the hosts that the pinned slots do not need. It tries every placement of the
+// pinned slots. The slots do not need a host if some placement without it places as many pinned
+// slots as the best placement does.
 func (t *reference) leftByPins() []bool {
 	var pinned []int
 	for b, class := range t.classes {

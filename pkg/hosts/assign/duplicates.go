@@ -11,10 +11,10 @@ import (
 
 // markDuplicates marks free hosts as unusable if they share their address with another host that is
 // held or usable, because either host could answer at that address. Held hosts are not marked. The
-// input is not changed; the result is a copy if a host is marked.
+// input is not changed; if a host must be marked, the result is a copy.
 //
-// Hosts without an operating system do not count, because the address of their inspection is free
-// again.
+// Hosts without an operating system are ignored. The address that such a host had during its
+// inspection may belong to another machine now.
 func markDuplicates(all []hosts.Host, access contract.Access) []hosts.Host {
 	marked := all
 	for _, duplicates := range sharing(all, access) {
@@ -35,8 +35,8 @@ func markDuplicates(all []hosts.Host, access contract.Access) []hosts.Host {
 	return marked
 }
 
-// sharing returns the hosts that share an address, by address. Held hosts come first, then the
-// order of the names.
+// sharing returns, by address, the indexes of the hosts that share this address. Held hosts come
+// first, then free hosts; both are sorted by name.
 func sharing(all []hosts.Host, access contract.Access) map[netip.Addr][]int {
 	first, shared := make(map[netip.Addr]int, len(all)), map[netip.Addr][]int{}
 	for i := range all {

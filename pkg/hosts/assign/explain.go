@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// noFit describes the given number of nodes of each class, and the nodes that have the hosts that
-// these nodes could have.
+// noFit returns an error for the given number of nodes of each class. m shows which nodes have the
+// hosts that these nodes could have.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	e := &NoFit{}
 	for _, host := range w.hosts {
@@ -34,7 +34,7 @@ func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	return e
 }
 
-// ranked returns the classes in the order of the spec.
+// ranked returns the indexes of the classes in the order of the spec.
 func (w *work) ranked() []int {
 	order := make([]int, len(w.classes))
 	for b := range order {
@@ -44,7 +44,7 @@ func (w *work) ranked() []int {
 	return order
 }
 
-// openSlots returns the slots of a class without a fixed host.
+// openSlots returns the slots of a class except those whose host is fixed.
 func (w *work) openSlots(class int) []int {
 	c := w.classes[class]
 	return slices.DeleteFunc(slices.Clone(c.slots), func(s int) bool {
@@ -52,8 +52,8 @@ func (w *work) openSlots(class int) []int {
 	})
 }
 
-// namesOf lists the names of the given number of nodes of each class. It takes the last slots of a
-// class.
+// namesOf names the given number of nodes of each class. Of a class of slots, it names the last
+// ones.
 func (w *work) namesOf(nodes []int) []string {
 	var names []string
 	for _, b := range w.ranked() {
@@ -69,7 +69,7 @@ func (w *work) namesOf(nodes []int) []string {
 	return names
 }
 
-// unmet describes a class. inFull adds the obstacle of each host.
+// unmet describes a class. If inFull is set, the description has the obstacle of each host.
 func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 	c := w.classes[class]
 	u := Unmet{Nodes: 1, Of: c.places, Needs: needsText(*c.needs), set: c.set != nil}
@@ -137,8 +137,8 @@ func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	}
 }
 
-// obstacles returns, by host name, why each host cannot be used for a class. For a pinned class it
-// covers the hosts in only.
+// obstacles explains, by the name of the host, why each host cannot be used for a class. For a
+// pinned class, it has only the hosts in only.
 func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	all, owners := map[string]string{}, w.ownersIn(m)
 	for h, host := range w.hosts {
@@ -149,7 +149,8 @@ func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	return all
 }
 
-// why describes the obstacle of one host in full, or the node that needs the host.
+// why explains why one host cannot be used for a class. It names the node, the holder or the slot
+// that has the host. owner is the slot or set that the host is matched with, or empty.
 func (w *work) why(owner string, c *class, h int) string {
 	switch what := w.obstacle(c, h); {
 	case what == held:
@@ -177,7 +178,8 @@ func (w *work) pinOf(h int) string {
 	return ""
 }
 
-// ownersIn returns, by host, the name of the slot or set that the host is matched with.
+// ownersIn returns, by the index of the host, the name of the slot or set that the host is matched
+// with.
 func (w *work) ownersIn(m *matching) map[int]string {
 	names := map[int]string{}
 	for i, c := range w.classes {

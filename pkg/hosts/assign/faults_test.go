@@ -10,9 +10,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// These tests cover the faults of the original operator (BPA) and of Airship's SIP that an
-// assignment can have. The names have their numbers in the study of those systems. Packages facts,
-// claim and reconciler test the other faults.
+// These tests check that this package does not repeat faults that the original operator (BPA) and
+// Airship's SIP have in their assignments. Each comment describes the fault. The numbers in the
+// names are those of the study of both systems. Other faults are tested in packages facts, claim
+// and reconciler.
 
 func assigned(t *testing.T, request contract.Request, all []hosts.Host) string {
 	t.Helper()
@@ -30,7 +31,8 @@ func same(t *testing.T, want, got string) {
 	}
 }
 
-// A shrinking set took all free hosts that matched. It must take none and release some.
+// A set that became smaller took all free hosts that matched. Instead, it must release hosts and
+// take none.
 func TestFault_SIP_4_5_1_ScaleDownTakesNoMoreHosts(t *testing.T) {
 	all := join([]hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, running("w", 3))}, small(4, 3))
 	same(t, "w-1=1", assigned(t, askSets(nodeSet("w", 1, 0)), all))
@@ -48,7 +50,7 @@ func TestFault_SIP_4_5_3_SpreadIsRemembered(t *testing.T) {
 	same(t, "w-1=9 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0, over(rack, 1))), all))
 }
 
-// Hosts without the label were never limited.
+// The spread did not limit the number of hosts without the label.
 func TestFault_SIP_4_5_4_UnlabelledIsNoRack(t *testing.T) {
 	all := join(small(1, 3), small(4, 1, in("r1")))
 	same(t, "w-1=4", assigned(t, askSets(nodeSet("w", 1, 0, over(rack, 1))), all))
@@ -57,14 +59,14 @@ func TestFault_SIP_4_5_4_UnlabelledIsNoRack(t *testing.T) {
 	}
 }
 
-// Hosts of others and hosts in trouble were chosen.
+// Hosts of other holders and unusable hosts were chosen.
 func TestFault_SIP_4_5_5_OthersAndErrorsAreNotChosen(t *testing.T) {
 	foreign := host(1, 1, 1, func(h *hosts.Host) { h.Holder = &hosts.Holder{Kind: "Metal3Machine", Name: "m"} })
 	all := []hosts.Host{foreign, host(2, 1, 1, unusable("in error state")), host(3, 1, 1, unusable("paused")), host(4, 1, 1)}
 	same(t, "w-1=4", assigned(t, askSets(nodeSet("w", 1, 0)), all))
 }
 
-// One unusable host was tried again and again until no host was left.
+// One unusable host was tried again and again, and other hosts were never chosen.
 func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 	bad := map[string]func(*hosts.Host){"without address": noAddress, "in error": unusable("in error state"), "lost": isLost, "bare": isBare, "duplicate address": func(h *hosts.Host) { h.NICs = host(2, 1, 1).NICs }}
 	for name, change := range bad {
@@ -77,8 +79,8 @@ func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 	}
 }
 
-// Holders were compared by name without namespace. A holder with our name in another namespace is a
-// different one.
+// Holders were compared by name, and their namespaces were ignored. A holder with our name in
+// another namespace is a different one.
 func TestFault_SIP_4_5_8_NamespacesAreApart(t *testing.T) {
 	elsewhere := host(1, 1, 1, running("w", 1), func(h *hosts.Host) { h.Holder.Namespace = "other" })
 	same(t, "w-1=2", assigned(t, askSets(nodeSet("w", 1, 0)), []hosts.Host{elsewhere, host(2, 1, 1)}))
@@ -93,7 +95,7 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	same(t, "a=4 w-1=5 w-2=2", assigned(t, request, []hosts.Host{quarantined[1], quarantined[3], quarantined[4]}))
 }
 
-// worker-1 was left out after worker-10, which contains its name.
+// worker-1 was left out if worker-10 came before it, because "worker-10" contains "worker-1".
 func TestFault_BPA_1_7_4_NamesInNames(t *testing.T) {
 	same(t, "worker-10=1 worker-1=2", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)), small(1, 2)))
 	same(t, "worker-10=7 worker-1=8", assigned(t, ask(slot("worker-10", 0, 0), slot("worker-1", 0, 0)),
@@ -109,19 +111,19 @@ func TestFault_BPA_1_7_5_NoAddressNoNode(t *testing.T) {
 	}
 }
 
-// A MAC address was searched for in the whole text of a host.
+// A MAC address was searched for in the whole JSON of a host, and could match another field.
 func TestFault_BPA_1_7_6_PinsAreCompared(t *testing.T) {
 	decoy := host(1, 1, 1, func(h *hosts.Host) { h.Name, h.MACs = "host-02:00:00:00:00:02", []string{"02:00:00:00:00:02:ff"} })
 	same(t, "p=2", assigned(t, ask(pinned("p", 2)), []hosts.Host{decoy, host(2, 1, 1)}))
 }
 
-// Requirements for threads and memory without a MAC address were rejected.
+// A node that requires threads and memory and has no MAC address was rejected.
 func TestFault_BPA_1_7_7_FoundByWhatItHas(t *testing.T) {
 	same(t, "a=2", assigned(t, ask(slot("a", 8, 16)), []hosts.Host{host(1, 4, 8), host(2, 8, 16), host(3, 64, 256)}))
 }
 
-// A second master that was also a worker was rejected or appeared twice. It is one slot with both
-// roles and one host.
+// The second master was rejected or appeared twice if it was also a worker. It must be one slot
+// with both roles and one host.
 func TestFault_BPA_1_7_9_BothRolesAreOneHost(t *testing.T) {
 	both := pinned("master-2", 2)
 	both.Roles = []string{contract.RoleControlPlane, contract.RoleWorker}

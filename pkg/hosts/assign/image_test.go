@@ -9,8 +9,9 @@ import (
 
 func runs(image string) func(*hosts.Host) { return func(h *hosts.Host) { h.Image = image } }
 
-// TestNamedImageComesFirst checks that with an OS image a node gets a host with that image, or a
-// host on which Metal3 can install it, wherever such a host is sufficient.
+// TestNamedImageComesFirst checks a request with an OS image. A node gets a host with that image,
+// or a host on which Metal3 can install it. It gets a host with another system only if no other
+// host is sufficient.
 func TestNamedImageComesFirst(t *testing.T) {
 	const wanted = namedImage
 	for _, tc := range []struct {

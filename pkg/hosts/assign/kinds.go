@@ -40,12 +40,12 @@ func (s thresholds) upTo(n int64) set {
 	return s.classes.row(sort.Search(len(s.steps), func(i int) bool { return s.steps[i] > n }))
 }
 
-// kinds are the distinct requirements apart from CPU and memory, each with its classes. Pinned
-// classes belong to no kind.
+// kinds are the distinct combinations of requirements other than CPU and memory, each with the
+// classes that have it. Pinned classes are in none of them.
 type kinds struct {
 	needs   []contract.Needs
 	classes []set
-	none    set // the classes of no kind
+	none    set // the pinned classes, which have no kind
 }
 
 func kindsOf(classes []*class) kinds {
@@ -69,8 +69,8 @@ func kindsOf(classes []*class) kinds {
 	return k
 }
 
-// exclude removes from a row the classes whose requirements the host does not meet, and the classes
-// of no kind.
+// exclude removes from a row the classes whose requirements the host does not meet, and the pinned
+// classes.
 func (k kinds) exclude(row set, host *hosts.Host) {
 	for i := range row {
 		row[i] &^= k.none[i]

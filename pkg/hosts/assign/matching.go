@@ -1,18 +1,18 @@
 package assign
 
-// none is the index of no host, class or node.
+// none is an index that stands for no host, no class or no node.
 const none = -1
 
-// matching grows a maximum matching of hosts and places, one host at a time, along augmenting
-// paths. It is a flow of hosts into nodes. A node of the flow is a domain of a class. Hosts beyond
-// the reserved places of a domain use the shared places of its class. A matched host stays matched,
-// but it may move to another node.
+// matching assigns hosts to places. It grows to a maximum matching, one host at a time, along
+// augmenting paths. It is a flow of hosts into nodes, where a node is one domain of a class. Each
+// node has reserved places; further hosts of the node use the shared places of its class. A matched
+// host stays matched, but it may move to another node.
 type matching struct {
 	w          *work
 	capacities []capacity
 	firstNode  []int32 // per class: its first node
 	classOf    []int32 // per node
-	unfilled   int     // number of places to fill
+	unfilled   int     // number of places that are still to be filled
 
 	nodeOf     []int32 // per host: its node, or none
 	head       []int32 // per node: the first of its hosts, or none
@@ -47,8 +47,8 @@ func allNone(n int) []int32 {
 	return all
 }
 
-// fill places the pinned hosts, then the preferred held hosts in their current classes, then the
-// other preferred held hosts, and then the cheapest hosts.
+// fill places the hosts in four steps: the pinned hosts; the preferred held hosts in their current
+// classes; the preferred held hosts that have no place yet; and the cheapest hosts.
 func (m *matching) fill() {
 	for b, class := range m.w.classes {
 		if class.mac != "" && len(class.pins) == 1 && m.w.fits.row(class.pins[0]).has(b) {
@@ -73,14 +73,15 @@ func (m *matching) fill() {
 	}
 }
 
-// placeAtCurrent places an unmatched host in its current class, if it has one with a free place.
+// placeAtCurrent places an unmatched host in its current class, if there is a free place.
 func (m *matching) placeAtCurrent(host int) {
 	if current := m.w.currentClass[host]; current != none && m.w.fits.row(host).has(current) {
 		m.tryPlace(host, current)
 	}
 }
 
-// tryPlace places an unmatched host in a class if a place is free.
+// tryPlace places an unmatched host in a class, if there is a free place. It does not move other
+// hosts.
 func (m *matching) tryPlace(host, class int) {
 	if node := m.node(host, class); m.nodeOf[host] == none && m.free(node) {
 		m.enter(host, node)
@@ -88,7 +89,7 @@ func (m *matching) tryPlace(host, class int) {
 	}
 }
 
-// node returns the node of the host in a class.
+// node returns the node of a class to which the host belongs by its domain.
 func (m *matching) node(host, class int) int32 {
 	return m.firstNode[class] + m.capacities[class].domain(host)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// number returns the number in the name of a set's node: workers-3 has number 3 in set workers. It
-// returns 0 if the name does not belong to the set.
+// number returns the number in the name of a node of a set, such as 3 for node workers-3 of set
+// workers. It returns 0 if the name is not a name of this set's nodes.
 func number(set, node string) int {
 	rest, found := strings.CutPrefix(node, set+"-")
 	n, err := strconv.Atoi(rest)
@@ -17,7 +17,8 @@ func number(set, node string) int {
 	return n
 }
 
-// numberOf returns the number of a held host in its set. Hosts without a number come last.
+// numberOf returns the number of a held host in its set. For a host without a number, it returns a
+// number above all others, so that the host is sorted last.
 func (w *work) numberOf(h int) int {
 	if n := number(w.hosts[h].Set, w.hosts[h].Node); n > 0 {
 		return n
@@ -25,8 +26,8 @@ func (w *work) numberOf(h int) int {
 	return math.MaxInt
 }
 
-// namer names the new nodes of sets. It never reuses the name of a held host, even if the host is
-// lost, because the cluster may still have a node with this name.
+// namer gives names to the new nodes of sets. It never uses the node name of a held host again,
+// even if the host is lost, because the cluster may still have a node with this name.
 type namer struct {
 	taken map[string]bool
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // gap identifies the first requirement that a host does not meet. of is the kind of the
-// requirement. at is the index, if the requirement is an item of a list. The zero gap means that
-// all requirements are met.
+// requirement, and at is its index if the kind is a list. The zero gap means that the host meets
+// all requirements.
 type gap struct {
 	of part
 	at int
@@ -38,8 +38,8 @@ const (
 	ofBIOSDate
 )
 
-// meets reports whether a host meets all requirements. It checks the cheapest requirements first
-// and allocates nothing.
+// meets reports whether a host meets all requirements. For speed, it checks the cheapest
+// requirements first and allocates no memory.
 func meets(n *contract.Needs, h *hosts.Host) bool {
 	return numberGap(n, h) == gap{} && hardwareGap(n, h) == gap{} && labelGap(n, h) == gap{}
 }
@@ -124,8 +124,8 @@ func labelGap(n *contract.Needs, h *hosts.Host) gap {
 	return gap{}
 }
 
-// selects reports whether labels match a term, by the rules of Kubernetes label selectors: NotIn
-// also matches if the label is missing. An unknown operator matches nothing.
+// selects reports whether the labels of a host match a term. The rules are those of Kubernetes
+// label selectors: NotIn also matches if the label is missing. An unknown operator matches nothing.
 func selects(t *contract.LabelTerm, labels map[string]string) bool {
 	value, has := labels[t.Key]
 	switch t.Operator {

@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// server returns a host with every fact.
+// server returns a host in which every fact is known.
 func server() hosts.Host {
 	return hosts.Host{
 		Name: "host-1", CPU: 64, Memory: 256 << 30, Architecture: "x86_64", CPUModel: "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz",
@@ -81,8 +81,8 @@ func TestShortfall(t *testing.T) {
 	}
 }
 
-// everything sets each field of Needs. TestUnknownFactMeetsNothing fails when a field is added that
-// the package does not check.
+// everything sets each field of Needs. If a field is added and the package does not check it,
+// TestUnknownFactMeetsNothing fails.
 func everything() contract.Needs {
 	return contract.Needs{
 		CPU: 8, Memory: 16 << 30, SRIOV: true, QAT: true, Architecture: "x86_64", CPUModel: "*", CPUFlags: []string{"aes"}, CPUClock: 1,
@@ -91,8 +91,8 @@ func everything() contract.Needs {
 	}
 }
 
-// TestUnknownFactMeetsNothing checks that a host without facts meets no requirement, not even the
-// pattern *.
+// TestUnknownFactMeetsNothing checks that a host without known facts meets no requirement, not even
+// the pattern *.
 func TestUnknownFactMeetsNothing(t *testing.T) {
 	all := reflect.ValueOf(everything())
 	for i := range all.NumField() {
@@ -139,8 +139,8 @@ func TestNeedsText(t *testing.T) {
 	}
 }
 
-// TestMeetsAllocatesNothing guards the speed of meets, which is called millions of times in one
-// assignment.
+// TestMeetsAllocatesNothing checks that meets allocates no memory: it is called millions of times
+// in one assignment.
 func TestMeetsAllocatesNothing(t *testing.T) {
 	n, h := everything(), server()
 	if !meets(&n, &h) {

@@ -157,8 +157,9 @@ func nicText(c contract.NICNeed) string {
 	return text
 }
 
-// diskSize formats bytes in the decimal units of disk vendors, such as 960G or 1.9T. Sizes that are
-// a whole number of Gi and not of G, and sizes below 1G, are in binary units.
+// diskSize formats bytes in the decimal units of disk vendors, such as 960G or 1.9T. Two kinds of
+// sizes are formatted in binary units: sizes below 1G, and sizes that are a whole number of Gi but
+// not of G.
 func diskSize(bytes int64) string {
 	const G, T, Gi = 1e9, 1e12, 1 << 30
 	switch {

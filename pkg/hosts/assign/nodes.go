@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// AddressError reports a chosen host that has no unambiguous address.
+// AddressError reports a chosen host that has no address, or an address that another host also has.
 type AddressError struct {
 	Node string
 	Host string
@@ -19,14 +19,14 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("host %s, chosen for %s, %s", e.Host, e.Node, e.Why)
 }
 
-// Nodes joins the assigned nodes with their hosts and addresses, in the order of the assignment.
+// Nodes returns the assigned nodes with their hosts and addresses, in the order of the assignment.
 //
 // A missing address is an *AddressError. Two kinds of nodes may be without an address: standby
 // nodes, and nodes on hosts that get their address together with the operating system. The address
 // that such a host had during its inspection is not used.
 //
-// A duplicate address is also an *AddressError: an address of two chosen hosts, or an address that
-// a newly chosen host shares with a held host that is not chosen.
+// A duplicate address is also an *AddressError. There are two cases: two chosen hosts have the same
+// address, or a newly chosen host has the address of a held host that is not chosen.
 func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]contract.Node, error) {
 	byName := map[string]*hosts.Host{}
 	for i := range all {
@@ -56,13 +56,13 @@ func Nodes(request contract.Request, all []hosts.Host, assigned Assignment) ([]c
 }
 
 // addressOwner is the host that has an address. chosen reports whether the host is in the
-// assignment; otherwise it is held and not chosen.
+// assignment. If not, the host is held.
 type addressOwner struct {
 	by     string
 	chosen bool
 }
 
-// takenAddresses returns the addresses of the hosts that are held and not chosen.
+// takenAddresses returns the addresses of the held hosts that are not in the assignment.
 func takenAddresses(all []hosts.Host, assigned Assignment, access contract.Access) map[netip.Addr]addressOwner {
 	chosen := map[string]bool{}
 	for _, p := range assigned {

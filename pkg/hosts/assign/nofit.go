@@ -9,20 +9,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// NoFit is the error of a request without an assignment. Its text is short enough for a status; the
-// fields have all details.
+// NoFit is the error if no assignment exists for a request. Its message is short enough for a
+// status; its fields have all details.
 type NoFit struct {
-	// Unmet lists nodes that cannot all have a host at the same time. If any one of them were not
-	// wanted, the others could. Slots come in the order of the spec, then sets. Hosts that are
-	// pinned to other slots are not available to these nodes.
+	// Unmet lists a smallest group of nodes that cannot all have a host: if any one of them were
+	// not wanted, each of the others could have one. Slots come in the order of the spec, then
+	// sets. Hosts that are pinned to other slots are not available to these nodes.
 	Unmet []Unmet
-	// Fitting lists the names of the hosts that some of Unmet could have. There are fewer hosts
-	// than nodes, unless the spread is the reason.
+	// Fitting lists the names of the hosts that at least one node of Unmet could have. It has fewer
+	// hosts than Unmet has nodes, unless the spread is the reason.
 	Fitting []string
 	// Spread lists the sets in Unmet whose spread cannot be met. It is empty if there are too few
 	// hosts even without the spread.
 	Spread []Uneven
-	// Also lists other slots without a host, and sets with the number of such nodes.
+	// Also lists the other nodes without a host: the names of slots, and the names of sets with the
+	// number of such nodes.
 	Also []string
 	// GaveUp reports that not every combination of spreads was tried. An assignment may then exist,
 	// and Unmet may have more nodes than necessary.
@@ -31,7 +32,7 @@ type NoFit struct {
 	Hosts []hosts.Host
 }
 
-// Unmet describes a slot, or some nodes of a set, among the nodes that cannot all have a host.
+// Unmet describes a slot or a number of nodes of a set that are part of the group in NoFit.Unmet.
 type Unmet struct {
 	// Slot is the name of the slot or the set.
 	Slot string
@@ -40,17 +41,19 @@ type Unmet struct {
 	Nodes, Of int
 	// Needs describes the requirements, such as "8 CPUs, 16Gi".
 	Needs string
-	// Why explains why the pinned host cannot be used, or how many hosts fail each requirement.
+	// Why explains why the pinned host cannot be used. For other nodes, it tells how many hosts
+	// fail each requirement.
 	Why string
-	// Obstacles explains by host name why each host cannot be used, such as "below 16Gi". For a
-	// pinned slot it has only the hosts with its MAC address. If there are many classes of nodes,
-	// only the first ones have it.
+	// Obstacles explains, by the name of the host, why each host cannot be used, such as "below
+	// 16Gi". For a pinned slot, it has only the hosts with its MAC address. If there are many
+	// classes of nodes, Obstacles is set only for the first ones.
 	Obstacles map[string]string
 
 	set bool
 }
 
-// Limits of the text: bytes in total, bytes of its end, kinds of nodes.
+// Limits of the message: bytes in total, bytes of its last part, and number of different kinds of
+// nodes.
 const (
 	mostText = 900
 	mostEnd  = 420
@@ -62,7 +65,8 @@ func (e *NoFit) Error() string {
 	return clip(e.start(), mostText-len(end)) + end
 }
 
-// start describes each kind of nodes once.
+// start returns the first part of the message. It describes nodes with the same needs and reasons
+// only once.
 func (e *NoFit) start() string {
 	var texts []string
 	var names [][]string // of the nodes with this explanation
@@ -105,7 +109,7 @@ func (u Unmet) needs(alone bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// end explains why the nodes cannot all have a host.
+// end returns the last part of the message, which explains why the nodes cannot all have a host.
 func (e *NoFit) end() string {
 	text := ""
 	switch {
@@ -141,7 +145,7 @@ func Needs(slot contract.Slot) string {
 	return needsText(slot.Needs)
 }
 
-// firstFew lists names, but only the first three of many.
+// firstFew joins names. If there are many, it names only the first three.
 func firstFew(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -164,7 +168,8 @@ func verb(n int, verb string) string {
 	return fmt.Sprintf("%d %s", n, verb)
 }
 
-// clip shortens a text to at most so many bytes, and ends a shortened text with "...".
+// clip shortens a string that is longer than the given number of bytes. A shortened string ends
+// with "...".
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -6,7 +6,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// obstacle is the first reason why a host cannot have a place.
+// obstacle is the first reason why a host cannot be used for a place.
 type obstacle int
 
 const (
@@ -22,9 +22,9 @@ const (
 	noIP            // Host.Unreachable describes the reason
 )
 
-// hostObstacle returns the reason why a host cannot have any place, whatever the requirements. A
-// held host that becomes unusable before its installation is therefore replaced. Installed hosts
-// are fixed before this function is called.
+// hostObstacle returns the reason why a host cannot be used for any place, whatever the
+// requirements are. An installed host keeps its place in spite of such a reason, because its place
+// is fixed before this function is called. Any other held host with such a reason is replaced.
 func (w *work) hostObstacle(h int) obstacle {
 	switch host := w.hosts[h]; {
 	case host.Holder != nil && !w.me.Holds(*host):
@@ -41,8 +41,8 @@ func (w *work) hostObstacle(h int) obstacle {
 	return noObstacle
 }
 
-// obstacle returns the reason why a host cannot have a place of a class. It does not check whether
-// the host has the MAC address of a pinned class.
+// obstacle returns the reason why a host cannot be used for a place of a class. It does not check
+// whether the host has the MAC address of a pinned class.
 func (w *work) obstacle(c *class, h int) obstacle {
 	if o := w.hostObstacle(h); o != noObstacle {
 		return o
@@ -60,8 +60,8 @@ func (w *work) obstacle(c *class, h int) obstacle {
 	return noObstacle
 }
 
-// words describes an obstacle in words that complete "host-1 is ..." and "3 hosts: 2 ...". It is
-// empty if there is no obstacle.
+// words describes an obstacle in words that complete "host-1 is ..." and "3 hosts: 2 ...". The
+// result is empty if there is no obstacle.
 func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	switch o {
 	case held:

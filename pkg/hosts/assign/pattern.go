@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// matches reports whether a pattern matches the whole text, ignoring case. * stands for any
-// characters, ? for one character. An empty pattern matches everything. An empty text is an unknown
-// fact, which no other pattern matches, not even *. The number of steps is at most the product of
-// both lengths, and nothing is allocated.
+// matches reports whether a pattern matches the whole string, without regard to case. * stands for
+// any characters, ? for one character. An empty pattern matches everything. An empty string is an
+// unknown fact: only an empty pattern matches it, and not even * does. The number of steps is at
+// most the product of both lengths, and no memory is allocated.
 func matches(pattern, text string) bool {
 	if pattern == "" || text == "" {
 		return pattern == ""
 	}
 	p, t := 0, 0
-	star, again := -1, 0 // position after the last *, and the position in the text of the next retry
+	star, again := -1, 0 // position in the pattern after the last *, and position in text at which the next try begins
 	for t < len(text) {
 		r, size := utf8.DecodeRuneInString(text[t:])
 		switch next, width := utf8.DecodeRuneInString(pattern[p:]); {

@@ -35,7 +35,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// FuzzMatches compares with the regular expression that a pattern stands for.
+// FuzzMatches compares matches with an equivalent regular expression.
 func FuzzMatches(f *testing.F) {
 	for _, seed := range [][2]string{{"a*b?c", "aXXbYc"}, {"*", ""}, {"*a*a*a*b", "aaaaaaaaaaaaaaaa"}, {"?ü", "aÜ"}, {"", ""}, {"\\E.", "\\e."}} {
 		f.Add(seed[0], seed[1])
@@ -53,7 +53,7 @@ func FuzzMatches(f *testing.F) {
 	})
 }
 
-// BenchmarkMatchesWorst is a pattern made to be slow.
+// BenchmarkMatchesWorst measures a pattern with many useless tries.
 func BenchmarkMatchesWorst(b *testing.B) {
 	pattern, text := strings.Repeat("*a", 100)+"b", strings.Repeat("a", 256)
 	for b.Loop() {

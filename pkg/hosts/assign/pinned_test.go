@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// mastersInTheirOwnRack asks for three masters that are pinned to hosts 1 to 3 in rack r0, and for
+// mastersInTheirOwnRack requests three masters that are pinned to hosts 1 to 3 in rack r0, and
 // workers that are spread over the racks. Racks r1 and r2 have two hosts each.
 func mastersInTheirOwnRack(workers int) (contract.Request, []hosts.Host) {
 	request := ask(pinned("m-1", 1), pinned("m-2", 2), pinned("m-3", 3))
@@ -18,9 +18,9 @@ func mastersInTheirOwnRack(workers int) (contract.Request, []hosts.Host) {
 	return request, join(small(1, 3, in("r0")), small(4, 2, in("r1")), small(6, 2, in("r2")))
 }
 
-// TestPinnedHostsMakeNoDomain checks that a rack whose hosts are all pinned to slots does not count
-// for the spread of a set, before the installation and after it, because it can have no node of the
-// set.
+// TestPinnedHostsMakeNoDomain checks a rack whose hosts are all pinned to slots. The rack can have
+// no node of a set, so it must not count for the set's spread, neither before the installation nor
+// after it.
 func TestPinnedHostsMakeNoDomain(t *testing.T) {
 	request, all := mastersInTheirOwnRack(4)
 	const want = "m-1=1 m-2=2 m-3=3 w-1=4 w-2=5 w-3=6 w-4=7"
@@ -32,8 +32,8 @@ func TestPinnedHostsMakeNoDomain(t *testing.T) {
 	same(t, want, assigned(t, request, all))
 }
 
-// TestHostsBesidesThePinnedMakeADomain checks that a rack with one host for the set counts, and
-// limits the other racks.
+// TestHostsBesidesThePinnedMakeADomain checks a rack that has pinned hosts and one host for the
+// set. The rack counts for the set's spread, and limits the number of nodes in other racks.
 func TestHostsBesidesThePinnedMakeADomain(t *testing.T) {
 	request, all := mastersInTheirOwnRack(5)
 	all = append(all, host(8, 1, 1, in("r0")), host(9, 1, 1, in("r1")), host(10, 1, 1, in("r2")))
@@ -50,7 +50,7 @@ func TestPinnedHostsAreExplained(t *testing.T) {
 	same(t, "pinned to m-2", e.Unmet[0].Obstacles["host-2"])
 }
 
-// noFit expects that there is no assignment, with this explanation.
+// noFit requires that no assignment exists, and that the error has this message.
 func noFit(t *testing.T, request contract.Request, all []hosts.Host, want string) *NoFit {
 	t.Helper()
 	found, err := Assign(request, all)
