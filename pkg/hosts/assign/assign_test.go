@@ -45,7 +45,7 @@ func slot(name string, cpu int, memory int64) contract.Slot {
 	return contract.Slot{Name: name, Roles: []string{contract.RoleWorker}, Needs: contract.Needs{CPU: cpu, Memory: memory * Gi}}
 }
 
-// need returns a slot with other requirements than only threads and memory.
+// need returns a slot with any requirements.
 func need(name string, needs contract.Needs) contract.Slot {
 	return contract.Slot{Name: name, Needs: needs}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// findCurrentClasses finds the current class of each held host, and sorts the held hosts: hosts
-// with a current class first, active before standby, then by number.
+// findCurrentClasses finds the current class of each held host, and sorts the held hosts. Hosts
+// that keep their place most firmly come first (see placeRank), and among equals the host with the
+// lowest number.
 func (w *work) findCurrentClasses() {
 	byNode, bySet := map[string]int{}, map[string]int{}
 	for i, c := range w.classes {
@@ -37,8 +38,9 @@ func (w *work) findCurrentClasses() {
 	})
 }
 
-// placeRank ranks how strongly a held host is bound to its place: 0 for an active node, 1 for a
-// standby, 2 for a host without a current class.
+// placeRank orders held hosts by how firmly they keep their place, firmest first: 0 for an active
+// node, 1 for a standby, 2 for a host without a current class, because its node or set is not in
+// the request.
 func (w *work) placeRank(h int) int {
 	switch {
 	case w.currentClass[h] == none:
@@ -49,9 +51,9 @@ func (w *work) placeRank(h int) int {
 	return 0
 }
 
-// retire chooses the active nodes that leave a shrinking set. They leave it completely, because a
-// node that is or may be installed cannot become a standby. Hosts in trouble leave first, then
-// hosts of the fullest domain, then the highest numbers.
+// retire chooses the active nodes that leave a set which became smaller. They leave the set
+// completely, because a node that is or may be installed cannot become a standby. Unusable hosts
+// and hosts in trouble leave first, then hosts of the fullest domain, then the highest numbers.
 func (w *work) retire() {
 	for i, c := range w.classes {
 		if c.set == nil {
@@ -72,7 +74,8 @@ func (w *work) retire() {
 	}
 }
 
-// activesOf returns the hosts that are held for the active nodes of a set and can keep their place.
+// activesOf returns the hosts that are held for the active nodes of a set and that can keep their
+// place.
 func (w *work) activesOf(class int) []int {
 	var actives []int
 	for _, h := range w.movable {
@@ -91,7 +94,7 @@ func (w *work) leavesFirst(h, other int, domainSize func(int) int) bool {
 	) > 0
 }
 
-// domainSizes returns a function that gives the number of members in the domain of a host.
+// domainSizes returns a function that returns, for a host, how many members are in its domain.
 func (w *work) domainSizes(c *class, members []int) func(h int) int {
 	n := map[string]int{}
 	domain := func(h int) string {
@@ -106,9 +109,10 @@ func (w *work) domainSizes(c *class, members []int) func(h int) int {
 	return func(h int) int { return n[domain(h)] }
 }
 
-// fixInstalled fixes the places of installed hosts. As long as the node is wanted, only the loss of
-// its host removes the node. Trouble of the host does not remove it, nor a requirement that the
-// host no longer meets. A slot that is now pinned to another host is a different node.
+// fixInstalled fixes the places of installed hosts. As long as the request has a node, the node
+// keeps its host until the host is lost. It keeps the host even if the host has trouble or no
+// longer meets a requirement. If a slot is now pinned to another host, it counts as a different
+// node.
 func (w *work) fixInstalled() {
 	taken := map[string]bool{}
 	for _, h := range w.movable {
@@ -128,15 +132,15 @@ func (w *work) fixInstalled() {
 	w.preferred = slices.DeleteFunc(slices.Clone(w.movable), w.replaceable)
 }
 
-// replaceable reports whether a free host without trouble should replace a held host. This is so if
-// the held host is powered off or being serviced, because no node can be installed on it then, and
-// if no node is installed on it yet.
+// replaceable reports whether a free host without trouble should replace a held host. This is true
+// if the held host has no installed node and is powered off or being serviced, because no node can
+// be installed on it then.
 func (w *work) replaceable(h int) bool { return w.hosts[h].Trouble != "" && !w.hosts[h].Installed }
 
-// findSpare finds the places that may stay empty. At the first claim, a set requires its standby
-// hosts. Once its active nodes are held, or any node of the cluster was installed, missing standby
-// hosts are reported and are not a failure. All installed hosts may be lost by then;
-// request.Installed still lists them.
+// findSpare finds the places that may stay empty: those of standby hosts, but not at the first
+// claim. Once the active nodes of the set are held, or any node of the cluster was installed,
+// missing standby hosts are reported and are not a failure. All installed hosts may be lost by
+// then, but request.Installed still lists them.
 func (w *work) findSpare() {
 	installed := len(w.request.Installed) > 0 || slices.ContainsFunc(w.hosts, func(h *hosts.Host) bool { return w.me.Holds(*h) && h.Installed })
 	for i, c := range w.classes {

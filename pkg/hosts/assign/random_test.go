@@ -85,7 +85,8 @@ func randomSite(r *rand.Rand) (contract.Request, []hosts.Host) {
 	return request, all
 }
 
-// randomSites returns how many random sites a test checks. BPA_WORLDS multiplies the number.
+// randomSites returns the number of random sites that a test checks: n, multiplied by the
+// environment variable BPA_WORLDS if it is set.
 func randomSites(n uint64) uint64 {
 	if more, err := strconv.ParseUint(os.Getenv("BPA_WORLDS"), 10, 64); err == nil {
 		return n * more

@@ -13,14 +13,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// reference finds by brute force what Assign finds with a matching: it tries to put every host into
-// every place that it fits. It takes the fixed hosts, the hosts that leave a shrinking set, and the
-// places that may stay empty from work. It computes anew which hosts fit. It finds the hosts that
-// pinned slots leave to others by trying every placement of those slots.
+// reference finds the best assignment by brute force: it tries to put every host into every place
+// that it fits. Tests compare it with Assign, which uses a matching. It takes three things from
+// work: the fixed hosts, the hosts that leave a set which became smaller, and the places that may
+// stay empty. It finds in its own way which hosts fit, and which hosts the pinned slots do not
+// need.
 type reference struct {
 	*work
-	strict   bool   // soft spreads count as hard ones
-	left     []bool // per host: the pinned slots do not need it
+	strict   bool   // soft spreads must be met, too
+	left     []bool // per host: whether the pinned slots do not need it
 	places   []int
 	in       []int // per host: class or none
 	occupied []int // per class
@@ -79,8 +80,8 @@ func (t *reference) check() {
 	}
 }
 
-// spreadWell counts hosts per domain: a domain that gets a new host must not exceed the emptiest
-// domain by more than the skew.
+// spreadWell reports whether the hosts are spread as required: a domain with a new host may have at
+// most skew hosts more than the emptiest domain.
 func (t *reference) spreadWell(b int, s *contract.Spread) bool {
 	total, unheldHosts := map[string]int{}, map[string]int{}
 	for h, host := range t.hosts {
@@ -110,8 +111,8 @@ func (t *reference) spreadWell(b int, s *contract.Spread) bool {
 	return true
 }
 
-// placesOf returns the number of places per class: all of them, or only those that must not stay
-// empty.
+// placesOf returns the number of places per class. If spare is false, places that may stay empty do
+// not count.
 func placesOf(w *work, spare bool) []int {
 	var places []int
 	for _, c := range w.classes {
@@ -124,9 +125,9 @@ func placesOf(w *work, spare bool) []int {
 	return places
 }
 
-// TestAssignAgreesWithReference checks that an assignment is found if and only if one exists, that
-// it keeps as many held hosts as possible, that it then has the lowest cost, and that the order of
-// the hosts does not matter.
+// TestAssignAgreesWithReference checks four properties. Assign finds an assignment if and only if
+// one exists. The assignment keeps as many held hosts as possible. It has the lowest cost of those
+// that do. The order of the hosts makes no difference.
 func TestAssignAgreesWithReference(t *testing.T) {
 	found, short, uneven, n := 0, 0, 0, randomSites(60000)
 	for seed := range n {
@@ -175,8 +176,8 @@ func TestAssignAgreesWithReference(t *testing.T) {
 	}
 }
 
-// checkPlaced checks the properties of every assignment. It returns how many movable held hosts are
-// kept, and the cost of the new hosts.
+// checkPlaced checks the properties of every assignment. It returns the number of preferred held
+// hosts that are kept, and the cost of the other hosts.
 func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, sum cost) {
 	t.Helper()
 	byName, nodes := map[string]bool{}, map[string]bool{}
@@ -216,8 +217,8 @@ func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, 
 	return kept, sum
 }
 
-// checkRoles checks that every set has its active nodes, and that no new host is active while a
-// held standby host without trouble stays a standby.
+// checkRoles checks that every set has its active nodes. It also checks that no new host is active
+// while a held host without trouble is a standby of the same set.
 func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
 	t.Helper()
 	for _, s := range w.request.Sets {
@@ -240,7 +241,7 @@ func checkRoles(t *testing.T, seed uint64, w *work, got Assignment) {
 	}
 }
 
-// TestUnmetIsMinimal checks that the nodes of an explanation cannot all have a host, but could if
+// TestUnmetIsMinimal checks that the nodes in Unmet cannot all have a host, and that they could if
 // any one of them were not wanted.
 func TestUnmetIsMinimal(t *testing.T) {
 	plain, spread := 0, 0
@@ -290,9 +291,9 @@ func TestUnmetIsMinimal(t *testing.T) {
 	}
 }
 
-// TestAssignIsStable checks that an assignment that was carried out is also the answer to the same
-// request afterwards. Cases in which active or installed nodes leave are skipped: their hosts are
-// new candidates the next time.
+// TestAssignIsStable checks that the same request gives the same assignment again after the
+// assignment was carried out. It skips cases in which active or installed nodes leave, because
+// their hosts are free afterwards and could be chosen.
 func TestAssignIsStable(t *testing.T) {
 	looked := 0
 	for seed := range randomSites(10000) {

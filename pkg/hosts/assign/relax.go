@@ -2,11 +2,11 @@ package assign
 
 import "sort"
 
-// solve finds the best matching. If the full demand cannot be met, soft requirements are relaxed:
-// first the spreads of soft sets, then the spare standby hosts. No held host is dropped for a soft
-// spread. With several soft sets, the first set of the spec is spread as evenly as possible, then
-// the next. The overall result need not be the most even one, and the effort is limited by
-// maxTightenMatchings.
+// solve finds the best matching. If the full demand cannot be met, it is relaxed: first the spreads
+// of soft sets, then the places of standby hosts that may stay empty. No held host is dropped to
+// improve a soft spread. If several sets have a soft spread, they are spread as evenly as possible
+// one after the other, in the order of the spec. The result is therefore not always the most even
+// one for all sets together. maxTightenMatchings limits the effort.
 func (w *work) solve() (result, demand) {
 	wanted := w.fullDemand()
 	r := w.attempt(wanted)
@@ -53,8 +53,8 @@ func (w *work) loosen(wanted *demand, class int) {
 	}
 }
 
-// dropSpare gives up as few spare places as possible. Places for which no host is held yet are
-// given up first.
+// dropSpare removes as few as possible of the places that may stay empty from the demand, so that
+// the demand can be met. It removes places without a held host first.
 func (w *work) dropSpare(wanted *demand) result {
 	full := wanted.copy()
 	for i, c := range w.classes {
@@ -79,12 +79,12 @@ func (w *work) dropSpare(wanted *demand) result {
 	return w.attempt(*wanted)
 }
 
-// maxTightenMatchings limits how many matchings are computed while a demand is tightened. After
-// that, the demand stays as loose as it is.
+// maxTightenMatchings limits how many matchings are computed to tighten a demand. At this limit,
+// the demand stays as it is.
 const maxTightenMatchings = 400
 
-// tighten applies change with the smallest n from 0 to most that is good. The value most is known
-// to be good. The search is fast if n is small.
+// tighten finds the smallest n from 0 to most for which the changed demand is good, and applies
+// this change. The caller must know that most is good. The search is fast if n is small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()

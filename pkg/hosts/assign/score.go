@@ -8,9 +8,9 @@ import (
 // score ranks complete matchings; lower is better.
 type score struct {
 	dropped   int   // preferred held hosts that are not matched
-	cost      cost  // sum over the matched hosts that are not preferred held hosts
+	cost      cost  // sum of the costs of the matched hosts that are not preferred held hosts
 	relocated int   // preferred held hosts that are matched, but not in their current class
-	hosts     []int // the hosts that cost counts, sorted by name
+	hosts     []int // the hosts whose costs are in cost, sorted by name
 }
 
 func (w *work) scoreOf(m *matching) score {

@@ -1,15 +1,17 @@
 package assign
 
-// maxCombinations limits how many combinations of spreads one search tries.
+// maxCombinations limits how many combinations one search tries. A combination has one of the
+// values of domains.minimums for each class with a spread.
 const maxCombinations = 64
 
-// demand is what a search must fill: the number of places of each class, and its spread limit.
+// demand describes the places that a search must fill: their number in each class, and the limit of
+// the class's spread.
 type demand struct {
 	places []int
 	limits []spreadLimit // only for classes with a spread
 }
 
-// fullDemand asks for all places and for the spreads as requested.
+// fullDemand returns the demand for all places, with the spreads of the request.
 func (w *work) fullDemand() demand {
 	all := demand{make([]int, len(w.classes)), make([]spreadLimit, len(w.classes))}
 	for i, c := range w.classes {
@@ -25,14 +27,14 @@ func (w *work) fullDemand() demand {
 type result struct {
 	*matching
 	score score
-	// gaveUp reports that there were more than maxCombinations combinations. A better matching may
-	// then exist, or a first one.
+	// gaveUp reports that the search ended because there are more than maxCombinations
+	// combinations. There may then be a better matching, or a matching even if none was found.
 	gaveUp bool
 }
 
-// attempt searches for the best matching that fills all places of a demand. The result has no
-// matching if none exists. The number of hosts in the emptiest domain of each spread class is not
-// known beforehand, so every combination is tried, up to maxCombinations.
+// attempt searches for the best matching that fills all places of a demand. If there is none, the
+// matching in the result is nil. How many hosts the emptiest domain of each class gets is not known
+// beforehand. Therefore, all combinations of these numbers are tried, up to maxCombinations.
 func (w *work) attempt(wanted demand) result { return w.try(wanted, none) }
 
 // feasible reports whether any matching fills all places of a demand.
@@ -72,7 +74,8 @@ func (w *work) try(wanted demand, maxDropped int) result {
 	}
 }
 
-// capacitiesOf returns the capacity of each class for the picked combination of minimums.
+// capacitiesOf returns the capacity of each class. pick has, for each class, the index of the value
+// to use in minimums.
 func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capacity {
 	capacities := make([]capacity, len(w.classes))
 	for i, c := range w.classes {
@@ -84,7 +87,7 @@ func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capac
 	return capacities
 }
 
-// advance moves pick to the next combination. It returns false after the last one.
+// advance changes pick to the next combination. It returns false if there are no more combinations.
 func advance(pick []int, of [][]int) bool {
 	for i := range pick {
 		if pick[i]++; pick[i] < len(of[i]) {

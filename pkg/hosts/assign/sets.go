@@ -8,7 +8,7 @@ import (
 // member is a host with a place in a set.
 type member struct {
 	host    int
-	number  int // number of its node name; 0: it needs a new name
+	number  int // number in its node name; 0: it needs a new name
 	standby bool
 	grade   int // active, standby or unheld
 }
@@ -21,9 +21,10 @@ const (
 )
 
 // members decides which hosts of a set are active and which are standby. An active host stays
-// active. Further active nodes are taken from standby hosts before new hosts, unless the standby
-// host is in trouble. Among equals, the emptiest domain comes first, so that the active nodes alone
-// are also spread as evenly as possible. Then the lowest number decides, then the cost.
+// active. If more active nodes are needed, standby hosts are taken before new hosts, but a standby
+// host in trouble is treated like a new host. Among equal hosts, a host in the emptiest domain is
+// taken first, so that the active nodes alone are also spread as evenly as possible. Then the
+// lowest number decides, then the lowest cost.
 func (w *work) members(class int, hosts []int) []member {
 	c := w.classes[class]
 	var all []member
@@ -50,7 +51,7 @@ func (w *work) members(class int, hosts []int) []member {
 	slices.SortFunc(all, func(x, y member) int {
 		return cmp.Or(cmp.Compare(x.grade, y.grade), cmp.Compare(x.number, y.number), cmp.Compare(w.fixedIn[y.host], w.fixedIn[x.host]), w.compareCost(x.host, y.host))
 	})
-	for i := 1; i < len(all); i++ { // a duplicate number: the second host gets a new name
+	for i := 1; i < len(all); i++ { // two hosts have the same number: the second one gets a new name
 		if all[i].number == all[i-1].number && all[i].grade == all[i-1].grade {
 			all[i].number = 0
 		}

@@ -33,12 +33,13 @@ func askSets(sets ...contract.Set) contract.Request {
 	return contract.Request{Namespace: me.Namespace, Provisioning: me.Name, Sets: sets}
 }
 
-// in puts a host into a rack.
+// in gives a host the label of a rack.
 func in(name string) func(*hosts.Host) {
 	return func(h *hosts.Host) { h.Labels = map[string]string{rack: name} }
 }
 
-// running makes a host an installed node of a set.
+// running changes a host into one that is held for an active node of a set and has this node
+// installed.
 func running(set string, n int) func(*hosts.Host) {
 	return func(h *hosts.Host) {
 		heldBy(me.Name, fmt.Sprintf("%s-%d", set, n))(h)
@@ -46,7 +47,7 @@ func running(set string, n int) func(*hosts.Host) {
 	}
 }
 
-// standing makes a host a standby of a set.
+// standing changes a host into one that is held as a standby of a set.
 func standing(set string, n int) func(*hosts.Host) {
 	return func(h *hosts.Host) {
 		running(set, n)(h)
@@ -89,7 +90,7 @@ func written(a Assignment) string {
 }
 
 func TestAssignSets(t *testing.T) {
-	crew := func(change ...func(*hosts.Host)) []hosts.Host { // w-1 and w-2 run, w-3 is a standby
+	crew := func(change ...func(*hosts.Host)) []hosts.Host { // w-1 and w-2 are installed, w-3 is a standby
 		all := []hosts.Host{host(1, 1, 1, running("w", 1)), host(2, 1, 1, running("w", 2)), host(3, 1, 1, standing("w", 3))}
 		for i, f := range change {
 			f(&all[i])
@@ -182,8 +183,8 @@ func TestInstalledHostsThatLackSomethingAreReported(t *testing.T) {
 	}
 }
 
-// The hosts of all active nodes of a set are gone, and only the request still lists them as
-// installed.
+// The only active node of the set has lost its host, which no longer exists. Only the request still
+// lists the host as installed. The standby takes the place of the active node.
 func TestStandbyTakesThePlaceOfTheOnlyActive(t *testing.T) {
 	standby := host(2, 1, 1, heldBy("edge-1", "w-2"), func(h *hosts.Host) { h.Set, h.Standby = "w", true })
 	request := askSets(nodeSet("w", 1, 1))
@@ -242,8 +243,8 @@ func TestNoFitExplainsSets(t *testing.T) {
 	}
 }
 
-// TestGivesUpAloud checks the explanation for many sets with wide spreads, which have more
-// combinations than are tried.
+// TestGivesUpAloud checks the error if the search gives up. Many sets have wide spreads, so there
+// are more combinations than the search tries.
 func TestGivesUpAloud(t *testing.T) {
 	var sets []contract.Set
 	all := join(small(1, 60, in("r1")), small(61, 20, in("r2")), small(81, 1, in("r3")))

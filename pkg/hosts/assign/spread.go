@@ -1,9 +1,9 @@
 package assign
 
-// maxCoreTries limits the number of matchings that are computed for one explanation.
+// maxCoreTries limits the number of matchings that are computed to explain one failure.
 const maxCoreTries = 100
 
-// explainSpread explains a demand that could be met if no set had to be spread.
+// explainSpread explains why a demand cannot be met that could be met without spreads.
 func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 	empty := newMatching(w, make([]capacity, len(w.classes)))
 	if gaveUp {
@@ -28,14 +28,14 @@ func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 	return e
 }
 
-// unlimited returns a spread limit that allows everything.
+// unlimited returns a spread limit that never has an effect.
 func (w *work) unlimited(wanted demand, class int) spreadLimit {
 	return spreadLimit{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, unlabelled: len(w.hosts)}
 }
 
-// coreOf reduces a demand that cannot be met to a minimal one that still cannot be met. It removes
-// spreads first, then nodes. The result is minimal in the sense that nothing more can be removed,
-// unless maxCoreTries ends the search early.
+// coreOf removes parts from a demand that cannot be met, until the rest could be met if any further
+// part were removed. It removes spreads first, then nodes. If maxCoreTries ends the search early,
+// parts may be left that could still be removed.
 func (w *work) coreOf(wanted demand) demand {
 	core := wanted.copy()
 	for b := range w.classes {
@@ -59,8 +59,8 @@ func (w *work) coreOf(wanted demand) demand {
 	return core
 }
 
-// reduce applies a change to the demand if the changed demand still cannot be met, and reports
-// whether it did.
+// reduce applies a change to the demand if the changed demand cannot be met either. It reports
+// whether it applied the change.
 func (w *work) reduce(core *demand, change func(try *demand)) bool {
 	try := core.copy()
 	change(&try)

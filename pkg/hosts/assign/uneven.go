@@ -12,17 +12,19 @@ type Uneven struct {
 	Set         string
 	TopologyKey string
 	MaxSkew     int
-	// Domains are the values of the key with their numbers of hosts, the smallest first.
+	// Domains are the values of the key, each with its number of hosts. The value with the fewest
+	// hosts comes first.
 	Domains []Domain
-	// Most is the number of nodes that the set could have if no other nodes were wanted.
+	// Most is the maximum number of nodes that the set could have if no nodes of other sets or
+	// slots were wanted.
 	Most int
-	// Enough is the lowest MaxSkew with which every node would have a host. 0: no such value
-	// exists, or the search for it stopped early.
+	// Enough is the lowest MaxSkew with which every node would have a host. It is 0 if no such
+	// value exists, or if the search for it stopped early.
 	Enough int
 }
 
-// Domain is a value of a topology key. Hosts counts the hosts that meet the requirements, are free
-// or held by the Provisioning, and are not pinned to another node.
+// Domain is a value of a topology key. Hosts is the number of hosts with this value that meet the
+// requirements, are free or held by the Provisioning, and are not pinned to another node.
 type Domain struct {
 	Name  string
 	Hosts int

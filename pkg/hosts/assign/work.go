@@ -10,7 +10,7 @@ import (
 )
 
 // work is the input of one assignment in the form that the solver needs. Hosts and classes are
-// referred to by their index. After newWork nothing changes except spent.
+// referred to by their index. After newWork, nothing changes except order and spent.
 type work struct {
 	request      contract.Request
 	me           hosts.Owner
@@ -19,11 +19,11 @@ type work struct {
 	pinned       set   // hosts that pinned slots can have; other classes cannot use them
 	fits         table // per host: the classes that it fits
 	order        []int // hosts that fit a class, cheapest first
-	movable      []int // held hosts that may move; hosts that should stay come first
-	preferred    []int // the hosts of movable that no free host replaces, in the same order
+	movable      []int // held hosts that may move to another place; hosts that keep their place most firmly come first
+	preferred    []int // the hosts of movable that should stay held (see replaceable), in the same order
 	currentClass []int // per host: the class of its current place, or none
-	// fixedIn holds, per host, the class in which its place is fixed, or none. retiredFrom holds
-	// the set that the host must leave, or nil.
+	// fixedIn has, for each host, the class in which its place is fixed, or none. retiredFrom has,
+	// for each host, the set that it must leave, or nil.
 	fixedIn     []int
 	retiredFrom []*contract.Set
 
@@ -73,9 +73,9 @@ func (w *work) findPins() {
 	}
 }
 
-// reservePinned reserves the hosts that pinned slots can have for those slots. No assignment gives
-// such a host to another node. The host therefore must not count in the spread of a set, nor in an
-// explanation as a host that another node could have.
+// reservePinned reserves, for each pinned slot, the host that the slot can have. No assignment
+// gives such a host to another node. Therefore, the host must not count for the spread of a set,
+// and an error must not name it as a host that another node could have.
 func (w *work) reservePinned() {
 	w.pinned = newSet(len(w.hosts))
 	for _, c := range w.classes {
@@ -85,9 +85,9 @@ func (w *work) reservePinned() {
 	}
 }
 
-// matchNeeds fills fits. CPU and memory requirements can have as many values as there are slots, so
-// they are looked up in sorted thresholds. The other requirements have few distinct combinations,
-// which are checked one by one.
+// matchNeeds computes fits. The requirements on CPU and memory can have as many different values as
+// there are slots, so these values are sorted and searched. The other requirements have only a few
+// different combinations, which are checked one by one.
 func (w *work) matchNeeds() {
 	cpu := newThresholds(w.classes, func(n *contract.Needs) int64 { return int64(n.CPU) })
 	memory := newThresholds(w.classes, func(n *contract.Needs) int64 { return n.Memory })
@@ -117,9 +117,10 @@ func (w *work) matchNeeds() {
 	}
 }
 
-// byCost sorts the hosts by cost. A matching that grows host by host never loses a host, and the
-// sets of hosts that can be matched form a matroid. Adding the hosts in this order therefore gives
-// the cheapest set. Hosts of equal cost are sorted by name; the names before first come last.
+// byCost sorts the hosts by cost, cheapest first. Adding the hosts to a matching in this order
+// gives the cheapest set of hosts. The reason is that a matched host stays matched when others are
+// added, and that the sets of hosts that can be matched form a matroid. Hosts of equal cost are
+// sorted by name, but names before first come last.
 func (w *work) byCost(first string) {
 	w.order = w.order[:0]
 	costs := make([]cost, len(w.hosts))

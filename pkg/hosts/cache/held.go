@@ -13,8 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// The functions of this file describe a host by its BareMetalHost alone, without HardwareData,
-// because their callers do not need the hardware.
+// The functions of this file read only the BareMetalHost of a host. They do not read its
+// HardwareData, because their callers do not need the hardware.
 
 // Held returns the hosts that an owner holds.
 func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
@@ -27,8 +27,8 @@ func (c *Cache) Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, erro
 	return held, err
 }
 
-// Orphans returns the names of the hosts that are held for Provisionings that do not exist, by
-// owner.
+// Orphans returns, by owner, the names of the hosts that are held for a Provisioning that does not
+// exist.
 func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map[hosts.Owner][]string, error) {
 	orphans := map[hosts.Owner][]string{}
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
@@ -40,8 +40,8 @@ func (c *Cache) Orphans(ctx context.Context, exists func(hosts.Owner) bool) (map
 	return orphans, err
 }
 
-// ownerOf returns the holder of a host as an owner. The holder may also be an object that is not a
-// Provisioning.
+// ownerOf returns the holder of a host in the form of an owner. The result does not tell whether
+// the holder is a Provisioning.
 func ownerOf(h hosts.Host) hosts.Owner {
 	if h.Holder == nil {
 		return hosts.Owner{}
@@ -82,7 +82,7 @@ func (c *Cache) Named(ctx context.Context, namespace string, names []string) ([]
 	return named(ctx, c.cache, namespace, names)
 }
 
-// NamedLive is like Named, but reads the API server.
+// NamedLive is like Named, but reads from the API server instead of the cache.
 func (c *Cache) NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
 	return named(ctx, c.live, namespace, names)
 }
@@ -103,8 +103,8 @@ func named(ctx context.Context, reader client.Reader, namespace string, names []
 	return found, nil
 }
 
-// isGone reports whether an error means that this one host does not exist. If the whole kind is
-// missing for a moment, the answer is also 404, but no host is lost.
+// isGone reports whether an error means that this one host does not exist. The API server also
+// answers 404 if the whole kind is missing for a moment; this does not mean that the host is lost.
 func isGone(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -19,7 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// memory is a cache with the contents of a fake API server.
+// memory is a cache that reads from a fake API server.
 type memory struct {
 	cache.Cache
 	reader client.Reader
@@ -101,8 +101,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestReleaseByCacheAndLabel checks that a host without the label is found in the cache, and that a
-// host which is not in the cache yet is found by its label.
+// TestReleaseByCacheAndLabel checks that Release finds hosts in two ways: a host without the label
+// in the cache, and a host that is not in the cache yet by its label.
 func TestReleaseByCacheAndLabel(t *testing.T) {
 	labelled, other := heldHost("site", "host-2", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-2", "Provisioning")
 	labelled.Labels = map[string]string{contract.LabelCluster: "edge-1"}

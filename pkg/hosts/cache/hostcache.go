@@ -26,16 +26,17 @@ const indexHolder = "holder"
 type Cache struct {
 	cache cache.Cache
 	live  client.Client
-	// hardware reports that the cluster has the kind HardwareData, which is newer than
-	// BareMetalHost.
+	// hardware reports that the cluster has the kind HardwareData, which older versions of Metal3
+	// do not have.
 	hardware bool
 }
 
-// These limits replace the defaults of client-go, with which the release of hundreds of hosts of a
-// cluster takes long. The API server has its own protection against overload.
+// These limits for calls of the API server replace the lower defaults of client-go, with which the
+// release of a cluster with hundreds of hosts takes long. The API server has its own protection
+// against overload.
 const callsPerSecond, callsAtOnce = 200, 400
 
-// New makes a cache; Start fills it. The kind BareMetalHost must exist.
+// New makes an empty cache, which Start fills. The cluster must have the kind BareMetalHost.
 func New(ctx context.Context, config *rest.Config) (*Cache, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.RateLimiter = callsPerSecond, callsAtOnce, nil
@@ -74,8 +75,7 @@ func holderOf(o client.Object) []string {
 	return nil
 }
 
-// Start fills the cache and keeps it up to date until ctx ends. It returns when the cache is
-// filled.
+// Start fills the cache and returns. The cache is kept up to date until ctx ends.
 func (c *Cache) Start(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- c.cache.Start(ctx) }()
@@ -92,8 +92,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 }
 
-// Watch calls changed for every host with a change that matters to an assignment. It must be called
-// before Start. holders are the names of the holders before and after the change.
+// Watch calls changed after every change of a host that can affect an assignment. It must be called
+// before Start. holders are the names of the host's holders before and after the change.
 func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, holders ...string)) error {
 	informer, err := c.cache.GetInformer(ctx, &metal3.BareMetalHost{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Cache) Watch(ctx context.Context, changed func(namespace, host string, 
 	return err
 }
 
-// seen has the facts of a host that are compared to detect a change, and the holder of the host.
+// seen has the facts of a host, which are compared to detect a change, and the name of its holder.
 type seen struct {
 	namespace, host, holder string
 	facts                   any
@@ -161,7 +161,7 @@ func handler(read func(any) (seen, bool), changed func(namespace, host string, h
 	}
 }
 
-// All returns the hosts of a namespace, with their hardware.
+// All returns the hosts of a namespace, including the facts from their HardwareData.
 func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error) {
 	var found []hosts.Host
 	err := c.each(ctx, func(host *metal3.BareMetalHost) {
@@ -177,9 +177,9 @@ func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	return found, err
 }
 
-// Release gives back every host that the owner holds. It finds them in the cache, which may be
-// late, and by the label of the claim, which a user may have removed. It returns the names of the
-// released hosts.
+// Release gives back every host that the owner holds. It finds the hosts in two ways, because each
+// can miss some: in the cache, which may not be up to date, and by the label of the claim, which a
+// user may have removed. It returns the names of the released hosts.
 func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
 	held, err := c.Held(ctx, owner)
 	if err != nil {
@@ -192,19 +192,19 @@ func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error
 	return claim.ReleaseAll(ctx, c.live, owner, names...)
 }
 
-// GiveBack gives back those of the named hosts that the owner holds.
+// GiveBack gives back those of the named hosts that the owner holds. It returns their names.
 func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.Release(ctx, c.live, owner, names)
 }
 
 // ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has
-// given up.
+// given up. It returns their names.
 func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
 }
 
-// Image asks Metal3 to install the image on the named hosts that the owner holds; nodes maps each
-// host to its node. It returns the hosts for which it did so.
+// Image asks Metal3 to install the image on those of the named hosts that the owner holds. nodes
+// maps the name of each host to its node. Image returns the names of the hosts that it changed.
 func (c *Cache) Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
 	return claim.Image(ctx, c.live, owner, image, nodes)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// large returns a server as inspection describes it: one of eight kinds, with four network cards,
-// sixteen disks and 200 CPU flags, held, labelled, and with many fields that the cache does not
-// need.
+// large returns a server with the facts of an inspection: one of eight kinds of servers, with four
+// network cards, sixteen disks and 200 CPU flags. The server is held and labelled, and has many
+// fields that the cache does not need.
 func large(n int) (*metal3.BareMetalHost, *metal3.HardwareData) {
 	kind := n % 8
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{

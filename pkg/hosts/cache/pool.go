@@ -2,8 +2,8 @@ package cache
 
 import "sync"
 
-// mostPooled limits the size of a pool. A full pool is emptied, because its values then have little
-// in common.
+// mostPooled is the maximum number of values in a pool. A full pool is emptied, because so many
+// different values mean that hosts rarely share one.
 const mostPooled = 8192
 
 // pool keeps one value for each key, so that many hosts can share it. The values must not be
@@ -13,7 +13,7 @@ type pool[T any] struct {
 	kept map[string]T
 }
 
-// get returns the value of a key, and calls first to create it if the pool does not have it.
+// get returns the value of a key. If the pool does not have it, get calls first to create it.
 func (p *pool[T]) get(key string, first func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// mostMessage limits, in bytes, how much of an error message is kept. Package facts reads less.
+// mostMessage is the maximum length, in bytes, of a stored error message. Package facts reads only
+// a shorter part of it.
 const mostMessage = 1 << 10
 
 // annotations are the annotations that package facts reads.
@@ -18,8 +19,8 @@ var annotations = []string{
 	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
 }
 
-// stripHost keeps the fields of a host that package facts reads. A test compares the facts of both
-// objects.
+// stripHost returns a copy of a host with only the fields that package facts reads. A test checks
+// that the copy has the same facts as the host.
 func stripHost(o any) (any, error) {
 	host, ok := o.(*metal3.BareMetalHost)
 	if !ok {
@@ -62,7 +63,7 @@ func stripHost(o any) (any, error) {
 	return kept, nil
 }
 
-// stripHardware keeps the fields of HardwareData that package facts reads.
+// stripHardware returns a copy of a HardwareData with only the fields that package facts reads.
 func stripHardware(o any) (any, error) {
 	data, ok := o.(*metal3.HardwareData)
 	if !ok {

@@ -10,8 +10,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// stripDetails keeps the fields that package facts reads. Values that servers of one kind have in
-// common, which is nearly everything except addresses, are kept once for all of them.
+// stripDetails returns a copy with only the fields that package facts reads. Servers of one kind
+// have nearly all values in common, except addresses. Such a value is stored only once for all
+// servers.
 func stripDetails(d *metal3.HardwareDetails) *metal3.HardwareDetails {
 	if d == nil {
 		return nil
@@ -36,7 +37,7 @@ func stripDetails(d *metal3.HardwareDetails) *metal3.HardwareDetails {
 	return kept
 }
 
-// These pools hold the values that many hosts share.
+// These pools hold values that many hosts share.
 var (
 	texts  pool[string]
 	images pool[*metal3.Image]
@@ -44,7 +45,7 @@ var (
 	disks  pool[[]metal3.Storage]
 )
 
-// same returns the shared copy of a text.
+// same returns the stored copy of a string, which all hosts share.
 func same(text string) string {
 	if text == "" {
 		return ""
@@ -56,8 +57,8 @@ func sameImage(url string) *metal3.Image {
 	return images.get(url, func() *metal3.Image { return &metal3.Image{URL: same(url)} })
 }
 
-// sameFlags returns CPU flags in the form that package facts needs, so that package facts does not
-// convert them for each host each time.
+// sameFlags returns the CPU flags in the form of facts.Flags. Package facts then does not convert
+// them again each time it reads a host.
 func sameFlags(of []string) []string {
 	if len(of) == 0 {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// details returns everything that inspection can find, including fields that are not needed here.
+// details returns hardware details in which every field is set, including fields that the cache
+// does not keep.
 func details() *metal3.HardwareDetails {
 	return &metal3.HardwareDetails{
 		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R740", SerialNumber: "dropped"},
@@ -36,7 +37,7 @@ func details() *metal3.HardwareDetails {
 	}
 }
 
-// anyHost returns a host in a random state with random fields.
+// anyHost returns a host in a random state and with random values.
 func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 	maybe := func() bool { return r.IntN(3) == 0 }
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
@@ -129,7 +130,7 @@ func TestStrippedHostsLookTheSame(t *testing.T) {
 	}
 }
 
-// TestSame checks that equal values are kept once, and that the size of a pool is limited.
+// TestSame checks that equal values are stored once, and that the size of a pool is limited.
 func TestSame(t *testing.T) {
 	a, b := details(), details()
 	b.CPU.Flags[0] = "other"
