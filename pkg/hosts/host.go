@@ -8,14 +8,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Group and Kind are those of the objects for which BPA holds hosts.
+// Group and Kind are the API group and the kind of the objects for which BPA holds hosts.
 const (
 	Group = "bpa.akraino.org"
 	Kind  = "Provisioning"
 )
 
 // Host has the facts of a host that an assignment needs. All hosts of one assignment are in one
-// namespace. A zero value is an unknown fact.
+// namespace. A fact with the zero value is unknown.
 type Host struct {
 	Name string
 	UID  string
@@ -38,9 +38,9 @@ type Host struct {
 	QAT          bool
 	// Labels are the labels of the BareMetalHost.
 	Labels map[string]string
-	// NetworkData are the addresses that the host's network data assign to it, in their order.
-	// NetworkUnread reports that the host has network data that were not read yet, so it may have
-	// addresses that are not listed here.
+	// NetworkData are the addresses that the host's network data assign to the host, in the order
+	// of the data. NetworkUnread reports that the host has network data that were not read yet. The
+	// host may then have further addresses.
 	NetworkData   []NetworkAddress
 	NetworkUnread bool
 	// NetworkUnreadable reports that the Secret with the network data is missing or invalid.
@@ -52,14 +52,15 @@ type Host struct {
 
 	// Holder holds the host; nil: the host is free.
 	Holder *Holder
-	// Node is the node of the application cluster that the host is held for, if its holder is a
-	// Provisioning. Set is its node set. Standby reports that the node is not installed.
+	// Node is the node for which the host is held, by its name in the new cluster. It is set only
+	// if the holder is a Provisioning. Set is the node set of the node. Standby reports that the
+	// node is not installed.
 	Node    string
 	Set     string
 	Standby bool
-	// Installed reports that the Provisioning holds the host and that its node is or may be part of
-	// the cluster. As long as the node is wanted, only the loss of the host removes it from its
-	// place, whatever Trouble it has.
+	// Installed reports that the Provisioning holds the host, and that the node of the host is or
+	// may be part of the cluster. As long as the request has this node, the node keeps the host
+	// until the host is lost, even if the host has Trouble.
 	Installed bool
 	// Unusable explains why the host cannot be used, in words that complete "host-1 is ..." and "2
 	// hosts: 2 ...", such as "in error state". Empty: usable.
@@ -68,15 +69,15 @@ type Host struct {
 	// without an OS image cannot use such a host.
 	Bare bool
 	// Image is the URL of the image that Metal3 has installed on the host. Empty: no image is
-	// installed, or the operating system is unknown.
+	// installed, or it is unknown what is installed.
 	Image string
-	// Imaged reports that Metal3 is asked to install an operating system on the host (spec.image or
-	// spec.customDeploy).
+	// Imaged reports that the spec of the host requests an operating system from Metal3 (spec.image
+	// or spec.customDeploy).
 	Imaged bool
-	// Trouble is a problem that the holder should know, worded as Unusable and with Metal3's
-	// message. Empty: no problem.
+	// Trouble is a problem of which the holder should know. It is worded like Unusable and also
+	// contains Metal3's message. Empty: no problem.
 	Trouble string
-	// Lost reports that the host does not come back without a user: it is being deleted or in
+	// Lost reports that only a user can make the host usable again: it is being deleted or in
 	// quarantine.
 	Lost bool
 }
@@ -89,7 +90,7 @@ type NIC struct {
 	Boot  bool
 	Speed int    // Gbit/s
 	Model string // Metal3's "0xVENDOR 0xDEVICE"
-	SRIOV bool   // the model is known to support it
+	SRIOV bool   // the model is known to support SR-IOV
 }
 
 // Disk is a disk.
@@ -102,11 +103,11 @@ type Disk struct {
 type NetworkAddress struct {
 	Network string // id of the network
 	Link    string // id of the link
-	MAC     string // of the link, lower case with colons
+	MAC     string // MAC address of the link, in lower case with colons
 	IP      netip.Addr
 }
 
-// Holder is the object that holds a host: its consumerRef.
+// Holder is the object that holds a host, as named in the host's consumerRef.
 type Holder struct {
 	Group, Kind, Namespace, Name, UID string
 }
@@ -118,13 +119,13 @@ func (h Holder) String() string {
 	return h.Kind + " " + h.Name
 }
 
-// Owner is the Provisioning for which hosts are held. Its UID does not matter: a Provisioning that
-// is deleted by force and applied again finds its hosts.
+// Owner is a Provisioning for which hosts are held. It does not contain the UID: if a Provisioning
+// is deleted by force and applied again, it still holds its hosts.
 type Owner struct {
 	Namespace, Name string
 }
 
-// OwnerOf returns the owner of the hosts of a request.
+// OwnerOf returns the Provisioning of a request as an owner.
 func OwnerOf(request contract.Request) Owner {
 	return Owner{Namespace: request.Namespace, Name: request.Provisioning}
 }

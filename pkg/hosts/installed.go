@@ -6,8 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// MarkInstalled sets Installed for the hosts on which a node of the request's Provisioning is or
-// may be installed. It changes the elements of all.
+// MarkInstalled sets the field Installed of each host in all. It is true if a node of the request's
+// Provisioning is or may be installed on the host.
 func MarkInstalled(request contract.Request, all []Host) {
 	for i := range all {
 		h := &all[i]

@@ -7,9 +7,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// chooseData finds the addresses that the network data assign to the relevant card or network. It
-// returns no addresses and no reason if the data have no address, or none in the subnet. Then an
-// address that Metal3 saw on the cards can still be used, for example from DHCP.
+// chooseData finds the addresses that the network data assign to the relevant card or network. If
+// the data have no address, or none in the subnet, it returns neither addresses nor a reason. The
+// caller can then use addresses that Metal3 saw on the cards, for example from DHCP.
 func (h *Host) chooseData(mac string, access contract.Access) (addresses []netip.Addr, why string) {
 	switch {
 	case h.NetworkUnread:
@@ -35,7 +35,8 @@ func (h *Host) chooseData(mac string, access contract.Access) (addresses []netip
 	return h.onNetwork("")
 }
 
-// inData returns the first address of the network data that in accepts, alone.
+// inData returns only the first address of the network data that in accepts, or nil if there is
+// none.
 func (h *Host) inData(in func(netip.Addr) bool) []netip.Addr {
 	for _, n := range h.NetworkData {
 		if in(n.IP) {

@@ -15,33 +15,33 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// claimant makes the claim of one request.
+// claimant claims the hosts for one request.
 type claimant struct {
 	client  client.Client
 	request contract.Request
 	me      hosts.Owner
 
-	hardware      map[string]*metal3.HardwareData // by host; nil: not read yet
-	hardwareExact bool                            // hardware was read with age exact
-	// taken has the hosts that this claim took, or may have taken, as last returned by the API
-	// server; nil: unknown.
+	hardware      map[string]*metal3.HardwareData // HardwareData by the name of the host; nil: not read yet
+	hardwareExact bool                            // reports that hardware was read with age exact
+	// taken has the hosts that this claim took or may have taken. A value is the host as last
+	// returned by the API server; nil: unknown.
 	taken map[string]*metal3.BareMetalHost
-	// These fields belong to the current attempt:
+	// The following fields are reset at the beginning of each attempt:
 	known   map[string]*metal3.BareMetalHost // single hosts as last returned by the API server; nil: gone
 	written string                           // resourceVersion of the last write
 	first   string                           // see assign.AssignFrom
 }
 
-// decision is an assignment, and the snapshot of the hosts on which it is based.
+// decision is an assignment, and the snapshot of the hosts for which it was made.
 type decision struct {
 	snapshot snapshot
 	assigned assign.Assignment
 	nodes    []contract.Node
 }
 
-// attempt decides on an assignment, claims the missing hosts, checks the result, and releases the
-// hosts that are no longer needed. If other clients claim chosen hosts first, it chooses other
-// hosts, if there are any.
+// attempt makes an assignment, claims the assigned hosts that are not held yet, checks the result,
+// and releases the hosts that are no longer needed. If another client claims a chosen host first,
+// attempt chooses another host, if there is one.
 func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	c.known, c.written, c.first = map[string]*metal3.BareMetalHost{}, "", ""
 	d, err := c.decide(ctx)
@@ -67,7 +67,8 @@ func (c *claimant) attempt(ctx context.Context, number int) (*Claim, error) {
 	return &Claim{Nodes: d.nodes, Hosts: d.snapshot.facts, Kept: kept, claimant: c, assigned: d.assigned}, nil
 }
 
-// takeAll claims the hosts of a decision. If it fails, at is the host at which it failed.
+// takeAll claims the hosts of a decision. If it cannot claim a host, it stops and returns the name
+// of this host.
 func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err error) {
 	if err := c.checkSecrets(ctx, d); err != nil {
 		return "", err
@@ -82,8 +83,8 @@ func (c *claimant) takeAll(ctx context.Context, d decision) (at string, err erro
 	return "", nil
 }
 
-// decide reads the hosts and assigns them. If this fails with data that may be old, it decides
-// again with exact data.
+// decide reads the hosts and assigns them. It first uses data that may be old. If this fails, it
+// decides again with exact data.
 func (c *claimant) decide(ctx context.Context) (decision, error) {
 	d, err := c.decideIn(ctx, recent)
 	if err == nil || ctx.Err() != nil {
@@ -101,7 +102,8 @@ func (c *claimant) decideIn(ctx context.Context, oldest age) (decision, error) {
 }
 
 // assign makes a decision for one snapshot. If the address of a chosen host depends on its network
-// data, these are read after the choice. A host that then has no address is not chosen again.
+// data, assign reads these data after the choice. If the host then has no address, assign chooses
+// again without it.
 func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err error) {
 	d.snapshot = w
 	for again := true; again; {
@@ -116,8 +118,8 @@ func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err erro
 	return d, err
 }
 
-// undo gives back the hosts that were taken, within a time limit and even if the claim was
-// cancelled. If that fails, it adds the failure to err.
+// undo gives back the hosts that the claim took. It has a time limit of its own and also works
+// after the claim was cancelled. It returns err, together with its own error if it fails.
 func (c *claimant) undo(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer stop()

@@ -12,9 +12,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// change edits a host that the owner holds, and reports whether the host was changed. It starts
-// from known, if that is not nil, and reads the host again after a conflict. A host that does not
-// exist or has another holder is not changed.
+// change edits a host that the owner holds, and reports whether the host was changed. known is the
+// host as last read; nil: change reads the host first. After a conflict it reads the host again and
+// repeats the edit. It does not change a host that does not exist or has another holder.
 func change(ctx context.Context, c client.Client, owner hosts.Owner, name string, known *metal3.BareMetalHost, edit func(*metal3.BareMetalHost)) (bool, error) {
 	host, err := known, error(nil)
 	for range rereads {
@@ -37,9 +37,10 @@ func change(ctx context.Context, c client.Client, owner hosts.Owner, name string
 }
 
 // write sends the changes of a host, unless another client has changed the host since it was read.
-// It sends a patch, so that fields of newer versions of Metal3 are kept. The patch has the
-// resourceVersion, so that it fails in the same cases as an update. Afterwards changed has the host
-// as stored by the API server.
+// It sends a patch instead of an update, so that fields that only newer versions of Metal3 know are
+// kept. The patch contains the resourceVersion. Therefore, the API server rejects it after a change
+// by another client, like an update. If write succeeds, changed is the host as stored by the API
+// server.
 func write(ctx context.Context, c client.Client, host, changed *metal3.BareMetalHost) error {
 	return c.Patch(ctx, changed, client.MergeFromWithOptions(host, client.MergeFromWithOptimisticLock{}))
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// check lists our hosts once after the last write, because the decision may be based on old data,
-// and some clients write consumerRef without a check. All assigned hosts must be ours. Other hosts
-// that are ours are released, unless the cluster may be installed on them.
+// check lists our hosts once more after the last write. This is necessary because the decision may
+// be based on old data, and because some clients write consumerRef without checking it. check
+// returns an error unless all assigned hosts are ours. It releases our other hosts, except hosts
+// that are lost and hosts on which the cluster may be installed; it returns the names of these
+// exceptions.
 func (c *claimant) check(ctx context.Context, d decision) (kept []string, err error) {
 	ours, err := c.ours(ctx)
 	if err != nil {
@@ -32,7 +34,7 @@ func (c *claimant) check(ctx context.Context, d decision) (kept []string, err er
 	if missing := len(d.assigned) - held; missing > 0 {
 		return nil, fmt.Errorf("%w: %d of %d claimed hosts are no longer held", errLost, missing, len(d.assigned))
 	}
-	for name, host := range d.snapshot.objects { // hosts whose label was removed
+	for name, host := range d.snapshot.objects { // hosts of which a user has removed the label
 		if c.me.Holds(essence(host, c.request)) && ours[name] == nil {
 			ours[name] = host
 		}
@@ -43,11 +45,11 @@ func (c *claimant) check(ctx context.Context, d decision) (kept []string, err er
 	return c.releaseExcess(ctx, ours)
 }
 
-// ours lists the hosts with our label that we hold, with data that are at least as new as the last
-// write. If nothing was written, the list is exact.
+// ours lists the hosts that we hold and that have our label. The data are at least as new as the
+// last write. If nothing was written, they are exact.
 func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, error) {
 	raw := &metav1.ListOptions{}
-	if c.written != "" { // the API server can then answer from its cache
+	if c.written != "" { // with this option, the API server can answer from its cache
 		raw.ResourceVersion, raw.ResourceVersionMatch = c.written, metav1.ResourceVersionMatchNotOlderThan
 	}
 	var list metal3.BareMetalHostList
@@ -65,10 +67,12 @@ func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, 
 	return ours, nil
 }
 
-// releaseExcess releases hosts that are held and not assigned. A host that is lost, or on which the
-// cluster is or may be installed, stays held, because software of the cluster may still run on it.
-// This does not apply to a host that this claim took. A host that stays held loses its node name,
-// so that it does not come back as a node whose place another host has.
+// releaseExcess releases hosts that are held and not assigned, with one exception: a host stays
+// held if it is lost, or if the cluster is or may be installed on it, because software of the
+// cluster may still run on it. The exception does not apply to a host that this claim took.
+//
+// A host that stays held loses the label with its node name. Otherwise, it could later count as
+// that node although another host has the node's place.
 func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.BareMetalHost) (kept []string, err error) {
 	release := maps.Clone(excess)
 	for name, host := range excess {
@@ -87,16 +91,17 @@ func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.
 	return kept, err
 }
 
-// mayBeInstalled reports whether the cluster may be installed on a host. The request lists such
-// hosts. A later request lists only the nodes of the last run, so the label that an earlier claim
-// wrote counts as well.
+// mayBeInstalled reports whether the cluster may be installed on a host. This is the case if the
+// request lists the host. A later request lists only the hosts of the last run, so it is also the
+// case if the host has the label that an earlier claim wrote.
 func (c *claimant) mayBeInstalled(host *metal3.BareMetalHost) bool {
 	_, former := host.Labels[contract.LabelFormerNode]
 	return former || slices.Contains(c.request.Installed, host.Name)
 }
 
-// retire keeps a host held, but removes it from the nodes of the cluster. A lost host gets no label
-// for its former node: a user ends the quarantine, and then the host is like any other.
+// retire changes the labels of a host that stays held, so that the host is no longer a node of the
+// cluster. A host that is not lost gets a label with its former node. A lost host gets no such
+// label, because it can be used like any other host after a user has ended its quarantine.
 func (c *claimant) retire(host *metal3.BareMetalHost) {
 	mayBeInstalled, node := c.mayBeInstalled(host), cmp.Or(host.Labels[contract.LabelNode], host.Labels[contract.LabelFormerNode], "unknown")
 	dropLabels(host)

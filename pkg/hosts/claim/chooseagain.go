@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	// maxRechoices limits how often one attempt chooses other hosts before it gives back all of
-	// them.
+	// maxRechoices limits how often one attempt chooses other hosts. At this limit, the attempt
+	// fails and all its hosts are given back.
 	maxRechoices = 8
-	// rereadAfter is the number of losses after which all hosts are listed again. By then, so much
-	// of the snapshot is outdated that this costs less than further losses.
+	// rereadAfter is the number of losses after which all hosts are listed again. After so many
+	// losses the snapshot is outdated, and reading it again costs less than further losses.
 	rereadAfter = 4
-	// backoff is about the time in which other claimants complete their work.
+	// backoff is about the time that another claimant needs to finish its work.
 	backoff = 100 * time.Millisecond
-	// strictOrderAfter is the number of failed attempts after which a claimant keeps strictly to
-	// the order of names, even if it fails for this reason.
+	// strictOrderAfter is the number of failed attempts after which a claimant takes hosts strictly
+	// in the order of their names, even if it then finds too few hosts.
 	strictOrderAfter = 2
 )
 
 // loss describes a host that another client claimed first.
 type loss struct {
 	at        string // name of the host
-	times     int    // earlier losses of this attempt
-	ascending bool   // hosts up to this one must not be taken any more
+	times     int    // number of earlier losses in this attempt
+	ascending bool   // reports that no host up to this name may be taken any more
 }
 
-// chooseAgain decides again after a loss. It keeps the claimed hosts and the knowledge about single
-// hosts. After a second loss it waits, so that other claimants can finish. Among equal hosts it
-// does not choose the next name, because the other claimant will probably take that host.
+// chooseAgain makes a new decision after a loss. It keeps the hosts that are already claimed, and
+// uses what the attempt has learnt about single hosts. From the second loss on, it waits first, so
+// that other claimants can finish. Among equal hosts, it does not begin with the next name, because
+// the other claimant will probably take that host.
 func (c *claimant) chooseAgain(ctx context.Context, d decision, lost loss) (decision, error) {
 	w, err := d.snapshot, error(nil)
 	if lost.times > 0 {
@@ -57,8 +58,8 @@ func (c *claimant) chooseAgain(ctx context.Context, d decision, lost loss) (deci
 	return next, nil
 }
 
-// startHost returns the name of a host at which to start among equal hosts. It depends on the name
-// of the owner.
+// startHost returns the name of the host with which the choice among equal hosts begins. It depends
+// on the name of the owner, so that competing claimants begin with different hosts.
 func (c *claimant) startHost(w snapshot) string {
 	if len(w.facts) == 0 {
 		return ""
@@ -68,7 +69,7 @@ func (c *claimant) startHost(w snapshot) string {
 	return w.facts[int(sum.Sum32()%uint32(len(w.facts)))].Name
 }
 
-// excludeUpTo marks the hosts with names up to last as unusable, except those of the owner.
+// excludeUpTo marks as unusable all hosts with a name up to last that the owner does not hold.
 func (w *snapshot) excludeUpTo(last string, me hosts.Owner) {
 	for i := range w.facts {
 		if h := &w.facts[i]; h.Name <= last && h.Unusable == "" && !me.Holds(*h) {

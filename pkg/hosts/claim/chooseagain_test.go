@@ -12,8 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// TestALossCostsOneHost checks that a claimant that loses one host keeps the others and takes
-// another one, without giving back hosts and without listing all hosts again.
+// TestALossCostsOneHost checks a claimant that loses one host. It must keep its other hosts and
+// take another host instead. It must not give back hosts or list all hosts again.
 func TestALossCostsOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var patches, lists atomic.Int32
@@ -48,9 +48,9 @@ func TestALossCostsOneHost(t *testing.T) {
 	})
 }
 
-// TestLossesEnd checks that a claim ends although another client takes every host that it tries,
-// and always gives back the previous one: a fitting host exists at any time, but the claim never
-// gets it.
+// TestLossesEnd checks that a claim ends even if another client always takes the host that the
+// claim tries, and gives back the previous one. At any time there is a sufficient host, but the
+// claim never gets it.
 func TestLossesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := ""

@@ -15,22 +15,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// ErrContested means that in every attempt other clients claimed chosen hosts first.
+// ErrContested means that other clients claimed chosen hosts first, in every attempt.
 var ErrContested = errors.New("other clients claimed the chosen hosts first in every attempt")
 
 const (
 	attempts  = 6
 	firstWait = 200 * time.Millisecond
 	maxPause  = 2 * time.Second
-	// undoLimit limits the time for giving back hosts after a failure, which also happens if the
-	// claim itself was cancelled.
+	// undoLimit limits the time for giving back hosts after a failure. The context of the claim
+	// cannot limit it, because the claim itself may have been cancelled.
 	undoLimit = 15 * time.Second
 )
 
 // Claim is a set of hosts that are held for a request.
 type Claim struct {
 	Nodes []contract.Node // nodes of the slots in the order of the request, then nodes of the sets
-	Hosts []hosts.Host    // all hosts of the namespace at the time of the claim, for a log
+	Hosts []hosts.Host    // all hosts of the namespace at the time of the claim, used for a log
 	// Kept lists hosts that are held and are no longer nodes: lost hosts, and hosts on which the
 	// cluster may be installed. They stay held until a user releases or deletes them, or ends the
 	// quarantine of a lost host.
@@ -42,13 +42,14 @@ type Claim struct {
 
 // Make claims a host for every node of the request, and releases the other hosts that its
 // Provisioning holds, except those in Kept. It writes only consumerRef and the labels of the claim.
-// A host to release that has an image of BPA stays held with the label contract.LabelRelease,
+// If a host to release has an image of BPA, it stays held and gets the label contract.LabelRelease,
 // because only the controller may remove the image. A second call with the same request changes
 // nothing.
 //
 // If Make fails, it gives back the hosts that it took. The error is a *assign.NoFit, a
-// *assign.AddressError, a *MissingSecrets, ErrContested or an error of the API server. The client
-// must read from the API server.
+// *assign.AddressError, a *MissingSecrets, ErrContested or an error of the API server.
+//
+// c must read from the API server, not from a cache.
 func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
 	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}
 	var lost error
@@ -68,7 +69,7 @@ func Make(ctx context.Context, c client.Client, request contract.Request) (*Clai
 		case errors.Is(err, errLost):
 			lost = fmt.Errorf("%w: %w", ErrContested, err)
 		case errors.As(err, &nofit) && lost != nil && n < attempts-1:
-			// The other claimants may be about to give back hosts.
+			// Try again: other claimants may be about to give back hosts.
 		default:
 			return nil, err
 		}
@@ -76,7 +77,7 @@ func Make(ctx context.Context, c client.Client, request contract.Request) (*Clai
 	return nil, lost
 }
 
-// Undo gives back the hosts that were not held before the claim.
+// Undo gives back the hosts that this claim took, but not those that were held before.
 func (c *Claim) Undo(ctx context.Context) error {
 	return c.claimant.undo(ctx, nil)
 }

@@ -42,7 +42,7 @@ func host(n int) *metal3.BareMetalHost {
 	}
 }
 
-// site returns an API server with n hosts; meddle changes its behaviour.
+// site returns a fake API server with n hosts. meddle intercepts its calls.
 func site(n int, meddle interceptor.Funcs) client.WithWatch {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{metal3.AddToScheme, corev1.AddToScheme} {
@@ -57,7 +57,7 @@ func site(n int, meddle interceptor.Funcs) client.WithWatch {
 	return b.Build()
 }
 
-// wants returns a request of edge-1 for nodes with these names, of 8 CPUs each.
+// wants returns a request of edge-1. Each of the named nodes requires 8 CPUs.
 func wants(names ...string) contract.Request {
 	r := contract.Request{Provisioning: "edge-1", Namespace: namespace, UID: "p1"}
 	for _, name := range names {
@@ -89,7 +89,7 @@ func expectHolders(t *testing.T, c client.Client, want map[string]string) {
 	}
 }
 
-// seize takes a host without checking its holder, as some clients do.
+// seize sets the holder of a host without checking whether there is one, as some clients do.
 func seize(c client.Client, name, holder string) error {
 	h := &metal3.BareMetalHost{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
@@ -182,8 +182,8 @@ func TestMakeWithoutFitChangesNothing(t *testing.T) {
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a"})
 }
 
-// onPatch calls first before the patch with the given number. An error of first is the answer to
-// the patch.
+// onPatch calls first before the patch with this number, counted from 1. If first returns an error,
+// the patch fails with it.
 func onPatch(number int32, first func(c client.WithWatch, host string) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{
@@ -199,7 +199,7 @@ func onPatch(number int32, first func(c client.WithWatch, host string) error) in
 }
 
 func TestMakeBearsOtherWriters(t *testing.T) {
-	status := func(c client.WithWatch, name string) error { // Metal3 writes the status at any time
+	status := func(c client.WithWatch, name string) error { // as Metal3 does at any time
 		h := &metal3.BareMetalHost{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, h); err != nil {
 			return err
@@ -213,7 +213,7 @@ func TestMakeBearsOtherWriters(t *testing.T) {
 		name   string
 		hosts  int
 		meddle func(c client.WithWatch, host string) error // at the second write
-		want   map[string]string                           // nil: no host is left that fits
+		want   map[string]string                           // nil: Make must fail, because no sufficient host is left
 	}{
 		{"a change of status", 2, status, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/b"}},
 		{"a host is taken, there is another", 3, taken, map[string]string{"host-1": "edge-1/a", "host-2": "machine-1/", "host-3": "edge-1/b"}},
@@ -285,7 +285,8 @@ func TestMakeGivesBackOnFailure(t *testing.T) {
 	}
 }
 
-// onList is like onPatch for lists: 1 and 2 read the hosts, 3 lists the held hosts after the claim.
+// onList is like onPatch, but for lists. Lists 1 and 2 read the hosts and their hardware. List 3
+// reads the held hosts after the claim.
 func onList(number int32, first func(c client.WithWatch) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{

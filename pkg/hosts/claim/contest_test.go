@@ -18,7 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// shuffled lets other claimants run before and after each write, so that all interleavings happen.
+// shuffled returns an interceptor that lets other claimants run before and after each write, so
+// that the claimants interleave in all possible ways.
 func shuffled() interceptor.Funcs {
 	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -31,8 +32,9 @@ func shuffled() interceptor.Funcs {
 	}
 }
 
-// TestContest lets claimants compete for fewer hosts than they need: no host has two holders, every
-// claimant gets all its hosts or none, and at least one succeeds.
+// TestContest lets claimants compete for fewer hosts than all of them need together. No host may
+// have two holders, every claimant must get all its hosts or none, and at least one claimant must
+// succeed.
 func TestContest(t *testing.T) {
 	for round := range 150 {
 		synctest.Test(t, func(t *testing.T) {
@@ -48,7 +50,8 @@ func TestContest(t *testing.T) {
 				for n := range sizes[i] {
 					request.Slots = append(request.Slots, contract.Slot{Name: fmt.Sprintf("n%d", n), Needs: contract.Needs{CPU: 8}})
 				}
-				// A pin to some host makes them want different sets.
+				// One node of each claimant is pinned to a random host, so that the claimants want
+				// different sets of hosts.
 				request.Slots[0].MAC = fmt.Sprintf("02:00:00:00:00:%02x", 1+r.IntN(5))
 				all.Go(func() { _, failed[i] = Make(t.Context(), c, request) })
 			}
@@ -58,11 +61,11 @@ func TestContest(t *testing.T) {
 	}
 }
 
-// checkWinners checks the holders after all claims have ended.
+// checkWinners checks the holders of the hosts after all claims have ended.
 func checkWinners(t *testing.T, c client.Client, sizes []int, failed []error) {
 	t.Helper()
 	got := map[string]int{}
-	for _, holder := range holders(t, c) { // a host has one consumerRef, so a host can be shared only if two claims count it
+	for _, holder := range holders(t, c) { // a host with one consumerRef counts for one claim only, so the numbers show whether two claims share a host
 		name, _, _ := strings.Cut(holder, "/")
 		got[name]++
 	}

@@ -2,15 +2,16 @@
 // that spec.consumerRef of the host names.
 //
 // Invariant: a claim is all or nothing, and no host is ever taken from another holder. A decision
-// may be based on old data, because every write carries the resourceVersion that was read: of two
-// claimants of a host, the API server stops one. A claimant that loses a host keeps its other hosts
-// and chooses another one. If there is none, it gives back the hosts that it took, waits and starts
-// again.
+// may be based on old data. This is safe, because every write contains the resourceVersion that was
+// read: if two claimants write to a host, the API server rejects the second write.
 //
-// Hosts are claimed one by one in the order of their names. A claimant that has failed twice keeps
-// strictly to this order, so one of several competing claimants succeeds in the end. A claimant
-// that dies leaves hosts with its Provisioning. The next claim of that Provisioning completes the
-// work, or a caller that has evidence that nothing was installed on these hosts releases them. This
-// package never releases hosts because an assignment does not exist. It does not import Tekton or
+// A claimant that loses a host keeps its other hosts and chooses another one. If there is none, it
+// gives back the hosts that it took, waits and starts again. Hosts are claimed one by one in the
+// order of their names. A claimant that has failed twice keeps strictly to this order, so that one
+// of several competing claimants succeeds in the end.
+//
+// If a claimant dies, its hosts stay held by its Provisioning. They are used by the next claim of
+// that Provisioning, or released by a caller that has evidence that nothing was installed on them.
+// This package never releases hosts only because no assignment exists. It does not import Tekton or
 // knative.
 package claim

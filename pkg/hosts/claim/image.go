@@ -14,10 +14,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// Image asks Metal3 to install the image on the named hosts that the owner holds; nodes maps each
-// host to its node. It returns the hosts for which it did so. It is idempotent: it does not change
-// a host that the owner does not hold, that is held for another node, or that has an operating
-// system or an image. The client must read from the API server.
+// Image asks Metal3 to install the image on those of the named hosts that the owner holds. nodes
+// maps the name of each host to its node. Image returns the names of the hosts that it changed.
+//
+// A second call changes nothing: Image does not change a host that the owner does not hold, that is
+// held for another node, or that has an operating system or an image. The client must read from the
+// API server.
 func Image(ctx context.Context, c client.Client, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {
 	return changeAll(ctx, c, owner, unread(slices.Collect(maps.Keys(nodes))), "set the image of", func(host *metal3.BareMetalHost) {
 		node := nodes[host.Name]

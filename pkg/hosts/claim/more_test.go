@@ -37,7 +37,7 @@ func get(t *testing.T, c client.Client, name string) *metal3.BareMetalHost {
 	return h
 }
 
-// edit changes a host like a user.
+// edit changes a host, as a user could do.
 func edit(t *testing.T, c client.Client, name string, change func(*metal3.BareMetalHost)) {
 	t.Helper()
 	h := get(t, c, name)
@@ -80,8 +80,9 @@ func TestLabelsOfSets(t *testing.T) {
 	expectLabels(t, c, standby.Host, map[string]string{"rack": "r1"})
 }
 
-// TestLostHostStaysOurs loses a worker of an installed cluster: the standby takes its place and is
-// no longer a standby; the lost host stays held and is no longer a node.
+// TestLostHostStaysOurs checks what happens if an installed worker loses its host. The standby
+// takes the place of the worker and is no longer a standby. The lost host stays held and is no
+// longer a node.
 func TestLostHostStaysOurs(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	first, err := Make(ctx, c, wantsSet(1, 1))
@@ -111,7 +112,8 @@ func TestLostHostStaysOurs(t *testing.T) {
 		t.Errorf("a second claim: %v, %+v; want the same", err, again)
 	}
 
-	// A user has repaired the host and ends the quarantine. It becomes the missing standby.
+	// A user has repaired the host and ends its quarantine. The host then becomes the missing
+	// standby.
 	edit(t, c, lost.Host, func(h *metal3.BareMetalHost) { h.Annotations = nil })
 	request.Installed = nil
 	third, err := Make(ctx, c, request)
@@ -136,26 +138,26 @@ func TestMakeKeepsWhatMayBeInstalled(t *testing.T) {
 	}
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/"})
 
-	request.Installed = []string{"host-1"} // the next run lists only the nodes of this one
+	request.Installed = []string{"host-1"} // the request of the next run lists only the hosts that are nodes after this run
 	claim, err = Make(ctx, c, request)
 	if err != nil || !cmp.Equal([]string{"host-2"}, claim.Kept) {
 		t.Errorf("the second Make: %v, kept %v; want host-2 kept", err, claim.Kept)
 	}
 	expectLabels(t, c, "host-2", map[string]string{"rack": "r1", contract.LabelCluster: "edge-1", contract.LabelFormerNode: "b"})
 
-	if _, err = Make(ctx, c, wants("a", "b")); err != nil { // a host of a former node can be a node again
+	if _, err = Make(ctx, c, wants("a", "b")); err != nil { // a host of a former node can become a node again
 		t.Error(err)
 	}
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a", "host-2": "edge-1/b"})
 }
 
-// TestMakeOnAnOldSnapshot checks that the writes and the list after them correct a decision that
-// was based on an outdated cache of the API server.
+// TestMakeOnAnOldSnapshot checks a decision that was based on an outdated cache of the API server.
+// The writes and the list after them must correct it.
 func TestMakeOnAnOldSnapshot(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		hosts  int
-		before func(t *testing.T, c client.Client) // the state in the cache
+		before func(t *testing.T, c client.Client) // this is the state that the cache contains
 		since  func(t *testing.T, c client.Client)
 		want   map[string]string // nil: NoFit
 	}{
@@ -206,8 +208,8 @@ func expectNoError(t *testing.T, err error) {
 	}
 }
 
-// lagging returns an API server with an outdated cache: it answers the first list of hosts with
-// their state at the time of this call.
+// lagging returns an API server with an outdated cache. The first list of hosts that accepts data
+// from the cache gets the hosts as they were when lagging was called.
 func lagging(t *testing.T, c client.WithWatch) client.WithWatch {
 	t.Helper()
 	var list metal3.BareMetalHostList
@@ -227,9 +229,9 @@ func lagging(t *testing.T, c client.WithWatch) client.WithWatch {
 	})
 }
 
-// TestMakeBearsLabels checks that only changes which the request depends on make a claim decide
-// again, and even then without listing all hosts again. Users and Metal3 write to hosts at any
-// time.
+// TestMakeBearsLabels checks that a claim is decided again only if a change affects the request,
+// and that not all hosts are listed again for this. Otherwise, claims would often fail, because
+// users and Metal3 write to hosts at any time.
 func TestMakeBearsLabels(t *testing.T) {
 	for label, host := range map[string]string{"theirs": "host-2", "rack": "host-3"} {
 		t.Run(label, func(t *testing.T) {
@@ -264,7 +266,7 @@ func TestMakeBearsLabels(t *testing.T) {
 	}
 }
 
-// bareSite returns an API server with available hosts and the named Secrets.
+// bareSite returns an API server with hosts in state "available", and with the named Secrets.
 func bareSite(t *testing.T, n int, meddle interceptor.Funcs, secrets ...string) client.WithWatch {
 	t.Helper()
 	c := site(n, meddle)
@@ -295,7 +297,7 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 			return c.Patch(ctx, obj, p, opts...)
 		},
 	}, "a-user", "b-user")
-	for range 2 { // the second one has nothing to do
+	for range 2 { // the second call must change nothing
 		if _, err := Make(ctx, c, wantsImage("a", "b")); err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +310,7 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 		t.Fatalf("the claim wrote other fields: %+v, annotations %v", h.Spec, h.Annotations)
 	}
 	me, image := hosts.Owner{Namespace: namespace, Name: "edge-1"}, *wantsImage().OSImage
-	for _, want := range [][]string{{"host-1", "host-2"}, nil} { // the second one has nothing to do
+	for _, want := range [][]string{{"host-1", "host-2"}, nil} { // the second call must change nothing
 		// host-9 is gone.
 		given, err := Image(ctx, c, me, image, map[string]string{"host-1": "a", "host-2": "b", "host-9": "c"})
 		if err != nil || !cmp.Equal(want, given) {
@@ -342,8 +344,9 @@ func TestImageLeavesOtherHostsAlone(t *testing.T) {
 	}
 }
 
-// TestGivenUpHostsAreTheControllers checks that a task leaves a host with an image to the
-// controller, and can claim it again before the controller has released it.
+// TestGivenUpHostsAreTheControllers checks that a task does not release a host with an image, but
+// leaves this to the controller. Until the controller has released the host, the task can claim it
+// again.
 func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	c, me := bareSite(t, 2, interceptor.Funcs{}, "a-user", "b-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
 	claim, err := Make(ctx, c, wantsImage("a", "b"))
@@ -392,7 +395,8 @@ func TestMissingSecretsTouchNothing(t *testing.T) {
 	expectHolders(t, c, map[string]string{})
 }
 
-// SIP's fault 6: one host without its network Secret blocked a request that other hosts could meet.
+// This is fault 6 of SIP: one host without its network Secret blocked a request, although other
+// hosts met the request.
 func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	for n, name := range []string{"host-1", "host-2"} {
@@ -414,9 +418,10 @@ func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 	}
 }
 
-// TestNetworkDataBeforeTheLeaseOfTheInspection checks that network data come before the addresses
-// of the inspection, which were those of a ramdisk, on hosts whose operating system Metal3
-// installed. Metal3 does not apply network data to hosts that others provision.
+// TestNetworkDataBeforeTheLeaseOfTheInspection checks which addresses come first. If Metal3 has
+// installed the operating system, the network data come first, because the addresses of the
+// inspection were those of a ramdisk. If others have installed it, the addresses of the inspection
+// come first, because Metal3 does not apply the network data to such a host.
 func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*metal3.BareMetalHost)
@@ -445,8 +450,8 @@ func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
 	}
 }
 
-// TestImagedHostWithoutItsNetworkSecretIsPassedOver checks that the address of the inspection is no
-// substitute for missing network data.
+// TestImagedHostWithoutItsNetworkSecretIsPassedOver checks a host whose network data are missing.
+// The address of its inspection must not be used instead.
 func TestImagedHostWithoutItsNetworkSecretIsPassedOver(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	edit(t, c, "host-1", func(h *metal3.BareMetalHost) {

@@ -15,8 +15,8 @@ import (
 )
 
 // readNetworks reads the network data of those assigned hosts whose address depends on them, and
-// reports whether there were any. Missing or invalid data give no address: such a host is not
-// chosen again, and other hosts can be chosen.
+// reports whether there were such hosts. A host with missing or invalid network data gets no
+// address from them and is not chosen again; other hosts can be chosen instead.
 func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign.Assignment) (found bool, err error) {
 	byName := map[string]*hosts.Host{}
 	for i := range w.facts {
@@ -41,8 +41,8 @@ func (c *claimant) readNetworks(ctx context.Context, w snapshot, assigned assign
 	return found, nil
 }
 
-// Refresh reads the addresses of the nodes again. A host that gets an operating system may get its
-// address only with it.
+// Refresh reads the addresses of the nodes again. This is necessary after an installation, because
+// a host may get its address only with its operating system.
 func (c *Claim) Refresh(ctx context.Context) error {
 	w, err := c.claimant.read(ctx, exact)
 	if err != nil {

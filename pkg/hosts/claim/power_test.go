@@ -9,8 +9,8 @@ import (
 )
 
 // TestClaimLeavesHostThatIsPoweredOff checks that a claim replaces a held host that was powered
-// off, because nothing can be installed on it. If there is no other host, it keeps the host. It
-// does not return to a host that is powered on again.
+// off, because nothing can be installed on it. If there is no other host, the claim keeps the host.
+// After a replacement, the claim does not return to the first host when it is powered on again.
 func TestClaimLeavesHostThatIsPoweredOff(t *testing.T) {
 	c := site(2, interceptor.Funcs{})
 	claimed := func(want map[string]string) {

@@ -18,18 +18,18 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// maxParallel limits how many hosts are changed at the same time. The order of releases does not
-// matter, because no claimant waits for one host while it holds another.
+// maxParallel limits how many hosts are changed at the same time. Hosts can be released in any
+// order, because no claimant holds one host while it waits for another.
 const maxParallel = 4
 
-// Release gives back those of the named hosts that the owner holds, and returns their names. Hosts
-// that do not exist or have another holder are skipped. Release continues after an error. The same
-// write removes the image that BPA has set on a host, so Metal3 deprovisions the host.
+// Release gives back those of the named hosts that the owner holds, and returns their names. It
+// ignores hosts that do not exist or have another holder, and continues after an error. If BPA has
+// set an image on a host, the same write removes the image, so that Metal3 deprovisions the host.
 func Release(ctx context.Context, c client.Client, owner hosts.Owner, names []string) (released []string, err error) {
 	return changeAll(ctx, c, owner, unread(names), "release", free)
 }
 
-// unread returns hosts that were not read yet, by name.
+// unread returns a map in which every named host is nil, which means that it was not read yet.
 func unread(names []string) map[string]*metal3.BareMetalHost {
 	known := map[string]*metal3.BareMetalHost{}
 	for _, name := range names {
@@ -38,9 +38,9 @@ func unread(names []string) map[string]*metal3.BareMetalHost {
 	return known
 }
 
-// ReleaseAll gives back every host of the namespace that the owner holds by its consumerRef and
-// that has the label of the claim. further names hosts whose label may be missing, which a cache
-// finds by consumerRef. The API server then does not need to send all hosts of the namespace.
+// ReleaseAll gives back all hosts of the namespace that the owner holds by consumerRef. It finds
+// them by the label of the claim, so that the API server need not send all hosts of the namespace.
+// further names hosts that may have lost this label; a cache can find them by consumerRef.
 func ReleaseAll(ctx context.Context, c client.Client, owner hosts.Owner, further ...string) (released []string, err error) {
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
@@ -58,9 +58,9 @@ func ReleaseAll(ctx context.Context, c client.Client, owner hosts.Owner, further
 	return changeAll(ctx, c, owner, ours, "release", free)
 }
 
-// changeAll edits the hosts that the owner holds among the keys of known, and returns the names of
-// the changed ones. The values of known are the hosts as last read; nil: not read yet. It continues
-// after an error. verb is used in errors.
+// changeAll edits the hosts whose names are the keys of known, if the owner holds them, and returns
+// the names of the hosts that it changed. The values of known are the hosts as last read; nil: not
+// read yet. It continues after an error. verb is the word for the edit in error messages.
 func changeAll(
 	ctx context.Context, c client.Client, owner hosts.Owner, known map[string]*metal3.BareMetalHost, verb string, edit func(*metal3.BareMetalHost),
 ) (changed []string, err error) {
@@ -83,13 +83,13 @@ func changeAll(
 			return nil
 		})
 	}
-	_ = all.Wait() // the errors are in failed
+	_ = all.Wait() // the functions return no errors: these are in failed
 	slices.Sort(changed)
 	return changed, errors.Join(failed...)
 }
 
 // free removes the holder of a host, and the image that BPA has set on it. Only the controller may
-// call it for a host with such an image; a task may not change the image.
+// call free for a host with such an image, because a task may not change the image.
 func free(host *metal3.BareMetalHost) {
 	imaging.TakeAway(host)
 	host.Spec.ConsumerRef = nil
@@ -97,8 +97,8 @@ func free(host *metal3.BareMetalHost) {
 }
 
 // giveUp returns the edit by which a task releases a host of this Provisioning. A host with an
-// image of BPA stays held, for no node, with a label for the controller. It must not be free for
-// other holders while Metal3 still has to remove that image.
+// image of BPA stays held, but for no node, and gets a label that tells the controller to release
+// it. Other holders must not claim the host while Metal3 still has to remove the image.
 func giveUp(provisioning string) func(*metal3.BareMetalHost) {
 	return func(host *metal3.BareMetalHost) {
 		if !imaging.Ours(host) {

@@ -15,8 +15,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
-// MissingSecrets reports Secrets that the chosen hosts need and that do not exist. No host was
-// changed.
+// MissingSecrets reports that the chosen hosts need Secrets that do not exist. No host was changed.
 type MissingSecrets struct {
 	Namespace string
 	Names     []string // sorted
@@ -31,8 +30,8 @@ func (e *MissingSecrets) Error() string {
 	return fmt.Sprintf("spec.osImage names Secrets that do not exist in namespace %s: create %s", e.Namespace, text)
 }
 
-// checkSecrets checks that the Secrets exist which the new hosts get with their image. It does not
-// read their contents.
+// checkSecrets checks that all Secrets exist that new hosts get together with their image. It does
+// not read the contents of the Secrets.
 func (c *claimant) checkSecrets(ctx context.Context, d decision) error {
 	names := map[string]bool{}
 	for _, p := range d.assigned {

@@ -21,7 +21,7 @@ type snapshot struct {
 	objects map[string]*metal3.BareMetalHost
 }
 
-// age is the permitted age of data.
+// age tells how old the data of a read may be.
 type age int
 
 const (
@@ -29,8 +29,9 @@ const (
 	exact             // the current data
 )
 
-// read lists the hosts with their hardware. The hardware is read once for all attempts, because
-// claims do not change it.
+// read lists the hosts and their hardware. The hardware is read only once for all attempts, because
+// claims do not change it. It is read again if exact data are requested and the stored data are not
+// exact.
 func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	options := []client.ListOption{client.InNamespace(c.request.Namespace)}
 	if oldest != exact {
@@ -56,8 +57,8 @@ func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	return w, nil
 }
 
-// update returns a snapshot with the single hosts that the API server has returned since old was
-// read.
+// update returns a copy of a snapshot in which some hosts are newer: those that the API server has
+// returned singly in this attempt.
 func (c *claimant) update(old snapshot) snapshot {
 	w := snapshot{objects: maps.Clone(old.objects)}
 	for _, h := range old.facts {

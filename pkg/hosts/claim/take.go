@@ -21,12 +21,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
 
-// errLost means that the hosts have changed since the assignment was made, so the claim must decide
-// again.
+// errLost means that a host has changed since the assignment was made. The claim must then be
+// decided again.
 var errLost = errors.New("another client changed a chosen host first")
 
-// rereads limits how often one host is read again after a conflict. Metal3 writes the status of a
-// host at any time.
+// rereads limits how often one host is read and written again after a conflict. Conflicts are
+// frequent, because Metal3 writes the status of a host at any time.
 const rereads = 5
 
 // take claims one host, or changes the labels of a host that is already held.
@@ -41,8 +41,9 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 			return nil
 		}
 		if isNew {
-			// This is recorded before the write, because after a broken connection it is unknown
-			// whether the host is held. Giving back a host that is not held does nothing.
+			// The host is recorded before the write, because it is unknown after a broken
+			// connection whether the write succeeded. If the host is not held, giving it back does
+			// nothing.
 			c.taken[host.Name] = nil
 		}
 		if err = write(ctx, c.client, host, changed); err == nil {
@@ -77,10 +78,10 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 	return err
 }
 
-// essence returns the facts of a host on which a decision was based, apart from its HardwareData.
-// Other clients write some facts at any time, so essence leaves them out: labels that the request
-// does not use, problems that Metal3 reports, the installed image, and the image that the
-// controller sets on a held host.
+// essence returns the facts of a host that a decision depends on, as far as the BareMetalHost
+// contains them. If they change, the claim must be decided again. essence leaves out facts that
+// other clients may change at any time: labels that the request does not use, problems that Metal3
+// reports, the installed image, and the image that the controller sets on a held host.
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
 	h.Trouble, h.Image, h.Imaged = "", "", false
@@ -93,7 +94,7 @@ func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	return h
 }
 
-// usedLabels returns the labels of hosts that matter to a request.
+// usedLabels returns the labels of hosts that a request uses, for requirements or for a spread.
 func usedLabels(request contract.Request) (labels []string) {
 	add := func(n contract.Needs) {
 		for _, term := range n.Labels {
@@ -111,7 +112,7 @@ func usedLabels(request contract.Request) (labels []string) {
 	return labels
 }
 
-// claimed returns a copy of the host with the reference and the labels of the claim.
+// claimed returns a copy of the host with the consumerRef and the labels of the claim.
 func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
@@ -136,9 +137,9 @@ func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *me
 	return changed
 }
 
-// images reports whether the controller will set the image of the request on the host. This
-// includes standby hosts, because a standby must be ready to take the place of a node without an
-// installation of its operating system.
+// images reports whether the controller will set the image of the request on the host. It also does
+// so on a standby host, because the standby must be able to replace a node without waiting for an
+// operating system.
 func (c *claimant) images(host *metal3.BareMetalHost) bool {
 	h := facts.Of(host, nil)
 	return c.request.OSImage != nil && h.Bare && !h.Imaged
@@ -151,10 +152,12 @@ func setLabel(host *metal3.BareMetalHost, label, value string) {
 	host.Labels[label] = value
 }
 
-// claimLabels are the labels of a claim, apart from those of roles.
+// claimLabels are the labels of a claim, except the labels for roles, which have the prefix
+// contract.LabelRolePrefix.
 var claimLabels = []string{contract.LabelCluster, contract.LabelNode, contract.LabelSet, contract.LabelStandby, contract.LabelFormerNode, contract.LabelRelease}
 
-// dropLabels removes the labels of a claim. Labels that describe the hardware stay.
+// dropLabels removes the labels of a claim. It keeps all other labels, such as those that describe
+// the hardware.
 func dropLabels(host *metal3.BareMetalHost) {
 	maps.DeleteFunc(host.Labels, func(label, _ string) bool {
 		return slices.Contains(claimLabels, label) || strings.HasPrefix(label, contract.LabelRolePrefix)

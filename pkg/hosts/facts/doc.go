@@ -1,6 +1,6 @@
 // Package facts reads the facts that package hosts needs from Metal3's objects.
 //
-// Invariant: missing or malformed values never cause an error, and never make a host look better
-// than it is: a host without hardware facts has no CPUs. The package does not talk to an API
-// server.
+// Invariant: a missing or malformed value never causes an error, and never lets a host meet a
+// requirement that it does not meet. For example, a host without hardware facts has no CPUs. The
+// package does not call an API server.
 package facts

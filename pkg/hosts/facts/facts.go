@@ -11,9 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Of describes a host. Each hardware fact is read from its HardwareData, which outlives the status,
-// and else from its status. data may be nil. The result shares the labels with the object, and also
-// the CPU flags if they are already in the form of Flags.
+// Of describes a host. Each hardware fact is read from the HardwareData of the host, which outlive
+// its status. A fact that is missing there is read from the status. data may be nil. The result
+// shares the labels with the object, and also the CPU flags if they are already in the form of
+// Flags.
 //
 // Metal3 does not report SR-IOV and QAT. The labels contract.LabelSRIOV and contract.LabelQAT of
 // the host have the value "true" if the host has the feature, and any other value if it does not.
@@ -55,7 +56,8 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 	return h
 }
 
-// says reads a label with a Boolean value. A missing label has the value of missing.
+// says reports whether a label has the value "true". If the host does not have the label, says
+// returns missing.
 func says(labels map[string]string, name string, missing bool) bool {
 	value, has := labels[name]
 	if !has {
@@ -83,8 +85,8 @@ func holder(host *metal3.BareMetalHost) *hosts.Holder {
 }
 
 // NetworkDataSecret returns the name of the Secret, in the namespace of the host, from which Metal3
-// configures the network of the host. Empty: there is none. Like Metal3, it ignores a reference to
-// another namespace.
+// configures the network of the host. Empty: there is none. It ignores a reference to another
+// namespace, as Metal3 does.
 func NetworkDataSecret(host *metal3.BareMetalHost) string {
 	ref := host.Spec.NetworkData
 	switch {

@@ -160,8 +160,8 @@ func TestHolderAndLabels(t *testing.T) {
 	}
 }
 
-// TestSRIOVAndQAT checks that the label decides if there is one, else the cards, and that only the
-// label sets QAT.
+// TestSRIOVAndQAT checks that the label decides whether a host has SR-IOV. Without the label, the
+// network cards decide. Only the label decides whether a host has QAT.
 func TestSRIOVAndQAT(t *testing.T) {
 	const able, not = "0x8086 0x1572", "0x14e4 0x165f"
 	for _, tc := range []struct {

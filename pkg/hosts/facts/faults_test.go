@@ -14,8 +14,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
 )
 
-// These tests cover the faults of the original BPA and of Airship's SIP in reading the facts of a
-// host. The numbers are those of the study of both systems.
+// These tests check that this package does not repeat faults that the original BPA and Airship's
+// SIP have in reading the facts of a host. Each comment describes the fault. The numbers are those
+// of the study of both systems.
 
 // nodesOf assigns Metal3's objects to the nodes of a request, and returns "node=host/address" for
 // each node.
@@ -51,7 +52,7 @@ func pinned(mac string) contract.Request {
 	return contract.Request{Slots: []contract.Slot{{Name: "worker-1", Roles: []string{contract.RoleWorker}, MAC: mac}}}
 }
 
-// A host that was found by its boot MAC address alone, without an IP address, was written into the
+// A host was found only by its boot MAC address and had no IP address. It was written into the
 // inventory with nothing after "ansible_ssh_host=".
 func TestFault_BPA_1_7_5_NoAddressIsAnError(t *testing.T) {
 	blank := server(1, func(h *metal3.BareMetalHost) {
@@ -65,7 +66,7 @@ func TestFault_BPA_1_7_5_NoAddressIsAnError(t *testing.T) {
 	}
 }
 
-// MAC addresses were searched as substrings of the host's JSON, and case mattered.
+// MAC addresses were searched for as substrings of the host's JSON, with regard to case.
 func TestFault_BPA_1_7_6_MACsAreComparedNotSearched(t *testing.T) {
 	const mac = "02:00:00:00:00:0a"
 	mentions := server(1, func(h *metal3.BareMetalHost) {
@@ -86,7 +87,8 @@ func TestFault_BPA_1_7_6_MACsAreComparedNotSearched(t *testing.T) {
 	}
 }
 
-// Hosts without the topology label were never limited. Here they belong to no rack.
+// The spread did not limit the number of hosts without the topology label. Here, such hosts belong
+// to no rack.
 func TestFault_SIP_4_5_4_HostsWithoutTheLabel(t *testing.T) {
 	rack := func(name string) change {
 		return func(h *metal3.BareMetalHost) { h.Labels = map[string]string{"rack": name} }
@@ -103,8 +105,8 @@ func TestFault_SIP_4_5_4_HostsWithoutTheLabel(t *testing.T) {
 	}
 }
 
-// consumerRef, state, error and pause were ignored: a host with a foreign consumerRef and a
-// registration error was chosen.
+// The fields for holder, state, error and pause were ignored: a host with a foreign consumerRef and
+// a registration error was chosen.
 func TestFault_SIP_4_5_5_HostsOfOthersAndInTrouble(t *testing.T) {
 	foreign := func(h *metal3.BareMetalHost) {
 		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "m-1"}
@@ -147,7 +149,7 @@ func TestFault_SIP_4_5_6_OneBadHostBlocksNothing(t *testing.T) {
 			t.Errorf("%s: nodes %q, %v", name, got, err)
 		}
 	}
-	duplicate := server(1, address("10.0.0.2")) // so host-2 cannot be used either
+	duplicate := server(1, address("10.0.0.2")) // host-2 cannot be used either, because it has the same address
 	if got, err := nodesOf(two, duplicate, server(2), server(3), server(4)); err != nil || got != "a=host-3/10.0.0.3 b=host-4/10.0.0.4" {
 		t.Errorf("an address twice: nodes %q, %v", got, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// hardware sets the hardware facts. Either object may be missing or incomplete. A list is taken as
-// a whole from one of them.
+// hardware sets the hardware facts. data or the status of the host may be missing or incomplete. A
+// list is taken completely from one of the two, never from both.
 func hardware(h *hosts.Host, host *metal3.BareMetalHost, data *metal3.HardwareData, boot string) {
 	first, second := &metal3.HardwareDetails{}, &metal3.HardwareDetails{}
 	if host.Status.HardwareDetails != nil {
@@ -40,7 +40,7 @@ func hardware(h *hosts.Host, host *metal3.BareMetalHost, data *metal3.HardwareDa
 	h.Disks = disks(longer(first.Storage, second.Storage))
 }
 
-// longer returns the first list, unless it is empty.
+// longer returns the first list, or the second one if the first is empty.
 func longer[T any](first, second []T) []T {
 	if len(first) > 0 {
 		return first
@@ -48,7 +48,8 @@ func longer[T any](first, second []T) []T {
 	return second
 }
 
-// architecture returns the name that Metal3 uses, also for the names that Go uses.
+// architecture returns the name that Metal3 uses for an architecture. It also accepts the names
+// that Go uses.
 func architecture(name string) string {
 	switch name {
 	case "amd64":
@@ -81,7 +82,8 @@ func Flags(flags []string) []string {
 	return sorted
 }
 
-// hasUpper reports whether ToLower could change a flag.
+// hasUpper reports whether ToLower may change a flag. It returns true for any flag with a character
+// outside of ASCII.
 func hasUpper(flag string) bool {
 	for i := range len(flag) {
 		if c := flag[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
@@ -91,7 +93,7 @@ func hasUpper(flag string) bool {
 	return false
 }
 
-// nics lists each card once: Metal3 repeats a card with two addresses.
+// nics lists each network card once. Metal3 reports a card with two addresses twice.
 func nics(reported []metal3.NIC, boot string) []hosts.NIC {
 	var found []hosts.NIC
 	for _, n := range reported {

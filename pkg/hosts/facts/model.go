@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// Model formats the PCI ids of a network card as Metal3 does: "0x8086 0x1572", vendor and device.
-// It also accepts upper case, ids without 0x, a colon between the ids and, if one number has more
-// than four digits, decimal numbers. It returns any other text, such as a name, without the
-// surrounding space.
+// Model returns the PCI ids of a network card in the format of Metal3, vendor before device:
+// "0x8086 0x1572". It also accepts upper case, ids without 0x, and a colon between the ids. It also
+// accepts decimal ids, if one of them has more than four digits and can therefore not be
+// hexadecimal. It returns any other string, such as a name, without leading and trailing space.
 func Model(text string) string {
 	if isModel(text) {
 		return text
@@ -33,7 +33,8 @@ func Model(text string) string {
 	return fmt.Sprintf("0x%04x 0x%04x", vendor, device)
 }
 
-// isModel reports whether a text already has the form of Model, as nearly all have.
+// isModel reports whether text already has the format of Model. Nearly all values that Metal3
+// reports have it.
 func isModel(text string) bool {
 	const form = "0x8086 0x1572"
 	if len(text) != len(form) {
@@ -52,8 +53,8 @@ func isModel(text string) bool {
 	return true
 }
 
-// pciID parses 0x8086, or 8086 in the given base. It rejects numbers without 0x that have fewer
-// than four digits.
+// pciID parses an id such as 0x8086. It parses an id without 0x in the given base, and rejects such
+// an id if it has fewer than four digits.
 func pciID(text string, base int) (uint64, bool) {
 	digits, prefixed := strings.CutPrefix(strings.ToLower(text), "0x")
 	switch {

@@ -9,14 +9,14 @@ import (
 //go:embed sriov.txt
 var sriovTable string
 
-// card is a line of the table.
+// card is a line of the table of network cards.
 type card struct {
-	model  string // in the form of Model, such as "0x8086 0x1572"
+	model  string // in the format of Model, such as "0x8086 0x1572"
 	driver string
 	name   string
 }
 
-// cards reads the table. A test checks its form.
+// cards reads the table of network cards. A test checks the table's format.
 func cards() []card {
 	var all []card
 	for line := range strings.Lines(sriovTable) {
@@ -35,6 +35,6 @@ var sriovModels = sync.OnceValue(func() map[string]bool {
 	return models
 })
 
-// knownSRIOV reports whether network cards of a model, in the form of Model, support SR-IOV. It may
-// still be disabled in their firmware.
+// knownSRIOV reports whether network cards of a model support SR-IOV. The model must be in the
+// format of Model. The firmware of a card may still disable SR-IOV.
 func knownSRIOV(model string) bool { return sriovModels()[model] }

@@ -37,8 +37,8 @@ func TestSRIOVTable(t *testing.T) {
 	}
 }
 
-// compareNames compares the table with a PCI ID database, in which the line of a vendor starts with
-// its id and the line of a device with a tab.
+// compareNames compares the names in the table with a database of PCI ids. In this database, the
+// line of a vendor begins with the vendor's id, and the line of a device begins with a tab.
 func compareNames(t *testing.T, all []card, path string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestModel(t *testing.T) {
 		"8086 158b":              "0x8086 0x158b",
 		" 0x8086  0x158b ":       "0x8086 0x158b",
 		"32902 5490":             "0x8086 0x1572",
-		"5555 4119":              "0x5555 0x4119", // no digit says that these were decimals
+		"5555 4119":              "0x5555 0x4119", // without a fifth digit, nothing shows that these ids are decimal
 		"0x8086 0xd58":           "0x8086 0x0d58",
 		"0x1572":                 "0x1572",
 		"Virtio network device":  "Virtio network device",

@@ -12,18 +12,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// These annotations are set by Cluster API's provider for Metal3 on hosts that must not be used.
-// The first name is used since v1beta2, the second one before.
+// Cluster API's provider for Metal3 sets these annotations on hosts that must not be used. Since
+// v1beta2 it uses the first name, and earlier versions use the second.
 const (
 	AnnotationUnhealthy    = "capm3.metal3.io/unhealthy"
 	AnnotationUnhealthyOld = "capi.metal3.io/unhealthy"
 )
 
-// maxMessage limits the length in bytes of a message of Metal3 or a user in Trouble or Unusable.
+// maxMessage is the maximum length, in bytes, of a message by Metal3 or a user that is part of
+// Trouble or Unusable.
 const maxMessage = 200
 
-// setUsability sets whether a host can be used as it is, the problem that its holder should know,
-// and whether the host is lost.
+// setUsability sets Unusable, Trouble and Lost, and for a host without an operating system also
+// Bare and Image.
 func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Trouble = h.Unusable
@@ -33,14 +34,14 @@ func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 			h.Trouble += ": " + message
 		}
 	case annotated(host, metal3.PausedAnnotation):
-		h.Unusable = "paused" // by a user, or while Metal3 moves to another cluster; no problem for the holder
+		h.Unusable = "paused" // a user has paused it, or Metal3 is being moved to another cluster; this is no problem for the holder
 	case installing(host):
 		h.Bare, h.Image = true, ""
 	case !installed(host):
 		h.Unusable = "not provisioned" + inBrackets(string(host.Status.Provisioning.State))
 		h.Trouble = h.Unusable
 	case leaving(host):
-		h.Unusable = "about to be deprovisioned" // its image was removed, so Metal3 will wipe it
+		h.Unusable = "about to be deprovisioned" // the requested image was removed or changed, so Metal3 will wipe the host
 		h.Trouble = h.Unusable
 	case host.Status.OperationalStatus == metal3.OperationalStatusServicing:
 		h.Trouble = "being serviced by Metal3"
@@ -49,8 +50,8 @@ func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	}
 }
 
-// ailment describes a problem of a host that does not depend on its provisioning state, in words
-// that complete "host-1 is ..." and "2 hosts: 1 ...". lost reports whether the host is lost.
+// ailment describes a problem that a host can have in any provisioning state. The words complete
+// "host-1 is ..." and "2 hosts: 1 ...". lost reports whether the host is lost.
 func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
 	switch {
 	case !host.DeletionTimestamp.IsZero():
@@ -83,8 +84,8 @@ func installed(host *metal3.BareMetalHost) bool {
 }
 
 // installing reports whether Metal3 installs, or can install, an operating system for the holder of
-// the host. An available host with an image and without a holder is in use by a client that did not
-// set consumerRef.
+// the host. It is false for an available host with an image and without a holder: such a host is in
+// use by a client that did not set consumerRef.
 func installing(host *metal3.BareMetalHost) bool {
 	held, image := host.Spec.ConsumerRef != nil, wantsImage(host) || wantsDeploy(host)
 	switch host.Status.Provisioning.State {
@@ -96,8 +97,8 @@ func installing(host *metal3.BareMetalHost) bool {
 	return false
 }
 
-// leaving reports whether Metal3 will deprovision the host. The rule is that of Metal3: the
-// installed image or deploy method is no longer the requested one.
+// leaving reports whether Metal3 will deprovision the host. Metal3 does so if the installed image
+// or deploy method is no longer the requested one.
 func leaving(host *metal3.BareMetalHost) bool {
 	if host.Status.Provisioning.State != metal3.StateProvisioned {
 		return false
@@ -125,8 +126,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// Clean turns a text from outside into one line without control characters, of at most so many
-// bytes.
+// Clean converts a string from outside of BPA into one line without control characters. The line
+// has at most the given number of bytes.
 func Clean(text string, most int) string {
 	if len(text) > 4*most {
 		text = text[:4*most]

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// maxWait limits the wait in a run without a time limit. The largest images on the slowest
-	// servers need half of it.
+	// maxWait limits the wait if the run has no time limit. It is twice the time that the largest
+	// images need on the slowest servers.
 	maxWait = 90 * time.Minute
-	// reportEvery is the interval of the log lines while nothing changes.
+	// reportEvery is the interval at which the log is written while nothing changes.
 	reportEvery = 30 * time.Second
 	// watchBackoff is the pause after a watch has ended. It limits the load on an API server with
 	// problems.
 	watchBackoff = time.Second
 )
 
-// Await waits until each of the nodes has its operating system. It writes nothing: the controller
-// asks Metal3 for the image as soon as all hosts are claimed (see Due). If Metal3 fails on a host,
-// or if the host is no longer held, the error is a *Failed. The log receives the state of each host
-// and its duration.
+// Await waits until each of the nodes has its operating system. It writes nothing to the hosts: the
+// controller asks Metal3 for the image as soon as all hosts are claimed (see Due). If Metal3 fails
+// on a host, or if the host is no longer held, the error is a *Failed. The log shows each state of
+// a host and how long it lasts.
 func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
 	ctx, stop := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts did not get their operating system within %s", maxWait))
 	defer stop()
@@ -60,8 +60,8 @@ func Await(ctx context.Context, c client.WithWatch, request contract.Request, no
 	}
 }
 
-// list records the current state of the hosts. It returns the resource version at which a watch
-// continues.
+// list records the current state of the hosts. It returns the resource version from which a watch
+// must continue.
 func (w *waiting) list(ctx context.Context, c client.Reader, scope []client.ListOption) (version string, err error) {
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, scope...); err != nil {
@@ -99,9 +99,9 @@ func (w *waiting) follow(ctx context.Context, c client.WithWatch, version string
 		case event, open := <-events.ResultChan():
 			host, ok := event.Object.(*metal3.BareMetalHost)
 			switch {
-			case !open || !ok: // an error, such as a version that is too old: list again
+			case !open || !ok: // the watch has ended, or it reported an error, such as a resourceVersion that is too old: list again
 				return false, nil
-			case event.Type == watch.Deleted: // or its label was changed
+			case event.Type == watch.Deleted: // the host was deleted, or it no longer has the label of the claim
 				w.gone(host.Name)
 			default:
 				w.see(host)

@@ -72,7 +72,7 @@ var (
 	nodes   = []contract.Node{{Name: "node-1", Host: "host-1"}, {Name: "node-2", Host: "host-2"}}
 )
 
-// step is a change of a host after a while. Without a function, the host is deleted.
+// step is a change of a host after some time. If edit is nil, the host is deleted.
 type step struct {
 	after time.Duration
 	host  string
@@ -82,7 +82,7 @@ type step struct {
 func play(t *testing.T, c client.Client, steps []step) {
 	ctx := context.Background()
 	for _, s := range steps {
-		time.Sleep(s.after) // in the clock of synctest
+		time.Sleep(s.after) // synctest advances its clock instead of waiting
 		h := &metal3.BareMetalHost{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: "site", Name: s.host}, h); err != nil {
 			t.Error(err)
@@ -106,7 +106,7 @@ func TestAwait(t *testing.T) {
 		name  string
 		hosts []client.Object
 		steps []step
-		want  string // of the error; empty: none
+		want  string // part of the error; empty: no error
 		log   string // a line of it
 	}{
 		{"all have one already", []client.Object{claimed("host-1", provisioned), claimed("host-2", unimaged, external)}, nil, "", ""},
@@ -166,7 +166,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitGoesOn checks that errors of the API server and the end of a watch do not stop the wait.
+// TestAwaitGoesOn checks that Await continues after errors of the API server and after the end of a
+// watch.
 func TestAwaitGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0

@@ -1,10 +1,11 @@
-// Package imaging gives hosts an operating system. It decides which hosts are due for one, writes
-// into a BareMetalHost what Metal3 needs to install it, waits for the installation, and removes
-// these fields again so that Metal3 deprovisions the host.
+// Package imaging gives hosts an operating system. It decides which hosts must get one, and writes
+// into a BareMetalHost the fields that Metal3 needs to install it. It waits for the installation.
+// When a host is released, it removes these fields again, so that Metal3 deprovisions the host.
 //
-// Invariant: the package removes only what it has written, and restores the earlier values;
-// annotations of the host record both. Only the controller writes the fields that Put and TakeAway
-// change. The account of select-hosts may not write them, because users of the namespace can act as
-// that account (config/500-claims.yaml). The package does not decide who holds a host: package
-// claim does.
+// Invariant: the package removes only fields that it has written, and restores the earlier values.
+// Annotations of the host record both.
+//
+// Only the controller writes the fields that Put and TakeAway change. The account of select-hosts
+// may not write them, because users of the namespace can act as that account
+// (config/500-claims.yaml). The package does not decide who holds a host: package claim does.
 package imaging

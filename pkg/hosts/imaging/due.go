@@ -6,9 +6,9 @@ import (
 )
 
 // Due returns the hosts that must get the image now, each with its node. held are the hosts that
-// the Provisioning holds. A host is due if it is held for a node and has no operating system and no
-// image yet. No host is due while a node that is to be installed has no host: the claim may still
-// fail, and Metal3 would then have to remove the image again.
+// the Provisioning holds. A host must get the image if it is held for a node and has no operating
+// system and no image yet. No host gets it while a node that is to be installed has no host: the
+// claim may still fail, and Metal3 would then have to remove the image again.
 func Due(slots []string, sets []contract.Set, held []hosts.Host) map[string]string {
 	if !complete(slots, sets, held) {
 		return nil
@@ -48,8 +48,8 @@ func complete(slots []string, sets []contract.Set, held []hosts.Host) bool {
 	return true
 }
 
-// GivenUp returns the names of the hosts that select-hosts has left to the controller to release,
-// in the order of held.
+// GivenUp returns the names of the hosts that select-hosts has given up and that the controller
+// must release, in the order of held.
 func GivenUp(held []hosts.Host) []string {
 	var names []string
 	for _, h := range held {

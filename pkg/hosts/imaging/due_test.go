@@ -9,8 +9,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// of returns a held host without an operating system. An empty node means that the host is held for
-// no node.
+// of returns a held host without an operating system. If node is empty, the host is held for no
+// node.
 func of(name, node, set string, change ...func(*hosts.Host)) hosts.Host {
 	h := hosts.Host{Name: name, Node: node, Set: set, Bare: true}
 	for _, f := range change {

@@ -11,24 +11,24 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// before has the values in the spec of a host that Put replaced. It has only the references that
-// Put set.
+// before has the values that the spec of a host had before Put. Of the references to Secrets, it
+// has only those that Put replaced.
 type before struct {
 	Online      bool                    `json:"online"`
 	UserData    *corev1.SecretReference `json:"userData,omitempty"`
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 	MetaData    *corev1.SecretReference `json:"metaData,omitempty"`
-	Set         []string                `json:"set,omitempty"` // names of the references that Put set
+	Set         []string                `json:"set,omitempty"` // names of the references that Put replaced
 }
 
-// Ours reports whether Put asked for the host's operating system.
+// Ours reports whether Put has requested the operating system of the host.
 func Ours(host *metal3.BareMetalHost) bool {
 	_, ours := host.Annotations[contract.AnnotationOSImage]
 	return ours
 }
 
-// Put asks Metal3 to install the image on a host and to start the host. A host that already has an
-// image, ours or not, is not changed, because Metal3 would erase it.
+// Put asks Metal3 to install the image on a host and to start the host. It does not change a host
+// that already has an image, whoever has set it, because Metal3 would then erase the host.
 func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 	if host.Spec.Image != nil || host.Spec.CustomDeploy != nil {
 		return
@@ -62,15 +62,15 @@ func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 	host.Annotations[contract.AnnotationOSImageBefore] = string(recorded)
 }
 
-// TakeAway undoes Put, so Metal3 deprovisions the host. A host whose operating system is not ours
-// is not changed.
+// TakeAway reverts the changes of Put, so that Metal3 deprovisions the host. It does not change a
+// host whose operating system Put has not requested.
 func TakeAway(host *metal3.BareMetalHost) {
 	if !Ours(host) {
 		return
 	}
 	var was before
 	// If a user has damaged the annotation, nothing is restored. The references then stay, because
-	// they may be user-provided.
+	// a user may have set them.
 	if err := json.Unmarshal([]byte(host.Annotations[contract.AnnotationOSImageBefore]), &was); err == nil {
 		host.Spec.Online = was.Online
 	}
@@ -88,7 +88,7 @@ func TakeAway(host *metal3.BareMetalHost) {
 	delete(host.Annotations, contract.AnnotationOSImageBefore)
 }
 
-// Secrets returns the names of the Secrets that a host gets together with the image.
+// Secrets returns the names of the Secrets that Put sets in a host together with the image.
 func Secrets(image contract.OSImage, host, node string) []string {
 	var names []string
 	for _, name := range []string{image.UserData, image.NetworkData, image.MetaData} {

@@ -42,7 +42,7 @@ func TestPut(t *testing.T) {
 				Image:       &metal3.Image{URL: jammy.URL, Checksum: "abc", ChecksumType: "sha256", DiskFormat: &format},
 				UserData:    &corev1.SecretReference{Name: "worker-1-user", Namespace: "site"},
 				MetaData:    &corev1.SecretReference{Name: "meta-host-1", Namespace: "site"},
-				NetworkData: was.Spec.NetworkData, // the image has no network data
+				NetworkData: was.Spec.NetworkData, // not changed, because the image names no network data
 			}
 			if diff := cmp.Diff(want, host.Spec); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)

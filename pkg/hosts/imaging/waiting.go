@@ -14,22 +14,22 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// maxErrors is the number of consecutive errors of Metal3 after which a host counts as failed. It
-// does not apply to errors in provisioning the image, which count at once.
+// maxErrors is the number of consecutive errors of Metal3 after which a host counts as failed. An
+// error in provisioning the image counts as a failure immediately.
 const maxErrors = 3
 
-// Failed reports a host that does not get its operating system.
+// Failed is the error for a host that does not get its operating system.
 type Failed struct {
 	Host string
 	Node string
-	Why  string // with the message of Metal3
+	Why  string // contains the message of Metal3
 }
 
 func (e *Failed) Error() string {
 	return fmt.Sprintf("host %s, claimed for %s, %s", e.Host, e.Node, e.Why)
 }
 
-// waiting is the observed state of the awaited hosts.
+// waiting has the last observed state of the hosts for which Await waits.
 type waiting struct {
 	log    io.Writer
 	tick   <-chan time.Time  // when to report
@@ -39,13 +39,13 @@ type waiting struct {
 	failed map[string]error
 }
 
-// state is the provisioning state of a host, and the time since which the host has it.
+// state is the provisioning state of a host, and the time at which the host entered it.
 type state struct {
 	is    metal3.ProvisioningState
 	since time.Time
 }
 
-// see records the state of a host.
+// see records the state of a host, and logs it if it has changed.
 func (w *waiting) see(host *metal3.BareMetalHost) {
 	if _, awaited := w.nodes[host.Name]; !awaited {
 		return
@@ -83,8 +83,9 @@ func (w *waiting) fail(host, why string) {
 	}
 }
 
-// ready reports whether the host has its operating system. Metal3 reports "provisioned" before it
-// has seen a new image, so the two image URLs must be equal as well.
+// ready reports whether the host has its operating system. Metal3 still reports "provisioned" for
+// the old image until it has seen a new one. Therefore, the installed image must also have the URL
+// of the requested image.
 func ready(host *metal3.BareMetalHost) bool {
 	if !Ours(host) {
 		return !lacks(host)
@@ -101,7 +102,8 @@ func lacks(host *metal3.BareMetalHost) bool {
 		host.Spec.Image == nil && host.Spec.CustomDeploy == nil && !host.Spec.ExternallyProvisioned
 }
 
-// trouble explains why a host permanently fails to get its operating system; empty: no such reason.
+// trouble explains why a host will not get its operating system without a user. It is empty if
+// there is no such reason.
 func trouble(host *metal3.BareMetalHost) string {
 	switch e := host.Status; {
 	case !host.DeletionTimestamp.IsZero():
@@ -117,7 +119,7 @@ func trouble(host *metal3.BareMetalHost) string {
 	return ""
 }
 
-// done reports whether all hosts are ready. If a host has failed, it returns the error.
+// done reports whether all hosts are ready. If a host has failed, done returns its error.
 func (w *waiting) done() (bool, error) {
 	for _, host := range sorted(w.failed) {
 		return false, w.failed[host]
@@ -133,7 +135,7 @@ func (w *waiting) report() {
 	}
 }
 
-// open returns an error that names the hosts that are not ready; nil: all are ready.
+// open returns an error that names the hosts that are not ready, or nil if all are ready.
 func (w *waiting) open() error {
 	var open []string
 	for _, host := range sorted(w.states) {

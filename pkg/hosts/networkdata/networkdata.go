@@ -23,7 +23,7 @@ const (
 const most = 256 << 10
 
 // OfSecret reads the addresses from the data of a Secret. The error does not contain the name of
-// the Secret, nor any of its contents except ids and addresses.
+// the Secret. Of the contents of the Secret, it contains only ids and addresses.
 func OfSecret(data map[string][]byte) ([]hosts.NetworkAddress, error) {
 	for _, key := range []string{Key, KeyOther} {
 		if text, ok := data[key]; ok {
@@ -59,9 +59,9 @@ type network struct {
 	Address string `json:"ip_address"` // 10.0.0.5 or 10.0.0.5/24; the netmask is not needed here
 }
 
-// Parse reads the addresses in the order of the networks. Networks whose addresses come from DHCP
-// or a router have no addresses here. Link-local and other addresses that other machines cannot
-// reach are left out.
+// Parse reads the static addresses, in the order of the networks. A network whose addresses come
+// from DHCP or a router has none. Addresses that other machines cannot reach, such as link-local
+// addresses, are left out.
 func Parse(text []byte) ([]hosts.NetworkAddress, error) {
 	if len(text) > most {
 		return nil, fmt.Errorf("network data have %d bytes; the limit is %d", len(text), most)
@@ -96,7 +96,8 @@ func Parse(text []byte) ([]hosts.NetworkAddress, error) {
 	return found, nil
 }
 
-// unmarshal parses valid JSON as JSON, which is much faster, and anything else as YAML.
+// unmarshal parses text as JSON if it is valid JSON, because this is much faster. It parses
+// anything else as YAML.
 func unmarshal(text []byte, d *document) error {
 	if json.Valid(text) {
 		return json.Unmarshal(text, d)
@@ -128,8 +129,8 @@ func (n network) address() (ip netip.Addr, ok bool, err error) {
 	return ip, ip.IsGlobalUnicast() && ip.Zone() == "" && !ip.Is4In6(), nil
 }
 
-// macOf returns the MAC address of a link, in lower case. A VLAN can have the address of its parent
-// link. The result is empty if the link has no address.
+// macOf returns the MAC address of a link, in lower case. A VLAN without a MAC address has that of
+// its parent link. The result is empty if there is no address.
 func macOf(links map[string]link, id string) (string, error) {
 	for range len(links) + 1 {
 		l, ok := links[id]
@@ -156,7 +157,8 @@ func macOf(links map[string]link, id string) (string, error) {
 	return "", fmt.Errorf("the VLAN links of %s form a cycle", quote(id))
 }
 
-// quote quotes a text of the data, shortened to a few characters.
+// quote returns a part of the data for an error message: in quotes, and shortened to a few
+// characters.
 func quote(text string) string {
 	const few = 64
 	if len(text) > few {
