@@ -58,16 +58,16 @@ const (
 
 var known = map[string]setting{
 	"depot-url": {
-		`the depot's https address at which the nodes reach it, without credentials; an http address only with depot-insecure "true"; empty for the Internet`,
+		`empty, if the nodes download from the Internet; or the https address at which the nodes reach the depot, without credentials; or an http address, if depot-insecure is "true"`,
 		"<https address of your depot>", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-insecure": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Insecure) }},
 	"depot-ca": {
-		"PEM certificates, which the depot serves at /ca.crt, together with an https address in depot-url; or empty",
+		"empty, or the PEM certificates that the depot serves at /ca.crt (only with an https address in depot-url)",
 		"", func(s *Settings, v string) bool { s.Depot.CA = v; return true },
 	},
 	"depot-image-url": {
-		"the http or https address from which Metal3 downloads OS images of the same depot, without credentials; or empty",
+		"empty, or the http or https address at which Metal3 downloads OS images from the same depot, without credentials",
 		"<address of your depot for Metal3>", func(s *Settings, v string) bool { s.Depot.ImageURL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-connected": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Connected) }},

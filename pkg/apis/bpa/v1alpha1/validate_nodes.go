@@ -142,7 +142,7 @@ func (r *nodeRules) taken(w demand, mac MAC) {
 	path := w.path + ".mac-address"
 	if master, ok := r.masters[w.name]; ok && w.worker && master.MACAddress != nil {
 		if other, err := ParseMAC(string(*master.MACAddress)); err == nil && other != mac {
-			r.problem(path, "a worker with a master's name is the same host: give it the same MAC address or none, or another name",
+			r.problem(path, "a worker and a master with the same name are one host: set the same MAC address in both, remove mac-address from the worker, or rename the worker",
 				"MAC address %s differs from that of spec.%s (%s)", mac, master.path, other)
 		}
 	}

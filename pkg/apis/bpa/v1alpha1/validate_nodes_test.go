@@ -61,7 +61,7 @@ func TestMACRules(t *testing.T) {
 			"MAC address 00:c6:14:04:61:b2 is already used by spec.masters[0].m: spec.workers[0].w.mac-address\n" + adviceOne},
 		{"master again, other address", "masters: [{m: {mac-address: '00:c6:14:04:61:b2'}}]\nworkers: [{m: {mac-address: '00:c6:14:04:61:b4'}}]",
 			"MAC address 00:c6:14:04:61:b4 differs from that of spec.masters[0].m (00:c6:14:04:61:b2): spec.workers[0].m.mac-address\n" +
-				"a worker with a master's name is the same host: give it the same MAC address or none, or another name"},
+				"a worker and a master with the same name are one host: set the same MAC address in both, remove mac-address from the worker, or rename the worker"},
 	})
 }
 

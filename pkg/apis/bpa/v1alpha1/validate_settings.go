@@ -109,7 +109,7 @@ func (d *DepotSpec) validateCA() *apis.FieldError {
 	for len(rest) > 0 {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			return problem("caBundle", advice, "it contains something other than PEM certificates")
+			return problem("caBundle", advice, "the bundle contains something other than PEM certificates")
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return problem("caBundle", advice, "a certificate cannot be read: %v", err)
