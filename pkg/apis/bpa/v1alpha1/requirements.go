@@ -91,8 +91,9 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction returns the first field of texts in which h and o require different values. Both
-// requirements cannot be combined: a contract.Request has only one value for such a field.
+// contradiction returns the first field, in the order of texts, in which h and o require different
+// values. The two requirements cannot be combined, because a contract.Request has only one value
+// for such a field.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {
