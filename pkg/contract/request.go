@@ -119,7 +119,8 @@ type Needs struct {
 	Firmware     *Firmware   `json:"firmware,omitempty"`
 }
 
-// A pattern matches a whole text and ignores case. * stands for any characters, ? for one character.
+// In these types, a pattern must match the whole string, without regard to case. * stands for any
+// characters, ? for one character.
 
 // LabelTerm is one requirement on labels, as in a Kubernetes label selector.
 type LabelTerm struct {

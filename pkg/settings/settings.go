@@ -58,7 +58,7 @@ const (
 
 var known = map[string]setting{
 	"depot-url": {
-		`empty, if the nodes download from the Internet; or the https address at which the nodes reach the depot, without credentials; an http address only with depot-insecure "true"`,
+		`the https address at which the nodes reach the depot, without credentials; an http address is allowed only with depot-insecure "true"; empty: the nodes download from the Internet`,
 		"<https address of your depot>", func(s *Settings, v string) bool { s.Depot.URL = strings.TrimRight(v, "/"); return true },
 	},
 	"depot-insecure": {aBool, "false", func(s *Settings, v string) bool { return readBool(v, &s.Depot.Insecure) }},

@@ -45,8 +45,8 @@ func meets(n *contract.Needs, h *hosts.Host) bool {
 }
 
 // shortfall describes the first requirement that a host does not meet, in words that complete
-// "host-1 is ..." and "3 hosts: 2 ...". It is empty if the host meets all. Labels are checked
-// first: a user who selects hosts by label is not interested in the other hosts.
+// "host-1 is ..." and "3 hosts: 2 ...". The result is empty if the host meets all requirements.
+// Labels are checked first: a user who selects hosts by label is not interested in the other hosts.
 func shortfall(n *contract.Needs, h *hosts.Host) string {
 	for _, of := range []func(*contract.Needs, *hosts.Host) gap{labelGap, numberGap, hardwareGap} {
 		if g := of(n, h); g != (gap{}) {

@@ -17,7 +17,7 @@ import (
 // values depends on the field careless.
 type world struct {
 	*rand.Rand
-	careless float64 // share of bad words
+	careless float64 // share of invalid values
 }
 
 func pick[T any](w world, good, bad []T) T {
