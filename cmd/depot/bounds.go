@@ -6,8 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
-// bounds limit the connections of one listener: most is the limit of all connections at a time,
-// each that of one client address.
+// bounds are the connection limits of one listener: most limits all connections together, and each
+// limits the connections of one client address.
 type bounds struct{ most, each int }
 
 // bounds returns the limits that the flags set. By default one client address may use half of all

@@ -25,15 +25,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// kills is how often the depot is killed; DEPOT_KILLS asks for another number.
+// kills is how often the test kills the depot. The environment variable DEPOT_KILLS sets another
+// number.
 const kills = 100
 
 // ledger records what the depot has acknowledged, and therefore must have after each restart.
 type ledger struct {
 	mu        sync.Mutex
-	artifacts map[string]string  // path to sha256
-	images    map[string]v1.Hash // reference without registry to digest
-	open      map[string]*upload // path to unfinished upload
+	artifacts map[string]string  // sha256 by path
+	images    map[string]v1.Hash // digest by reference; a reference has no registry
+	open      map[string]*upload // unfinished upload by path
 }
 
 // upload is content that a worker sends to the depot in pieces.
@@ -180,13 +181,13 @@ func (l *ledger) resume(ctx context.Context, address string, u *upload, r *rand.
 	return nil
 }
 
-// done records that an upload is complete, together with the images that it contains.
+// done records that an upload and the images that it contains are complete.
 func (l *ledger) done(u *upload) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.artifacts[u.path] = fmt.Sprintf("%x", sha256.Sum256(u.content))
 	for _, ref := range u.images {
-		l.images[ref] = v1.Hash{} // the depot makes its manifest, so any digest is right
+		l.images[ref] = v1.Hash{} // the depot makes the manifest of this image, so the test accepts any digest
 	}
 	delete(l.open, u.path)
 }
@@ -220,7 +221,8 @@ func ask(ctx context.Context, method, url string, body io.Reader, want int, head
 	return nil
 }
 
-// verify checks unfinished uploads, and with all also everything else that was acknowledged.
+// verify checks the unfinished uploads. If all is set, it also checks everything else that the
+// depot acknowledged.
 func (l *ledger) verify(t *testing.T, address string, all bool) {
 	t.Helper()
 	for path, u := range l.open {
@@ -240,8 +242,8 @@ func (l *ledger) verify(t *testing.T, address string, all bool) {
 	}
 }
 
-// verifyOpen checks an unfinished upload: the depot has at least the bytes that it acknowledged,
-// and serves the content only if it is whole.
+// verifyOpen checks an unfinished upload: the depot must have at least the bytes that it
+// acknowledged, and must serve the content only if it is whole.
 func (l *ledger) verifyOpen(t *testing.T, address, path string, u *upload) {
 	t.Helper()
 	resp, err := http.Head("http://" + address + path)

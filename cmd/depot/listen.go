@@ -14,9 +14,9 @@ import (
 // socketPrefix marks a listen address as the path of a socket file.
 const socketPrefix = "unix:"
 
-// listenLocal listens on an address that only this machine can reach: a socket file (unix:PATH, for
-// the depot's own user) or a loopback address. It refuses any other address, since the token is
-// sent unencrypted.
+// listenLocal listens on an address that only this machine can reach: a socket file (unix:PATH),
+// which only the depot's own user can open, or a loopback address. It refuses any other address,
+// since clients send the token unencrypted.
 func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, socketPrefix); ok {
 		return listenFile(ctx, path)
@@ -26,7 +26,7 @@ func listenLocal(ctx context.Context, address string) (net.Listener, error) {
 		return nil, err
 	}
 	if !resolved.IP.IsLoopback() {
-		return nil, errors.New("the local listener is not encrypted: its address must be on a loopback address or a socket file (unix:PATH)")
+		return nil, errors.New("the local listener is not encrypted: it must be on a loopback address or a socket file (unix:PATH)")
 	}
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", resolved.String())
 }
@@ -35,7 +35,7 @@ func listenFile(ctx context.Context, path string) (net.Listener, error) {
 	if err := removeDead(ctx, path); err != nil {
 		return nil, err
 	}
-	before := syscall.Umask(0o177) // with a later chmod, others could open the socket for a moment
+	before := syscall.Umask(0o177) // a chmod after Listen would be too late: others could open the socket for a moment
 	defer syscall.Umask(before)
 	return (&net.ListenConfig{}).Listen(ctx, "unix", path)
 }

@@ -88,9 +88,9 @@ func closeListeners(endpoints []endpoint) {
 	}
 }
 
-// withAuthority opens the depot's certificate authority, or creates it, if there is a TLS listener.
-// encrypt wraps that listener in TLS. all is the store, which then also serves the authority's
-// certificate at /ca.crt of every listener.
+// withAuthority opens the depot's certificate authority, or creates it. encrypt wraps the TLS
+// listener in TLS. all is the handler for all listeners: it serves the store, and the authority's
+// certificate at /ca.crt. Without a TLS listener there is no authority, and all is store.
 func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func(net.Listener, error) (net.Listener, error), all http.Handler, err error) {
 	if c.tlsListen == "" {
 		return nil, store, nil
@@ -107,7 +107,8 @@ func withAuthority(c config, store http.Handler, log *slog.Logger) (encrypt func
 		if err != nil {
 			return nil, err
 		}
-		// Only HTTP/1.1: the depot's traffic is few large streams, and HTTP/2 makes these slower.
+		// Only HTTP/1.1 is offered: the depot's traffic consists of a few large streams, which
+		// HTTP/2 makes slower.
 		return tls.NewListener(plain, authority.Config()), nil
 	}, mux, nil
 }

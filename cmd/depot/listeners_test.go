@@ -66,8 +66,8 @@ func get(t *testing.T, client *http.Client, url string) (status int, body string
 	return response.StatusCode, string(raw)
 }
 
-// TestEachListenerAllowsItsOwnRequests pushes and pulls over all three listeners with a client that
-// has no code for depots.
+// TestEachListenerAllowsItsOwnRequests pushes and pulls over all three listeners with an ordinary
+// registry client, which has no code for the depot.
 func TestEachListenerAllowsItsOwnRequests(t *testing.T) {
 	root := t.TempDir()
 	depot := open(t, root)
@@ -138,7 +138,7 @@ func TestAuthoritySurvivesRestart(t *testing.T) {
 
 func TestSocketFileIsForItsOwnerAndOutlivesAKill(t *testing.T) {
 	root, socket := t.TempDir(), filepath.Join(t.TempDir(), "depot.sock")
-	for range 2 { // the second finds the socket that the first left behind
+	for range 2 { // the second depot finds the socket file that the first one left behind
 		depot := startWith(t, nil, "--root="+root, "--local-listen=unix:"+socket)
 		info, err := os.Stat(socket)
 		if err != nil || info.Mode().Perm() != 0o600 {
@@ -194,7 +194,8 @@ func TestHostilePeers(t *testing.T) {
 		t.Errorf("oversize manifest = %s %s", response.Status, text)
 	}
 
-	// Two clients that never finish their headers have both places until the depot cuts them off.
+	// Two clients that never finish their headers use both connections that this listener allows,
+	// until the depot cuts them off.
 	http.DefaultClient.CloseIdleConnections()
 	transport.CloseIdleConnections()
 	began := time.Now()
@@ -255,8 +256,9 @@ func getFrom(t *testing.T, address, host, path string, limit time.Duration) {
 	}
 }
 
-// TestSilentRequestsKeepNobodyOut checks that requests that never send their body hold only a share
-// of the places, and only for a limited time. Some of these requests are refused, others not.
+// TestSilentRequestsKeepNobodyOut checks requests that never send their body. Together they may use
+// only a share of the connections that the listener allows, and only for a limited time. Some of
+// these requests are refused, others are not.
 func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 	const places, attackers = 8, 40
 	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), "--probe-listen=127.0.0.1:0")
@@ -273,7 +275,7 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 	}
 	getFrom(t, "127.0.0.2", plain, "/files/", 5*time.Second)
 	getFrom(t, "127.0.0.1", depot.listeners["probe"], "/readyz", 5*time.Second)
-	for _, c := range silent[:places] { // the first connections have places
+	for _, c := range silent[:places] { // the first connections get a place, some of them after a wait
 		if err := c.SetReadDeadline(began.Add(45 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -284,8 +286,8 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 	getFrom(t, "127.0.0.1", plain, "/readyz", 5*time.Second)
 }
 
-// TestTwoAddressesKeepNobodyOutForLong fills all places with idle connections of two clients.
-// Silent requests of these clients wait for the same places.
+// TestTwoAddressesKeepNobodyOutForLong takes all places of a listener with idle connections of two
+// clients. More connections of these clients send silent requests and wait for the same places.
 func TestTwoAddressesKeepNobodyOutForLong(t *testing.T) {
 	const places, each = 8, 4
 	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), fmt.Sprint("--max-connections-per-address=", each))

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 // secrets maps the address of a local listener to its token.
 var secrets sync.Map
 
-// asMachine adds the token to requests to a local listener. Tests use it by default, since
-// http.DefaultTransport is one.
+// asMachine adds the token to requests to a local listener. TestMain makes it the default
+// transport, so the requests of all tests have the token.
 type asMachine struct{ http.RoundTripper }
 
 func (a asMachine) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -30,8 +30,8 @@ const (
 	exitFailed = 2
 )
 
-// maintain runs the command that the first argument names, scrub or gc. ok is false if it names
-// neither; the depot then serves.
+// maintain runs the maintenance command that the first argument names: scrub or gc. If the first
+// argument is neither, ok is false, and the process must serve as a depot.
 func maintain(args []string) (code int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -41,7 +41,7 @@ func maintain(args []string) (code int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	registry.RedirectLog(slog.New(slog.DiscardHandler)) // the command returns problems as errors
+	registry.RedirectLog(slog.New(slog.DiscardHandler)) // no log: the command returns problems as errors
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	code, err := run(ctx, args[1:], os.Stdout)
@@ -60,7 +60,7 @@ func runScrub(ctx context.Context, args []string, out io.Writer) (int, error) {
 	root := set.String("root", "", "directory of the store (required)")
 	aside := set.Bool("set-aside", false, "move damaged files, and damaged blobs with the manifests and tags that need them, out of the store, so that clients can upload the same content again; stop the depot of this store first")
 	s.where(set)
-	_ = set.Parse(args) // ends the process on an error
+	_ = set.Parse(args) // Parse ends the process on an error
 	if *root == "" {
 		return 0, fmt.Errorf("--root is empty: give the directory of the store")
 	}
@@ -130,8 +130,9 @@ func setAside(ctx context.Context, s *store.Store, root string, damaged []scrub.
 	return nil
 }
 
-// alone locks the bucket against depots until release is called. Without a bucket it does nothing:
-// the lock on the directory is enough. The returned context ends when the bucket's lease is lost.
+// alone takes the bucket's lease, so that no depot can use the bucket until release is called.
+// Without a bucket it does nothing, since the lock on the directory is enough. The returned context
+// ends when the lease is lost.
 func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (context.Context, func(), error) {
 	if s.s3.Bucket == "" {
 		return ctx, func() {}, nil
@@ -155,7 +156,8 @@ func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (c
 	}, nil
 }
 
-// runGC removes the manifests and blobs that no tag and no kept image needs.
+// runGC removes the manifests and blobs that are needed neither by a tag nor by an image that the
+// file of --keep lists. Without --keep, all images stay.
 func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("gc", flag.ExitOnError)
@@ -163,7 +165,7 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	dry := set.Bool("dry-run", false, "only report what gc would free")
 	keepFile := set.String("keep", "", "file with the digests of the images that clusters use, one per line; gc then also frees the images that have neither a tag nor a line in this file")
 	s.where(set)
-	_ = set.Parse(args) // ends the process on an error
+	_ = set.Parse(args) // Parse ends the process on an error
 	if *root == "" {
 		return 0, fmt.Errorf("--root is empty: give the directory of the store")
 	}
@@ -186,7 +188,7 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	}
 	defer release()
 	if !*dry {
-		if err := opened.FinishRemovals(ctx); err != nil { // that a killed depot left
+		if err := opened.FinishRemovals(ctx); err != nil { // completes the removals that a killed depot left unfinished
 			return 0, err
 		}
 	}
@@ -201,8 +203,9 @@ func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 
 var isDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 
-// keeper reads the file of --keep, with one digest per line. A line may be a full reference that
-// ends with the digest, as the imageID of a pod does. An empty file name keeps all images.
+// keeper reads the file of --keep, which has one digest per line. A line may also be a full
+// reference that ends with the digest, such as the imageID of a pod. An empty file name means that
+// all images stay.
 func keeper(file string) (garbage.Keeper, error) {
 	if file == "" {
 		return garbage.All{}, nil
@@ -227,7 +230,7 @@ func keeper(file string) (garbage.Keeper, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if len(listed) == 0 { // more likely a failed command than clusters without images
+	if len(listed) == 0 { // more likely the result of a failed command than of clusters without images
 		return nil, fmt.Errorf("%s lists no digest, so gc would free every image without a tag: write the list again with \"kubectl bpa depot images-in-use\"", file)
 	}
 	return listed, nil

@@ -70,8 +70,8 @@ func TestStoreIsScrubbedAndCollected(t *testing.T) {
 	}
 }
 
-// Set-aside removes a damaged file from the store, so a client that asks for its checksum first
-// uploads it again.
+// Set-aside removes a damaged file from the store. A client that first asks for the file's checksum
+// then uploads the file again.
 func TestDamagedFileIsSetAside(t *testing.T) {
 	root := t.TempDir()
 	const name = "dl.k8s.io/kubelet"

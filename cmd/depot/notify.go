@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// notify reports the depot's state to the supervisor by systemd's sd_notify protocol. It does
-// nothing without NOTIFY_SOCKET, since no supervisor waits for the report then.
+// notify reports the depot's state to the supervisor by systemd's sd_notify protocol. If
+// NOTIFY_SOCKET is not set, no supervisor waits for the report, and notify does nothing.
 func notify(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

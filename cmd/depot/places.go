@@ -24,20 +24,20 @@ func listenTCP(ctx context.Context, address string, b bounds, log *slog.Logger) 
 	return p, nil
 }
 
-// places is a listener that limits the number of connections. A connection is accepted only when it
-// has a place, and it keeps the place until it is closed. There are bounds.most places, of which
-// one client address may have bounds.each.
+// places is a listener that limits the number of connections. Accept returns a connection only when
+// it has a place, and the connection keeps the place until it is closed. There are bounds.most
+// places, and one client address may have bounds.each of them.
 //
-// Connections wait in the kernel while all places are taken. They wait here while only the places
-// of their client address are taken. Accept returns TCP connections, so net/http can send files by
-// the kernel.
+// While all places are taken, new connections wait in the kernel. While a client address has all
+// places that it may have, its next connections wait in this process. Accept returns TCP
+// connections, so net/http can let the kernel send files.
 type places struct {
 	*net.TCPListener
 	bounds
 	log *slog.Logger
 
 	taken  chan struct{} // has an element for each place that is taken
-	ready  chan net.Conn // connections that have a place; sends never block, since its capacity is bounds.most
+	ready  chan net.Conn // connections that have a place; a send never blocks, since the channel's capacity is bounds.most
 	failed chan error
 	closed chan struct{}
 	once   sync.Once
@@ -48,11 +48,11 @@ type places struct {
 	waiting int
 }
 
-// client is an address that has connections.
+// client has the connections of one client address.
 type client struct {
 	active  int
 	waiting []*net.TCPConn // at most bounds.each
-	refused bool           // a refused connection of this client is in the log
+	refused bool           // the log already has a refused connection of this client
 }
 
 // Accept waits for a connection that has a place.
@@ -76,7 +76,7 @@ func (p *places) Close() error {
 	p.dropWaiting()
 	for {
 		select {
-		case c := <-p.ready: // no connection becomes ready after dropWaiting
+		case c := <-p.ready: // no connection is added to ready after dropWaiting
 			_ = c.Close()
 		default:
 			return p.TCPListener.Close()
@@ -117,15 +117,15 @@ func (p *places) run() {
 		}
 		<-p.taken
 		select {
-		case p.failed <- err: // the server waits before it calls Accept again
+		case p.failed <- err: // the HTTP server waits before it calls Accept again
 		case <-p.closed:
 			return
 		}
 	}
 }
 
-// admit handles a new connection, for which run has taken a place already. The connection gets this
-// place, or waits for a place of its client address, or is closed.
+// admit handles a new connection, for which run has already taken a place. The connection gets this
+// place, or waits until another connection of its client address is closed, or is refused.
 func (p *places) admit(conn *net.TCPConn) {
 	address := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().WithZone("")
 	kept, first := p.keep(address, conn)
@@ -137,8 +137,9 @@ func (p *places) admit(conn *net.TCPConn) {
 	}
 }
 
-// keep reports whether a connection stays open. If it does not, first reports whether this is the
-// first refused connection of its client. keep gives the place back unless the connection gets it.
+// keep decides whether a new connection stays open. If it does not, first reports whether it is the
+// first refused connection of its client address. keep frees the place that run has taken, unless
+// the connection gets this place.
 func (p *places) keep(address netip.Addr, conn *net.TCPConn) (kept, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

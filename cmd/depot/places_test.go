@@ -34,7 +34,7 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 	if c := accepted(t, l); c.RemoteAddr().String() != other.LocalAddr().String() {
 		t.Errorf("accepted %s, want the other client's %s", c.RemoteAddr(), other.LocalAddr())
 	}
-	// Two connections wait. The fifth is above the limit.
+	// The client has two open connections and two that wait. The fifth is above the limit.
 	if err := ours[4].SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 		if err := done.Close(); err != nil {
 			t.Fatal(err)
 		}
-		_ = done.Close() // a second Close gives no second place back
+		_ = done.Close() // a second Close must not free a second place
 		c := accepted(t, l)
 		if c.RemoteAddr().String() != ours[n+2].LocalAddr().String() {
 			t.Errorf("accepted %s, want %s, which has waited", c.RemoteAddr(), ours[n+2].LocalAddr())
@@ -55,12 +55,13 @@ func TestConnectionsOfOneAddressWaitForEachOther(t *testing.T) {
 		}
 	}
 	p := l.(*places)
-	if !becomes(p, func() bool { return len(p.taken) == 4 && p.waiting == 0 }) { // one of them for the next connection
+	if !becomes(p, func() bool { return len(p.taken) == 4 && p.waiting == 0 }) { // one of the four is taken for the next connection
 		t.Errorf("%d places are taken and %d wait, want 4 and none", len(p.taken), p.waiting)
 	}
 }
 
-// becomes waits until wanted is true, and calls it under the listener's lock.
+// becomes waits until wanted returns true, and reports whether it did. It calls wanted under the
+// listener's lock.
 func becomes(p *places, wanted func() bool) bool {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -87,8 +88,8 @@ func wantClosed(t *testing.T, c net.Conn) {
 	}
 }
 
-// Close ends a connection that has a place and was not accepted yet, a connection that waits, and a
-// connection that arrives at the same time.
+// Close closes the connections that Accept has not returned: one that has a place, one that waits,
+// and one that arrives at the same time.
 func TestCloseLeavesNoConnection(t *testing.T) {
 	l, err := listenTCP(t.Context(), "127.0.0.1:0", bounds{most: 4, each: 1}, slog.New(slog.DiscardHandler))
 	if err != nil {

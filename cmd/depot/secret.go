@@ -17,7 +17,7 @@ import (
 // Only root and the depot's own user can read it.
 const localTokenFile = "local-token"
 
-// localTokenBytes is the length of the token's random bytes, enough that nobody can guess them.
+// localTokenBytes is the number of random bytes in the token: enough that nobody can guess it.
 const localTokenBytes = 32
 
 // localToken reads the local token, or creates it at the first start. It returns an error if other

@@ -47,8 +47,8 @@ func serve(ctx context.Context, endpoints []endpoint, limits deadline.Limits, lo
 }
 
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
-	// Package deadline bounds each request by its progress. Timeouts here bound only headers and
-	// idle connections: a timeout for whole requests would cut off large blobs.
+	// Package deadline limits each request by its progress. The timeouts here therefore cover only
+	// headers and idle connections: a timeout for a whole request would cut off large blobs.
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,

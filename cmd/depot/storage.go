@@ -51,7 +51,7 @@ func (s *storage) options() []depot.Option {
 	return options
 }
 
-// open opens the store without a depot, for a maintenance command.
+// open opens the store for a maintenance command, without starting a depot.
 func (s *storage) open(ctx context.Context, root string) (*store.Store, error) {
 	if s.s3.Bucket == "" {
 		return store.OnDisk(ctx, filepath.Join(root, depot.RegistryDir))
