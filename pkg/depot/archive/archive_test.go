@@ -141,7 +141,8 @@ func dockerSave(t testing.TB, names ...string) ([]byte, crv1.Image) {
 	return b.Bytes(), img
 }
 
-// ociLayout returns a layout with one index of two platforms, under a reference name.
+// ociLayout returns an OCI layout with one index that has images for two platforms. refName is the
+// reference name of the index.
 func ociLayout(t testing.TB, refName string) ([]byte, crv1.ImageIndex) {
 	t.Helper()
 	idx := mutate.AppendManifests(empty.Index,

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestIndexBomb imports a few small indexes that name each other many times. A reader that visits
-// each name would visit some billion manifests.
+// TestIndexBomb imports a few small indexes, each of which names the same index many times. A
+// reader that followed each name would visit billions of manifests.
 func TestIndexBomb(t *testing.T) {
 	const times = 2000
 	child := v1.Descriptor{MediaType: v1.MediaTypeImageIndex, Digest: digest.FromString("nowhere"), Size: 7}
@@ -35,7 +35,8 @@ func TestIndexBomb(t *testing.T) {
 	wantRefused(t, pack(t, files...))
 }
 
-// TestSavedBomb imports an archive in docker's form whose list names one config many times.
+// TestSavedBomb imports an archive of docker save's form whose manifest.json names one config many
+// times.
 func TestSavedBomb(t *testing.T) {
 	config := fmt.Appendf(nil, `{"rootfs":{"type":"layers","diff_ids":[]},"comment":%q}`, strings.Repeat("a", 1<<20))
 	list := []byte("[")

@@ -56,9 +56,9 @@ func (i *Importer) load(ctx context.Context, name string, size int64, open func(
 	return i.publish(ctx, p.images, tag)
 }
 
-// dropIntact removes the blobs from the list that the store has already. It reads these blobs,
-// since a disk may have damaged them: reading is faster than writing them again, and needs no
-// space.
+// dropIntact removes from the list the blobs that the store already has undamaged. It reads these
+// blobs, since a disk may have damaged them: reading is faster than writing them again, and needs
+// no space.
 func (i *Importer) dropIntact(ctx context.Context, blobs map[string]blob) error {
 	for name, b := range blobs {
 		intact, err := i.Store.Intact(ctx, b.digest, b.size)
@@ -72,7 +72,7 @@ func (i *Importer) dropIntact(ctx context.Context, blobs map[string]blob) error 
 	return nil
 }
 
-// reserve reserves space for all blobs under key.
+// reserve reserves space in the quota for all blobs, under key.
 func (i *Importer) reserve(key string, blobs map[string]blob) error {
 	var total int64
 	for _, b := range blobs {
@@ -96,7 +96,7 @@ func (i *Importer) addBlobs(ctx context.Context, r *reader, key string, blobs ma
 		delete(blobs, name)
 		buffered := bufio.NewReader(body)
 		_, err := i.Store.AddKnown(ctx, protocol.Staging, buffered, b.digest, b.size)
-		i.Quota.Less(key, b.size) // the blob is stored now, or will not be
+		i.Quota.Less(key, b.size) // the blob no longer needs its reservation: it is stored now, or will not be stored
 		var other *store.OtherContentError
 		if errors.As(err, &other) {
 			return refuse("%s has sha256 %s, but its manifest says %s", name, other.Computed.Encoded(), b.digest.Encoded())

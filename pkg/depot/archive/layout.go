@@ -16,12 +16,12 @@ const (
 	maxDepth = 4
 	// maxTree limits the bytes of manifests that are held in memory.
 	maxTree = 16 << 20
-	// annotationContainerd is the annotation with the full image name that containerd and docker
-	// save write.
+	// annotationContainerd is the annotation in which containerd and docker save write the full
+	// name of an image.
 	annotationContainerd = "io.containerd.image.name"
 )
 
-// planLayout plans an OCI layout.
+// planLayout plans the import of an OCI layout.
 func (r *reader) planLayout(name string, c contents) (plan, error) {
 	tree, err := r.tree(c)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 	return p, p.checkNames()
 }
 
-// tree maps the digest of each manifest of a layout to its content.
+// tree has the content of each manifest of a layout, by its digest.
 type tree map[digest.Digest][]byte
 
 func (r *reader) tree(c contents) (tree, error) {
@@ -77,8 +77,9 @@ func (r *reader) tree(c contents) (tree, error) {
 	return t, nil
 }
 
-// missing returns the files of those wanted manifests that are in the archive and have not been
-// read yet. An index may list platforms that the archive does not contain.
+// missing returns the files of the wanted manifests that must still be read. It leaves out the
+// manifests that were read already and those that are not in the archive: an index may list
+// platforms that the archive does not contain.
 func (t tree) missing(wanted []v1.Descriptor, c contents) []string {
 	var names []string
 	for _, d := range wanted {
@@ -108,7 +109,7 @@ type walk struct {
 	work  work
 }
 
-// add appends a manifest to an image, after the manifests that it refers to.
+// add appends a manifest to an image. It first appends the manifests that this manifest refers to.
 func (w *walk) add(d v1.Descriptor, i *image, depth int) error {
 	body, ok := w.tree[d.Digest]
 	if err := w.work.did(len(body)); err != nil {

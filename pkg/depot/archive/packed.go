@@ -10,8 +10,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// packedLayer is a compressed layer in an archive of docker save's form, whose manifest.json does
-// not have its digest.
+// packedLayer is a compressed layer in an archive of docker save's form. The archive's
+// manifest.json does not have the digest of the compressed layer.
 type packedLayer struct {
 	mediaType        string
 	digest, unpacked digest.Digest
@@ -32,7 +32,7 @@ func (r *reader) packedLayers(c contents) (map[string]packedLayer, error) {
 			return nil
 		}
 		buffered := bufio.NewReader(body)
-		magic, _ := buffered.Peek(4) // a shorter layer is not compressed
+		magic, _ := buffered.Peek(4) // a layer with fewer than 4 bytes is not compressed
 		mediaType := map[string]string{"gzip": v1.MediaTypeImageLayerGzip, "zstd": v1.MediaTypeImageLayerZstd}[compressionOf(magic)]
 		if mediaType == "" {
 			return nil

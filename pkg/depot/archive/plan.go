@@ -12,11 +12,11 @@ import (
 // plan lists the content of an archive before any of it is stored.
 type plan struct {
 	images []image
-	// blobs maps the name of each file to store to its expected content.
+	// blobs has the expected content of each file that must be stored, by the name of the file.
 	blobs map[string]blob
 }
 
-// image is one tree of manifests with the references that will point to it.
+// image is one tree of manifests, and the references that will point to this tree.
 type image struct {
 	refs []ref
 	// manifests are in the order in which the registry accepts them: children first. The last one
@@ -37,7 +37,8 @@ type blob struct {
 	digest digest.Digest
 }
 
-// contents is the file table of an archive, with the few files that describe the others.
+// contents has the size of each file in an archive, and the content of the few files that describe
+// the others.
 type contents struct {
 	sizes map[string]int64
 	index *v1.Index
@@ -81,7 +82,7 @@ func decode(name string, size int64, body io.Reader, into any) error {
 	return nil
 }
 
-// read returns the named files, all of them manifests or configs.
+// read returns the content of the named files, each of which is a manifest or a config.
 func (r *reader) read(names []string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	var total int64

@@ -14,14 +14,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// These are the bounds of an archive, in files, characters and bytes. The images of a whole
-// Kubernetes have some hundred files.
+// These are the limits of one archive: maxEntries is a number of files, maxName a number of
+// characters, and maxManifest a number of bytes. An archive with all images of Kubernetes has some
+// hundred files.
 const (
 	maxEntries  = 10_000
 	maxName     = 512
-	maxManifest = 4 << 20 // the limit of the registry
-	// maxRatio is the largest ratio of unpacked to packed bytes; an archive that compresses better
-	// is treated as a bomb. slack, in bytes, is added for small archives of zeros.
+	maxManifest = 4 << 20 // the registry accepts no larger manifest
+	// maxRatio is the largest allowed ratio of unpacked to packed bytes: an archive with a larger
+	// ratio is treated as a bomb. slack, in bytes, is added to the allowed unpacked size, since
+	// small archives of zeros have a large ratio.
 	maxRatio = 100
 	slack    = 64 << 20
 	// window is the largest memory, in bytes, that unpacking zstd may use.
@@ -77,7 +79,7 @@ func (r *reader) each(visit func(name string, size int64, body io.Reader) error)
 }
 
 // unpack detects the compression by the first bytes. It returns an uncompressed archive unchanged,
-// so that unread files are skipped by seeking.
+// so that the tar reader can skip unread files by seeking.
 func (r *reader) unpack(f io.ReadSeeker) (io.Reader, func(), error) {
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(f, magic); err != nil {
@@ -96,7 +98,7 @@ func (r *reader) decompress(magic []byte, f io.Reader) (io.Reader, func(), error
 		if err != nil {
 			return nil, nil, broken(err)
 		}
-		return r.bounded(z), func() { _ = z.Close() }, nil // closing a reader frees memory only
+		return r.bounded(z), func() { _ = z.Close() }, nil // Close only frees memory, so its error does not matter
 	case "zstd":
 		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 		if err != nil {
@@ -132,7 +134,7 @@ type bound struct {
 
 func (b *bound) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, refuse("its unpacked size is far above its size, as that of a bomb, or above the depot's limit for one upload")
+		return 0, refuse("it unpacks to far more bytes than it has, as a bomb does, or to more than the depot's limit for one upload")
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -160,8 +162,8 @@ func check(head *tar.Header) (string, error) {
 	return "", refuse("%q is of type %q, neither a file nor a directory", head.Name, string(head.Typeflag))
 }
 
-// broken returns a Refusal for an error in the archive's format. An error of the storage below
-// would look the same, so the text always includes the cause.
+// broken returns a Refusal for an archive that cannot be read. A failure of the storage looks the
+// same as an error in the archive, so the text always includes the cause.
 func broken(err error) error {
 	var already *Refusal
 	if errors.As(err, &already) {

@@ -17,7 +17,7 @@ type ref struct{ repository, tag string }
 
 func (r ref) String() string { return r.repository + ":" + r.tag }
 
-// parseRef parses a name as docker does: busybox is library/busybox:latest.
+// parseRef parses a name as docker does: busybox means library/busybox:latest.
 func parseRef(name string) (ref, error) {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -70,7 +70,8 @@ func refsOf(root v1.Descriptor, archive string, c contents, i image) ([]ref, err
 	return []ref{r}, err
 }
 
-// savedNames returns docker's names for the image with the same config.
+// savedNames returns the names of the image in docker's manifest.json, which identifies the image
+// by its config.
 func savedNames(c contents, i image) []string {
 	for _, s := range c.saved {
 		for _, m := range i.manifests {

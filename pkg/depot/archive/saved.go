@@ -9,9 +9,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// planSaved plans an archive of the older docker save form: a config and layers, without a layout.
-// The config has the digests of the uncompressed layers. The depot keeps layers as they are in the
-// archive, compressed or not, and makes an OCI manifest for the image.
+// planSaved plans the import of an archive of the older docker save form, which has a config and
+// layers, but no OCI layout. The config has the digests of the uncompressed layers. The depot
+// stores each layer as it is in the archive, compressed or not, and makes an OCI manifest for the
+// image.
 func (r *reader) planSaved(c contents) (plan, error) {
 	var names []string
 	for _, s := range c.saved {
@@ -64,7 +65,7 @@ func planImage(s saved, config []byte, c contents, packed map[string]packedLayer
 		desc := v1.Descriptor{MediaType: v1.MediaTypeImageLayer, Digest: id, Size: size}
 		if as, ok := packed[layer]; ok {
 			if as.unpacked != id {
-				return image{}, refuse("layer %s unpacks to %s, but it should be %s by config %s", layer, as.unpacked, id, s.Config)
+				return image{}, refuse("layer %s unpacks to %s, but it should unpack to %s according to config %s", layer, as.unpacked, id, s.Config)
 			}
 			desc.MediaType, desc.Digest = as.mediaType, as.digest
 		}

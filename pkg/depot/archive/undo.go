@@ -10,11 +10,11 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// undo removes the manifests of an archive that the registry refused after it had accepted part of
-// it. The checks of a plan should prevent this.
+// undo removes the manifests that an import has stored, if the registry then refuses another
+// manifest of the same archive. The checks of a plan should prevent such a refusal.
 type undo struct {
 	manifests []made
-	// repositories did not exist before the import.
+	// repositories are the repositories that did not exist before the import.
 	repositories []string
 }
 
@@ -45,7 +45,7 @@ func (u *undo) run(ctx context.Context, s *store.Store) error {
 }
 
 // removeEmpty removes a repository that has no manifest. Other repositories may lie in its folder,
-// as coredns/coredns lies in that of coredns: these stay.
+// such as coredns/coredns in the folder of coredns: these stay.
 func removeEmpty(ctx context.Context, s *store.Store, repository string) error {
 	at := store.RepositoriesPath + "/" + repository
 	held, err := s.Driver.List(ctx, at+"/_manifests/revisions/sha256")
@@ -54,7 +54,7 @@ func removeEmpty(ctx context.Context, s *store.Store, repository string) error {
 	}
 	for _, revision := range held {
 		if _, err := s.Driver.Stat(ctx, revision+"/link"); !store.IsAbsent(err) {
-			return err // a client has pushed to it meanwhile
+			return err // a client has pushed to this repository meanwhile
 		}
 	}
 	for _, part := range []string{"/_manifests", "/_layers"} {

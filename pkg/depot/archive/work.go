@@ -3,16 +3,16 @@ package archive
 // These constants bound the work that an archive can cause. Its lists may name the same object many
 // times, and nested lists multiply that number.
 const (
-	// maxWork limits the bytes of manifests and configs that are read, counted each time they are
-	// named.
+	// maxWork limits the sizes, in bytes, of all manifests and configs that the archive names. An
+	// object that is named several times counts each time.
 	maxWork = 256 << 20
-	// perName is the number of bytes that each name counts in addition to its content.
+	// perName is added, in bytes, to the size of an object each time it is named.
 	perName = 256
 	// maxNames is the largest number of references to an archive's images.
 	maxNames = 2000
 )
 
-// work counts the bytes that were read.
+// work is the number of bytes that maxWork limits.
 type work int64
 
 // did counts one manifest or config of size bytes.

@@ -6,15 +6,15 @@ import "time"
 type Limits struct {
 	// First is the longest wait before the first byte.
 	First time.Duration
-	// Pause is the longest wait that transferred bytes can earn.
+	// Pause limits the waiting time that a client can earn by the bytes that it transfers.
 	Pause time.Duration
 	// Rate is the lowest average speed in bytes per second: each transferred byte earns 1/Rate
 	// seconds.
 	Rate int64
 }
 
-// Default returns limits that cut off a silent client after 10 s, and a client that is slower than
-// 8 KiB/s within 2 min.
+// Default returns limits that cut off a silent client after 10 s, and a client that transfers less
+// than 8 KiB/s after 2 min at the latest.
 func Default() Limits { return Limits{First: 10 * time.Second, Pause: 2 * time.Minute, Rate: 8 << 10} }
 
 // earned returns the waiting time that n bytes earn.

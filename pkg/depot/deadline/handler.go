@@ -18,11 +18,11 @@ func Handler(l Limits, next http.Handler) http.Handler {
 		if r.Body != nil && r.Body != http.NoBody {
 			response.body = &body{ReadCloser: r.Body, rc: rc, allowance: l.allowance()}
 			response.body.grant()
-			r = withBody(r, response.body) // the server must find its own body in its own request
+			r = withBody(r, response.body) // in a copy of the request: the server must find its own body in its own request
 		}
 		response.grant(0)
 		next.ServeHTTP(response, r)
-		response.body.grant() // the server drains the rest of the body
+		response.body.grant() // the server then drains the rest of the body
 		response.grant(0)     // and flushes the rest of the response
 	})
 }
@@ -40,17 +40,17 @@ type body struct {
 
 	mu        sync.Mutex
 	allowance allowance
-	// over means that the deadline must not change any more: the body has ended, or a handler has
-	// ended it.
+	// over means that the deadline must not change any more: the body was read to its end or
+	// closed, or a handler has ended it by SetReadDeadline.
 	over bool
 	// begun means that no Read can cause a "100 Continue" any more: the body was read before, or
 	// the handler has answered.
 	begun bool
 }
 
-// grant sets the deadline for the next read, by the handler or the server. It sets none once the
-// body has ended: the server then reads on to notice a disconnect, and would treat a passed
-// deadline as a disconnect.
+// grant sets the deadline for the next read by the handler or the server. It sets none after the
+// end of the body: the server then continues to read only to notice a disconnect, and would treat
+// an expired deadline as one.
 func (b *body) grant() {
 	if b == nil {
 		return
@@ -58,7 +58,8 @@ func (b *body) grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {
-		// A writer that does not support deadlines, such as a test's recorder, needs none.
+		// The error is ignored: a writer that does not support deadlines, such as a test's
+		// recorder, needs none.
 		_ = b.rc.SetReadDeadline(time.Now().Add(b.allowance.left))
 	}
 }
@@ -90,7 +91,8 @@ func (b *body) end(deadline time.Time) error {
 }
 
 // begin sets the write deadline for the "100 Continue" that the server may send within the first
-// Read. The handler may have worked for a long time before that.
+// Read. The handler may have worked for a long time before that, so an earlier deadline may have
+// expired.
 func (b *body) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +126,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close sets a deadline because the server may read the rest of a small body in it.
+// Close sets a deadline because the server may read the rest of a small body during Close.
 func (b *body) Close() error {
 	b.grant()
 	err := b.ReadCloser.Close()
@@ -147,8 +149,8 @@ type writer struct {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// SetReadDeadline lets a handler end the body at once, which wakes a Read that waits. It ignores a
-// later deadline, so that no handler can give a client more time.
+// SetReadDeadline lets a handler end the body at once: a deadline that has passed wakes a Read that
+// waits. Any other deadline is ignored, so that no handler can give a client more time.
 func (w *writer) SetReadDeadline(deadline time.Time) error {
 	if deadline.IsZero() || deadline.After(time.Now()) {
 		return nil
@@ -173,7 +175,8 @@ func (w *writer) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// answer sets the read deadline with which the server drains the body.
+// answer is called before the response begins. The server then drains the body, and answer sets the
+// read deadline for that.
 func (w *writer) answer() {
 	if !w.headers {
 		w.headers = true
@@ -182,7 +185,8 @@ func (w *writer) answer() {
 	}
 }
 
-// buffered is more than the number of bytes of a response that the server buffers.
+// buffered is more than the number of bytes of a response that the server buffers. Once more bytes
+// are sent, the server has sent the headers.
 const buffered = 16 << 10
 
 func (w *writer) Write(p []byte) (total int, err error) {
@@ -199,15 +203,14 @@ func (w *writer) Write(p []byte) (total int, err error) {
 	}
 }
 
-// ReadFrom lets the kernel copy a file to the socket, one chunk at a time. Any other source may be
-// a storage that takes long to answer, so only the writes of its content are timed, and not the
-// reads.
+// ReadFrom lets the kernel copy a file to the socket, one chunk at a time. For any other source,
+// only the writes are timed: the source may be a storage that takes long to answer a read.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 	file, left := src, int64(-1)
 	if limited, ok := src.(*io.LimitedReader); ok {
 		file, left = limited.R, limited.N
 	}
-	// os.File passes itself on within an unexported type, so the file is detected by its methods.
+	// os.File passes itself on as an unexported type, so a file is recognized by its methods.
 	if _, ok := file.(syscall.Conn); ok {
 		return w.sendFile(file, left)
 	}
@@ -219,8 +222,8 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 // buffers have the size of io.Copy's buffers.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// sendFile sends left bytes, or the whole rest if left is negative. Package net detects a file
-// behind at most one LimitedReader.
+// sendFile sends left bytes of a file, or all remaining bytes if left is negative. It puts only one
+// LimitedReader around the file, since package net cannot find a file behind two.
 func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	for left != 0 {
 		part := int64(chunk)
@@ -239,7 +242,7 @@ func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	return total, nil
 }
 
-// timed calls send, which sends up to n bytes, with a deadline for them.
+// timed sets the deadline for n bytes and then calls send, which sends up to n bytes.
 func (w *writer) timed(n int64, send func() (int64, error)) (int64, error) {
 	w.answer()
 	w.grant(n)

@@ -120,7 +120,7 @@ func TestASlowUploadThatKeepsTheRateEndsWell(t *testing.T) {
 	c := connect()
 	const pieces, piece = 40, 64 << 10
 	say(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", pieces*piece)
-	tick := time.NewTicker(100 * time.Millisecond) // more than twice the rate, and longer in all than any pause
+	tick := time.NewTicker(100 * time.Millisecond) // the pieces arrive at more than twice the rate, and all together take longer than any pause
 	defer tick.Stop()
 	for range pieces {
 		<-tick.C
@@ -216,7 +216,7 @@ func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	})
 	c := connect()
 	say(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
-	wantTimeout(t, errs) // the handler has not ended the body
+	wantTimeout(t, errs) // here the deadline ends the body, not the handler
 	d := connect()
 	say(t, d, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
 	began := time.Now()
@@ -308,7 +308,7 @@ func TestASlowDownloadThatKeepsTheRateEndsWell(t *testing.T) {
 	}
 }
 
-// late is a storage that takes long before its first byte.
+// late is a reader that waits before its first byte, like a slow storage.
 type late struct {
 	io.Reader
 	wait time.Duration
@@ -337,7 +337,7 @@ func TestTheStoragesTimeIsNotThePeers(t *testing.T) {
 	}
 }
 
-// fromFile records whether the kernel could copy.
+// fromFile counts the copies that the kernel could make from a file, and the other copies.
 type fromFile struct {
 	*httptest.ResponseRecorder
 	files, others int
@@ -358,7 +358,7 @@ func TestFilesAreStillSentByTheKernel(t *testing.T) {
 	f := file(t)
 	for name, send := range map[string]func(w io.Writer){
 		"a part": func(w io.Writer) { _, _ = io.CopyN(w, f, 1<<20) },
-		"all":    func(w io.Writer) { _, _ = io.Copy(w, f) }, // calls ReadFrom with an unexported type of package os
+		"all":    func(w io.Writer) { _, _ = io.Copy(w, f) }, // io.Copy calls ReadFrom with an unexported type of package os
 	} {
 		w := &fromFile{ResponseRecorder: httptest.NewRecorder()}
 		deadline.Handler(brief, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -18,8 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// Keeper decides which manifests without a tag stay because something outside the depot uses them:
-// pods name images by digest.
+// Keeper decides which manifests without a tag stay. Something outside the depot may use such a
+// manifest: pods name images by digest.
 type Keeper interface {
 	Keep(repository string, manifest digest.Digest) bool
 }
@@ -43,11 +43,12 @@ type Freed struct {
 	Bytes            int64
 }
 
-// Collect removes every manifest that neither a tag nor keep refers to, and then every unused blob.
-// A dry run only counts them.
+// Collect removes every manifest that must not stay because of a tag, of keep, or of another
+// manifest that stays. It then removes every unused blob. A dry run only counts them.
 func Collect(ctx context.Context, s *store.Store, keep Keeper, dry bool) (Freed, error) {
 	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}, waiting: map[digest.Digest]bool{}}
-	// An upload that is received but not published yet is a blob already.
+	// If an upload is received but not published yet, its content is a blob that no manifest names.
+	// It must stay.
 	waiting, err := uploads.Received(ctx, s)
 	if err != nil {
 		return c.freed, err
@@ -70,7 +71,7 @@ type collector struct {
 	dry   bool
 	// used has the blobs and manifests that stay.
 	used map[digest.Digest]bool
-	// waiting has the uploads that the depot publishes when it starts again.
+	// waiting has the digests of the uploads that the depot publishes when it starts again.
 	waiting map[digest.Digest]bool
 	freed   Freed
 }
@@ -92,8 +93,8 @@ func (c *collector) mark(ctx context.Context) error {
 	return err
 }
 
-// repository marks the manifests of a repository that stay with their blobs, and removes its other
-// manifests.
+// repository marks those manifests of a repository that stay, and the blobs that these manifests
+// need. It removes the other manifests of the repository.
 func (c *collector) repository(ctx context.Context, name string) error {
 	repo, err := c.store.Repository(ctx, name)
 	if err != nil {
@@ -184,8 +185,8 @@ func (c *collector) follow(ctx context.Context, repo distribution.Repository, ma
 	return nil
 }
 
-// use marks a blob. The store keeps every blob by its sha256. A manifest may name a blob by another
-// hash, for which its repository has a link.
+// use marks a blob. The store keeps every blob by its sha256. If a manifest names a blob by another
+// hash, the repository has a link from that digest to the sha256, and use follows this link.
 func (c *collector) use(ctx context.Context, repo distribution.Repository, d digest.Digest) error {
 	c.used[d] = true
 	if d.Algorithm() == digest.SHA256 {
@@ -230,8 +231,8 @@ func (c *collector) sweep(ctx context.Context) error {
 	return nil
 }
 
-// unstage removes the links of the staging area. It keeps the links of uploads that wait to be
-// published; the other links point to blobs that are published or gone.
+// unstage removes the links to blobs from the staging repository. It keeps the links of uploads
+// that wait to be published. All other links point to blobs that are published or gone.
 func (c *collector) unstage(ctx context.Context) error {
 	if c.dry {
 		return nil

@@ -11,9 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// referrers marks the manifests that refer to a manifest that stays, such as its signature, and
-// those that refer to these in turn: such manifests have no tag. A manifest whose subject goes, or
-// was never here, stays only for another reason.
+// referrers marks the manifests that refer to a manifest that stays, such as its signature, and the
+// manifests that refer to these in turn. They would otherwise be removed, since they have no tag. A
+// manifest whose subject is removed, or was never in the repository, stays only if something else
+// needs it.
 func (c *collector) referrers(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService,
 	all []digest.Digest, stay map[digest.Digest]bool,
 ) error {
@@ -47,8 +48,8 @@ func (c *collector) referrers(ctx context.Context, repo distribution.Repository,
 	return nil
 }
 
-// subject returns the subject of a manifest, as the digest by which the repository keeps it. It
-// returns "" for a manifest without a subject.
+// subject returns the digest by which the repository keeps the subject of a manifest. It returns ""
+// for a manifest without a subject.
 func (c *collector) subject(ctx context.Context, name string, d digest.Digest) (digest.Digest, error) {
 	body, err := c.store.Manifest(ctx, name, d)
 	if store.IsAbsent(err) {
@@ -77,7 +78,8 @@ func (c *collector) kept(ctx context.Context, name string, d digest.Digest) (dig
 	return kept, err
 }
 
-// unlink removes the links of referrers whose manifest was not stored because of a crash.
+// unlink removes the links of referrers whose manifest does not exist. A crash during a push leaves
+// such a link.
 func (c *collector) unlink(ctx context.Context, name string) error {
 	if c.dry {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// refer pushes an artifact with a subject by its digest, and therefore without a tag.
+// refer pushes an artifact with a subject. It pushes the artifact by its digest, so the artifact
+// has no tag.
 func (s *site) refer(subject digest.Digest, annotation string) digest.Digest {
 	s.t.Helper()
 	s.blob([]byte("{}"))

@@ -20,7 +20,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// importer reads a whole archive, or fails as if the depot were killed before it reads.
+// importer reads a whole archive. If killed is set, it fails before it reads anything, as if the
+// depot were killed.
 type importer struct {
 	killed bool
 	read   []byte
@@ -43,8 +44,8 @@ func (i *importer) Restore(ctx context.Context, name string, size int64, open fu
 	return i.Import(ctx, name, size, open)
 }
 
-// In a store that is not a directory, an archive that is received and not yet published is read by
-// its link in the staging area.
+// In a store that is not a directory, the depot reads an archive through the link in the staging
+// repository, as long as the archive is received but not yet published.
 func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	s, err := store.Over(t.Context(), inmemory.New())
 	if err != nil {
@@ -104,7 +105,7 @@ func service(s *store.Store, i uploads.Importer) *uploads.Service {
 	return uploads.New(s, limits.NewQuota(limits.Limits{}, endless{}), i, slog.New(slog.DiscardHandler))
 }
 
-// endless is storage that is never full.
+// endless is a disk that is never full.
 type endless struct{}
 
 func (endless) Held([]string) (int64, []int64) { return 0, nil }

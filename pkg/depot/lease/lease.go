@@ -33,13 +33,13 @@ const (
 type note struct {
 	// Owner is the id of a depot, which does not change when the depot restarts.
 	Owner string `json:"owner"`
-	// Process is different for each process that takes the lease, since a copy of a depot has the
-	// same id.
+	// Process is different for each process that takes the lease. The owner alone is not enough,
+	// since a copy of a depot has the same id.
 	Process string `json:"process"`
 	Host    string `json:"host"`
 	// Renewed is the time of the renewal by the holder's clock, for users who read the object.
 	Renewed time.Time `json:"renewed"`
-	// Mark is different in each write.
+	// Mark is different in each write, so that another depot notices a renewal.
 	Mark string `json:"mark"`
 }
 
@@ -152,7 +152,7 @@ func (l *Lease) read(ctx context.Context) (n note, there bool, err error) {
 }
 
 func (l *Lease) write(ctx context.Context) error {
-	began := l.clock.Now() // before the write, which may take long
+	began := l.clock.Now() // taken before the write, which may take long
 	body, err := json.Marshal(note{l.owner, l.process, l.host, began.UTC(), rand.Text()})
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 )
 
-// fakeClock is a clock whose Wait returns at once. each runs during every Wait, as the action of
-// another depot.
+// fakeClock is a clock whose Wait returns at once. Every Wait calls each, in which a test does what
+// another depot would do.
 type fakeClock struct {
 	now  time.Time
 	each func()
@@ -115,8 +115,8 @@ func TestACopyOfADepotIsAnotherDepot(t *testing.T) {
 	if _, err := take(t.Context(), bucket, "same", "host-2", elsewhere); !errors.As(err, &held) {
 		t.Errorf("a copy on another host = %v, want to be refused", err)
 	}
-	// On the same host, a copy cannot be distinguished from a restart. The first depot then sees
-	// that it lost the lease.
+	// A copy on the same host cannot be distinguished from a restart, so it gets the lease. The
+	// first depot then notices that it has lost the lease.
 	copied, err := take(t.Context(), bucket, "same", "host-1", clock)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestABucketThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reported := 0
 	clock.each = func() {
-		if reported > 0 && l.Held() == nil { // the second attempt has renewed it
+		if reported > 0 && l.Held() == nil { // the second attempt has renewed the lease
 			cancel()
 		}
 	}

@@ -19,13 +19,13 @@ type Query struct {
 	Subject    digest.Digest
 	// ArtifactType selects the referrers of one artifact type; empty: all.
 	ArtifactType string
-	// After is the last digest of the page before; empty: the first page.
+	// After is the last digest of the previous page; empty: the query is for the first page.
 	After digest.Digest
 }
 
-// These are the limits of one page. maxBytes is the largest manifest that a client must accept.
-// maxRead (manifests) and maxReadBytes limit how much is read for one answer, even if the filter
-// matches little of it.
+// These are the limits of one page. maxBytes is the size of the largest manifest that a client must
+// accept. maxRead limits how many manifests are read for one page, and maxReadBytes how many bytes.
+// They also count manifests that the filter does not select.
 const (
 	maxBytes     = 4 << 20
 	maxRead      = 1000
@@ -97,7 +97,7 @@ func (l *list) add(ctx context.Context, s *store.Store, q Query, d digest.Digest
 	}
 	entry, err := json.Marshal(desc)
 	if err == nil && len(entry) > maxBytes-envelope {
-		desc.Annotations = nil // with them the entry exceeds a page; the manifest has them too
+		desc.Annotations = nil // with its annotations, the entry would exceed a page; clients find them in the manifest
 		entry, err = json.Marshal(desc)
 	}
 	if err != nil || len(entry) > l.left {
@@ -123,7 +123,7 @@ func describe(body []byte, d digest.Digest) v1.Descriptor {
 		Config                  *v1.Descriptor
 		Annotations             map[string]string
 	}
-	_ = json.Unmarshal(body, &m) // valid JSON: its subject was read before
+	_ = json.Unmarshal(body, &m) // cannot fail: the body is valid JSON, since its subject was read before
 	desc := v1.Descriptor{
 		MediaType: m.MediaType, Digest: d, Size: int64(len(body)),
 		ArtifactType: m.ArtifactType, Annotations: m.Annotations,

@@ -154,7 +154,7 @@ func TestManyReferrersComeInPages(t *testing.T) {
 	}
 }
 
-// Manifests that the filter does not select count as read.
+// Manifests that the filter does not select also count towards the limits of one page.
 func TestLittleIsReadForAPage(t *testing.T) {
 	s := newShelf(t)
 	const pieces, each = 33, 2 << 20
@@ -176,7 +176,7 @@ func TestAReferrerThatFillsAPageIsListedWithoutItsAnnotations(t *testing.T) {
 	}
 }
 
-// A crash leaves a link without its manifest, and a client's own list may be wrong.
+// A crash may leave a link without its manifest, and the list that a client writes may be wrong.
 func TestWhatIsNotThereIsNotListed(t *testing.T) {
 	s := newShelf(t)
 	there := s.lay(`{` + refers + `}`)
