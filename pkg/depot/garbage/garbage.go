@@ -43,8 +43,8 @@ type Freed struct {
 	Bytes            int64
 }
 
-// Collect removes every manifest that must not stay because of a tag, of keep, or of another
-// manifest that stays. It then removes every unused blob. A dry run only counts them.
+// Collect removes every manifest that does not stay by the invariant of this package, and then
+// every unused blob. A dry run only counts them.
 func Collect(ctx context.Context, s *store.Store, keep Keeper, dry bool) (Freed, error) {
 	c := &collector{store: s, keep: keep, dry: dry, used: map[digest.Digest]bool{}, waiting: map[digest.Digest]bool{}}
 	// If an upload is received but not published yet, its content is a blob that no manifest names.

@@ -38,7 +38,7 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// receive appends a body to an upload, and finishes the upload if it is complete then.
+// receive appends a body to an upload. It finishes the upload if all bytes are then stored.
 func (a *api) receive(r *http.Request, ref protocol.Ref, offset int64, body *body) (protocol.Record, error) {
 	p, err := a.uploads.Open(r.Context(), ref)
 	if errors.Is(err, uploads.ErrNotFound) {
@@ -83,7 +83,7 @@ func newBody(w http.ResponseWriter, r *http.Request) *body {
 
 func (b *body) interrupt() {
 	b.interrupted.Store(true)
-	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; without deadlines that Read ends by itself
+	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; on a connection without deadlines, that Read must end by itself
 }
 
 func (b *body) Read(p []byte) (int, error) {

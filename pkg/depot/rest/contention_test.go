@@ -70,7 +70,8 @@ func (a *arrivals) count(next http.Handler) http.Handler {
 	})
 }
 
-// arriving counts bytes at the next Read, since the depot has handled them then.
+// arriving counts the bytes of one Read when the next Read begins, since the depot has handled them
+// by then.
 type arriving struct {
 	io.ReadCloser
 	all  *arrivals
@@ -88,7 +89,7 @@ func (b *arriving) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// arrived waits until the depot has read so many bytes of bodies that were sent to path.
+// arrived waits until the depot has read the given number of body bytes that were sent to path.
 func (c *contract) arrived(path string, bytes int) {
 	c.arrivals.mu.Lock()
 	defer c.arrivals.mu.Unlock()
@@ -97,7 +98,7 @@ func (c *contract) arrived(path string, bytes int) {
 	}
 }
 
-// stands checks the reported offset of an upload.
+// stands checks the offset that the depot reports for an upload.
 func (c *contract) stands(path, offset string) {
 	c.t.Helper()
 	if got := c.do(200, "HEAD", path, "", "Tus-Resumable", "1.0.0").Header.Get("Upload-Offset"); got != offset {
@@ -105,7 +106,7 @@ func (c *contract) stands(path, offset string) {
 	}
 }
 
-// busy sends a request that another request blocks.
+// busy sends a request that must fail because another request works on the artifact.
 func (c *contract) busy(method, path, body string, header ...string) {
 	c.t.Helper()
 	resp := c.do(http.StatusConflict, method, path, body, header...)
@@ -123,7 +124,7 @@ func TestASecondWriterLetsAWholeUploadEnd(t *testing.T) {
 	first := c.begin("PUT", image+"/content", half, 16384)
 	c.arrived(image+"/content", len(half))
 	c.busy("PUT", image+"/content", half+half)
-	c.busy("PATCH", image, half, "Upload-Offset", "0") // the content must come in one request, so it cannot be resumed
+	c.busy("PATCH", image, half, "Upload-Offset", "0") // an upload that must come in one request cannot be resumed
 	c.busy("DELETE", image, "")
 	c.busy("PUT", image, record("a", 16384), inJSON...)
 	c.busy("POST", kind, record("a", 16384), inJSON...)
@@ -153,13 +154,13 @@ func TestOnlyWhoResumesATransferEndsIt(t *testing.T) {
 			at := func(offset string) []string { return append([]string{"Upload-Offset", offset}, protocol.header...) }
 			first := c.begin("PATCH", upload, half, 24576, at("0")...)
 			c.arrived(upload, len(half))
-			c.stands(upload, "0") // the rest is in memory only: a crash would lose it
+			c.stands(upload, "0") // the received bytes are in memory only: a crash would lose them
 			c.busy("PATCH", upload, half, at("8192")...)
 			c.busy("PATCH", upload, half, at("8191")...)
 			c.busy("DELETE", upload, "", protocol.header...)
 
-			// The client has lost its connection, which the depot has not noticed, and resumes. The
-			// bytes of the first transfer are kept.
+			// The client has lost its connection and resumes the upload. The depot has not noticed
+			// the loss yet. It keeps the bytes of the first transfer.
 			taken := c.do(409, "PATCH", upload, half, at("0")...)
 			if protocol.header == nil && taken.Header.Get("Upload-Offset") != "8192" {
 				t.Errorf("Upload-Offset = %q, want 8192", taken.Header.Get("Upload-Offset"))

@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// flip changes one bit of each blob that contains text. It fails the test if no blob does.
+// flip changes one bit of each blob that contains text. It fails the test if no blob contains it.
 func flip(t *testing.T, dir, text string) {
 	t.Helper()
 	flipped := 0
@@ -44,7 +44,7 @@ func TestOneDamagedRecordHidesNoOther(t *testing.T) {
 			c := newContract(t)
 			c.load()
 			c.do(201, "PUT", kind+"/hurt/content", "first")
-			if !strings.Contains(name, "form of the manifest") { // the content begins in the same way
+			if !strings.Contains(name, "form of the manifest") { // the manifest of this artifact has the same text, so flip would damage it too
 				c.do(201, "PUT", kind+"/whole/content", "second")
 			}
 			flip(t, c.dir, text)

@@ -23,8 +23,8 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
-// statusOf maps errors to HTTP statuses. An error that it does not list is an error of the depot:
-// 500.
+// statusOf maps errors to HTTP statuses. Any error that it does not list is an error of the depot
+// itself and has status 500.
 func statusOf(err error) int {
 	var offset *uploads.OffsetError
 	var digest *uploads.DigestError
@@ -126,8 +126,8 @@ func (a *api) tusError(err error) error {
 	return answer
 }
 
-// detail returns the text for the client. For an error of the depot itself, it has the cause only
-// if the client can fix it by deleting a damaged artifact.
+// detail returns the text for the client. If the error is the depot's own (status 500), the text
+// states the cause only for a damaged artifact, since the client can delete that.
 func detail(code int, err error) string {
 	var damaged *store.DamagedError
 	if code == http.StatusInternalServerError && !errors.As(err, &damaged) {
@@ -136,7 +136,7 @@ func detail(code int, err error) string {
 	return err.Error()
 }
 
-// scope returns the checked owner and cluster of a path without an image.
+// scope returns the owner and the cluster in a path that has no image, after it has checked them.
 func scope(r *http.Request) (owner, cluster string, err error) {
 	owner, cluster = r.PathValue("owner"), r.PathValue("cluster")
 	if err := protocol.CheckScope(owner, cluster); err != nil {

@@ -45,7 +45,7 @@ func ask(h http.Handler, method, path, body string, header ...string) *httptest.
 	return w
 }
 
-// Any path gives an answer that is not a server error, and the depot writes to no other artifact.
+// For any path, the answer is not a server error, and the depot changes no other artifact.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"o/c/os_images/n", "O/c/binary_images/N.1", "../c/os_images/n", "o//os_images/n", "o/c/os_images/..%2f", "o/c/status/n", "o/c/os_images/\x00", strings.Repeat("A", 70) + "/c/os_images/n", "o/c/os_images/n/content", "o/c/os_images/n/uploads/1"} {
 		for _, method := range []string{"GET", "PUT", "PATCH", "DELETE", "POST"} {
@@ -71,7 +71,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// An offset either equals the upload's offset, or the request changes nothing.
+// A request changes an upload only if its offset equals the upload's offset.
 func FuzzUploadOffset(f *testing.F) {
 	for _, seed := range []string{"0", "3", "-1", "+3", "03", " 3", "3 ", "0x3", "3.0", "9223372036854775807", "9223372036854775808", "", "٣"} {
 		f.Add(seed, "abc")

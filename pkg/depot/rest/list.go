@@ -30,8 +30,8 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) {
 			a.fail(w, r, err)
 			return
 		}
-		a.log.Error("a list ended before its end", "path", r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler) // so that the client notices that the list is incomplete
+		a.log.Error("a list could not be sent to its end", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // closes the connection, so that the client notices that the list is incomplete
 	}
 	_ = l.end() // the client may be gone
 }

@@ -14,9 +14,9 @@ import (
 // maxMetadata is the largest size, in bytes, of a record or a report.
 const maxMetadata = 1 << 20
 
-// readRecord reads a record from a request in ICN's form, a multipart form with a part "metadata",
-// or from plain JSON. As in ICN, the content of a part "file" is ignored: the content of the
-// artifact comes by PATCH.
+// readRecord reads a record from the body of a request. The body is plain JSON or, as in ICN, a
+// multipart form with a part "metadata". A part "file" is ignored, as in ICN: the client sends the
+// content of the artifact by PATCH.
 func (a *api) readRecord(r *http.Request) (protocol.Record, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {

@@ -27,13 +27,13 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// disk is a disk whose free space a test sets.
+// disk is a disk whose used space a test sets.
 type disk struct{ used int64 }
 
 func (d *disk) Held([]string) (int64, []int64) { return d.used, nil }
 func (*disk) Free() (int64, bool, error)       { return 0, false, nil }
 
-// largest is the size of the largest upload in bytes.
+// largest is the maximum size of an upload, in bytes.
 const largest = 50_000
 
 // full is an importer that always fails for lack of space.
@@ -57,7 +57,7 @@ type contract struct {
 	dir     string
 	seen    map[string]bool
 	uploads *uploads.Service
-	// arrivals counts the bodies of all requests.
+	// arrivals counts the bytes of all request bodies.
 	arrivals *arrivals
 }
 
@@ -143,7 +143,7 @@ func (c *contract) check(req *http.Request, resp *http.Response, body []byte) {
 			c.t.Errorf("%s %s was taken, and the document forbids it: %v", req.Method, req.URL.Path, err)
 		}
 	}
-	// The 201 for a tus client has no body and no Content-Type.
+	// An empty body is not checked: the 201 for a tus client has no body and no Content-Type.
 	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: resp.StatusCode, Header: resp.Header,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: len(body) == 0}}
 	response.SetBodyBytes(body)
@@ -282,7 +282,7 @@ func (c *contract) resumable() {
 	tus(204, "POST", upload, "c", "2", "X-HTTP-Method-Override", "PATCH")
 	tus(404, "POST", upload+"0", "c", "2", "X-HTTP-Method-Override", "PATCH")
 	tus(204, "PATCH", upload, "d", "3")
-	c.do(200, "HEAD", upload, "") // complete, and still found by a client that missed the answer
+	c.do(200, "HEAD", upload, "") // the upload is complete; a client that missed the answer can still ask for it
 	tus(422, "DELETE", upload, "", "0")
 	wrong := c.tusCreate("wrong.img", ",sha256 "+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("0"), 64)), "1")
 	tus(422, "PATCH", wrong, "a", "0")
@@ -320,7 +320,7 @@ func (c *contract) limits() {
 	const archives = protocol.Base + "/o/c/container_images"
 	c.do(201, "POST", archives, record("archive", 2), inJSON...)
 	c.do(507, "PATCH", archives+"/archive", "ab", "Upload-Offset", "0")
-	c.do(507, "PATCH", archives+"/archive", "", "Upload-Offset", "2") // tried again, without a byte
+	c.do(507, "PATCH", archives+"/archive", "", "Upload-Offset", "2") // the second attempt sends no bytes
 	c.do(204, "DELETE", archives+"/archive", "")
 	metadata := "filename " + base64.StdEncoding.EncodeToString([]byte("archive"))
 	upload := c.do(201, "POST", archives, "", "Tus-Resumable", "1.0.0", "Upload-Length", "1", "Upload-Metadata", metadata).Header.Get("Location")

@@ -8,7 +8,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// post opens an upload, by ICN's form or, for a tus client, by tus.
+// post opens an upload: by the tus protocol for a tus client, and otherwise by ICN's form.
 func (a *api) post(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Tus-Resumable") != "" {
 		a.tusCreate(w, r)

@@ -18,8 +18,8 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
-// lockWait is how long a request waits for another request on the same artifact. The other request
-// either does short work, or is interrupted because this request resumes its transfer.
+// lockWait is how long a request waits while another request works on the same artifact. The other
+// request either ends soon, or is a transfer that this request interrupts and resumes.
 const lockWait = 20 * time.Second
 
 // api serves /v1.

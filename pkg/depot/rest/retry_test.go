@@ -9,7 +9,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// A client without an upload's id must not disturb the client that sends it.
+// A client that does not know the id of an upload must not disturb the client that sends this
+// upload.
 func TestAWrongIDDoesNotInterruptAnUpload(t *testing.T) {
 	for _, c := range []struct {
 		method string

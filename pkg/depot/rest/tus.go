@@ -15,12 +15,12 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// networkTimeout applies only to servers that set no deadlines themselves. The depot does: see
-// package deadline.
+// networkTimeout is the tus handler's own timeout. It has an effect only in servers that set no
+// deadlines themselves; the depot sets them, see package deadline.
 const networkTimeout = 2 * time.Minute
 
-// newTus returns the tus protocol's handler over uploads. For that handler, the whole path is the
-// upload's id. The artifact of the upload is in the request's context.
+// newTus returns the handler of the tus protocol for uploads. For this handler, the id of an upload
+// is the whole path. The artifact that the upload belongs to is in the request's context.
 func newTus(u *uploads.Service, maxSize int64, toError func(error) error) (http.Handler, error) {
 	store := uploads.TusStore{Service: u, Errors: toError}
 	composer := handler.NewStoreComposer()
@@ -85,8 +85,9 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref
 		a.fail(w, r, err)
 		return
 	}
-	// A PATCH at the offset of a transfer interrupts it, which tus clients need after a lost
-	// connection. A client without the upload's id must not be able to do that.
+	// A PATCH at the offset of a running transfer interrupts this transfer, which tus clients need
+	// after a lost connection. A client that does not know the upload's id must not be able to do
+	// that.
 	if r.Method != http.MethodOptions {
 		known, err := a.uploads.Knows(r.Context(), ref, r.PathValue("id"))
 		if err != nil {
@@ -102,8 +103,8 @@ func (a *api) tusUpload(w http.ResponseWriter, r *http.Request, ref protocol.Ref
 	a.serveTus(w, r, rec, uploads.TusID(ref, r.PathValue("id")))
 }
 
-// tusMethod returns the request's method, or the method in X-HTTP-Method-Override of a client that
-// cannot send PATCH.
+// tusMethod returns the method that the client means. A client that cannot send PATCH sends POST
+// with the method in X-HTTP-Method-Override.
 func tusMethod(r *http.Request) string {
 	if meant := r.Header.Get("X-HTTP-Method-Override"); r.Method == http.MethodPost && meant != "" {
 		return meant
@@ -111,8 +112,8 @@ func tusMethod(r *http.Request) string {
 	return r.Method
 }
 
-// tusRequest returns the properties of a request that the store needs. A PATCH resumes the upload
-// at its offset.
+// tusRequest returns the properties of a request that the tus store needs. A PATCH resumes the
+// upload at the offset in its header Upload-Offset.
 func tusRequest(r *http.Request, rec protocol.Record) uploads.TusRequest {
 	request := uploads.TusRequest{Record: rec, ReadOnly: tusMethod(r) == http.MethodHead}
 	offset, err := strconv.ParseInt(r.Header.Get("Upload-Offset"), 10, 64)

@@ -10,8 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// putContent stores an artifact that comes in one request, or nothing of it. A client that lost the
-// answer may send the same content again.
+// putContent stores an artifact whose content comes in one request. If the request fails, the depot
+// keeps none of the content. A client that lost the answer may send the same content again.
 func (a *api) putContent(w http.ResponseWriter, r *http.Request, ref protocol.Ref) {
 	rec := protocol.Record{Owner: ref.Owner, ClusterName: ref.Cluster, Kind: ref.Kind, ImageName: ref.Name, Type: string(ref.Kind), ImageLength: r.ContentLength}
 	var err error

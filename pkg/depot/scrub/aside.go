@@ -13,9 +13,10 @@ import (
 // damagedDir is the folder for damaged blobs, in the storage driver.
 const damagedDir = "/depot/damaged"
 
-// SetAside moves a damaged blob to damagedDir and removes the manifests that need it. Clients do
-// not upload content that a registry lists, so only then does a new upload of the same content
-// restore it. SetAside does nothing for damage that is not in a blob.
+// SetAside moves a damaged blob to damagedDir and removes the manifests that need this blob. A
+// client can then restore the blob by a new upload of the same content. Without SetAside, clients
+// do not upload the content, since the registry still lists it. SetAside does nothing for damage
+// that is not in a blob.
 func SetAside(ctx context.Context, s *store.Store, damage Damage) error {
 	d, err := digest.Parse(damage.What)
 	if err != nil {
@@ -67,7 +68,7 @@ func hide(ctx context.Context, s *store.Store, m manifest) error {
 	return nil
 }
 
-// indexesOf returns the manifests of the repository that refer to child.
+// indexesOf returns the manifests that refer to child, in the same repository.
 func indexesOf(ctx context.Context, s *store.Store, child manifest) ([]manifest, error) {
 	repo, err := s.Repository(ctx, child.repository)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// mark checks the file that says that a repository has the links of all its referrers.
+// mark checks a repository's mark. The mark is a file that states that the repository has the links
+// of all its referrers.
 func (r *scrubber) mark(ctx context.Context, repository string) error {
 	at, want := store.ReferrersMark(repository)
 	content, err := r.store.Driver.GetContent(ctx, at)
@@ -27,7 +28,8 @@ func (r *scrubber) mark(ctx context.Context, repository string) error {
 	return nil
 }
 
-// referrer reports a manifest that refers to another manifest and has no link for that.
+// referrer reports a manifest that has a subject but no referrer link. It reports nothing in a
+// repository without a mark, which need not have all links.
 func (r *scrubber) referrer(ctx context.Context, repository string, d digest.Digest, m distribution.Manifest) {
 	_, body, err := m.Payload()
 	if err != nil {

@@ -26,7 +26,7 @@ func signed(t *testing.T) (s *store.Store, dir string, image, signature digest.D
 	}
 	image = put(t, s, nil)
 	signature = put(t, s, &v1.Descriptor{MediaType: v1.MediaTypeImageManifest, Digest: image, Size: 9})
-	if _, err := s.Referrers(t.Context(), "app", image); err != nil { // this also marks the repository
+	if _, err := s.Referrers(t.Context(), "app", image); err != nil { // Referrers also marks the repository
 		t.Fatal(err)
 	}
 	return s, dir, image, signature
@@ -102,7 +102,7 @@ func TestEveryFlippedLinkOfAReferrerIsFound(t *testing.T) {
 			write(t, file, content)
 		}
 	}
-	if tried != 4 { // the mark, the signature's link, two other digests
+	if tried != 4 { // the mark, the referrer link of the signature, and the links of two sha512 digests
 		t.Errorf("%d files were tried", tried)
 	}
 }
@@ -114,7 +114,7 @@ func write(t *testing.T, file string, content []byte) {
 	}
 }
 
-// A name that points to other content is damage, even if each link is valid.
+// A link that points to other content is damage, even if the link itself is well-formed.
 func TestADigestThatLeadsElsewhereIsFound(t *testing.T) {
 	s, _, image, signature := signed(t)
 	body, err := s.Manifest(t.Context(), "app", signature)

@@ -67,8 +67,8 @@ func split(at string) (repository, inside string, ok bool) {
 	return "", "", false
 }
 
-// link checks that the content of a link matches its path. The link of a tag may point to any
-// manifest, and is checked with that manifest.
+// link checks that the digest in a link matches the link's path. The link of a tag may point to any
+// manifest; tags checks that this manifest exists.
 func (r *scrubber) link(ctx context.Context, repository, inside, at string) error {
 	r.report.Links++
 	content, err := r.store.Driver.GetContent(ctx, at)
@@ -93,8 +93,9 @@ func (r *scrubber) link(ctx context.Context, repository, inside, at string) erro
 	return nil
 }
 
-// checkTarget checks that the target of a link, to, is the content that the link's path, place,
-// names. If the path uses another hash than sha256, checkTarget reads the content for that.
+// checkTarget checks a link: to is the digest in the link, and place is the digest in the link's
+// path. Both must name the same content. If place is not a sha256, checkTarget reads the content
+// and compares its hash with place.
 func (r *scrubber) checkTarget(ctx context.Context, isManifest bool, to, place digest.Digest) error {
 	if place.Algorithm() == digest.SHA256 || to == place {
 		if to != place {
@@ -107,7 +108,7 @@ func (r *scrubber) checkTarget(ctx context.Context, isManifest bool, to, place d
 	}
 	f, err := r.store.Driver.Reader(ctx, store.BlobPath(to), 0)
 	if store.IsAbsent(err) && !isManifest {
-		return nil // the link of a layer may outlive the layer; a manifest that needs the layer reports it
+		return nil // the link of a layer may outlive the layer; if a manifest needs the layer, need reports that the layer is missing
 	}
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (r *scrubber) tags(ctx context.Context, name string, repo distribution.Repo
 		at := path.Join(store.RepositoriesPath, name, "_manifests/tags", tag, "current/link")
 		content, err := r.store.Driver.GetContent(ctx, at)
 		if store.IsAbsent(err) {
-			continue // its removal was interrupted: clients do not see it
+			continue // the removal of this tag was interrupted: clients do not see the tag
 		}
 		if err != nil {
 			return nil, err
@@ -242,7 +243,7 @@ func keptBy(ctx context.Context, repo distribution.Repository, d digest.Digest) 
 	if kept, err := repo.Blobs(ctx).Stat(ctx, d); err == nil {
 		return kept.Digest
 	}
-	return d // need then reports it as missing
+	return d // need then reports this blob as missing
 }
 
 func isIndex(m distribution.Manifest) bool {
@@ -254,8 +255,9 @@ func isIndex(m distribution.Manifest) bool {
 	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
 }
 
-// need records in the damage of a blob that the artifact or image label needs it. It does nothing
-// if the blob is there and not damaged. by is the manifest of that artifact or image.
+// need checks a blob that an artifact or image needs. label is the name of the artifact or image,
+// and by is its manifest. If the blob is damaged or missing, need records this name and manifest in
+// the damage.
 func (r *scrubber) need(ctx context.Context, d digest.Digest, label string, by manifest) {
 	damage, bad := r.bad[d]
 	if !bad {

@@ -42,7 +42,7 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s: %s: %s", d.What, d.Why, hurts)
 }
 
-// Summary counts what was read.
+// Summary counts what was read. Damaged counts the blobs and files that are damaged or missing.
 type Summary struct {
 	Blobs, Links, Manifests int
 	Bytes                   int64
@@ -55,12 +55,12 @@ type scrubber struct {
 	bad    map[digest.Digest]*Damage
 	links  []Damage
 	report Summary
-	// indexed has the repositories that have the links of all their referrers.
+	// indexed has the repositories with a mark, which must have the links of all their referrers.
 	indexed map[string]bool
 }
 
-// Run reads a whole store and reports each damage, in an order that is the same for the same store.
-// It returns an error if the store cannot be read, and not for damage.
+// Run reads a whole store and reports each damage. The order depends only on the content of the
+// store. Run returns an error if it cannot read the store; damage is not an error.
 func Run(ctx context.Context, s *store.Store, report func(Damage)) (Summary, error) {
 	r := &scrubber{store: s, bad: map[digest.Digest]*Damage{}, indexed: map[string]bool{}}
 	if err := r.blobs(ctx); err != nil {
@@ -90,7 +90,7 @@ func (r *scrubber) blobs(ctx context.Context) error {
 		hexDigest := path.Base(path.Dir(at))
 		d := digest.NewDigestFromEncoded(digest.SHA256, hexDigest)
 		if d.Validate() != nil || store.BlobPath(d) != at {
-			r.links = append(r.links, Damage{What: at, Why: "the path is not that of a blob"})
+			r.links = append(r.links, Damage{What: at, Why: "its path is not the path of a blob"})
 			return nil
 		}
 		r.report.Blobs++

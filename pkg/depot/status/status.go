@@ -52,7 +52,8 @@ type Cluster struct {
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// These are the limits of one report: the number of packages, and the bytes of text of each.
+// These are the limits of one report: maxPackages is the number of its packages, and maxText the
+// number of bytes in the texts of one package.
 const (
 	maxPackages = 5000
 	maxText     = 2048
@@ -67,8 +68,9 @@ const documentType = "application/vnd.akraino.bpa.status.v1"
 type Book struct {
 	store *store.Store
 	now   func() time.Time
-	// writing serializes changes. Deleting a cluster's last report also removes its repository, to
-	// which another node may report at the same time.
+	// writing serializes changes. Without it, the deletion of a cluster's last report, which also
+	// removes the cluster's repository, could remove a report that another node sends at the same
+	// time.
 	writing sync.Mutex
 }
 
@@ -93,7 +95,8 @@ func Check(n Node) error {
 	return nil
 }
 
-// Put replaces a node's report and returns it with its time.
+// Put replaces a node's report. It returns the new report with the time at which the depot received
+// it.
 func (b *Book) Put(ctx context.Context, owner, cluster string, n Node) (Node, error) {
 	n.Updated = b.now().UTC().Truncate(time.Second)
 	body, err := json.Marshal(n)
@@ -170,6 +173,6 @@ func (b *Book) Delete(ctx context.Context, owner, cluster, node string) error {
 	return err
 }
 
-// tag returns a node's name as a tag. The tag has only the characters of a repository name, and at
-// most twice the length of the node's name.
+// tag encodes a node's name as a tag. The tag has only characters that a repository name may have,
+// and at most twice as many as the node's name.
 func tag(node string) string { return protocol.Escape(node) }
