@@ -12,8 +12,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Document is an OCI artifact that the depot stores for itself: a config blob of JSON, and any
-// number of blobs that it describes.
+// Document is an OCI artifact that the depot stores for itself. It has a config blob in JSON, and
+// any number of blobs that the config describes.
 type Document struct {
 	// Type is the artifact's media type; the config's media type is Type with +json.
 	Type   string

@@ -11,18 +11,18 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// maxSynced is the largest number of directories that are remembered as synced. It limits memory.
+// maxSynced limits how many directories are remembered as synced, and so the memory for them.
 const maxSynced = 1 << 14
 
 // durable adds missing syncs to the file system driver. That driver syncs the files that it writes,
-// but not the directories that it creates and renames in. After a power failure, a synced blob
+// but not the directories in which it creates or renames them. After a power failure, a synced blob
 // could therefore be without a name.
 type durable struct {
 	storagedriver.StorageDriver
 	root string
 
 	mu sync.Mutex
-	// synced has the directories whose own entry is on disk.
+	// synced has the directories whose entry in their parent directory is on disk.
 	synced map[string]struct{}
 }
 
@@ -30,15 +30,15 @@ func newDurable(driver storagedriver.StorageDriver, root string) *durable {
 	return &durable{StorageDriver: driver, root: root, synced: map[string]struct{}{}}
 }
 
-// PutContent is durable once it returns.
+// PutContent returns when the content survives a power failure.
 func (d *durable) PutContent(ctx context.Context, path string, content []byte) error {
 	if err := d.StorageDriver.PutContent(ctx, path, content); err != nil {
 		return err
 	}
-	return d.syncAbove(path) // the driver has synced the directory itself
+	return d.syncAbove(path) // the driver has synced the directory of the file
 }
 
-// Writer syncs the name of the new file; its bytes are synced by Close and Commit.
+// Writer syncs the name of a new file. The returned writer syncs the bytes in Close and Commit.
 func (d *durable) Writer(ctx context.Context, path string, appends bool) (storagedriver.FileWriter, error) {
 	w, err := d.StorageDriver.Writer(ctx, path, appends)
 	if err != nil || appends {
@@ -50,7 +50,7 @@ func (d *durable) Writer(ctx context.Context, path string, appends bool) (storag
 	return w, nil
 }
 
-// Move is durable once it returns.
+// Move returns when the new name survives a power failure.
 func (d *durable) Move(ctx context.Context, from, to string) error {
 	if err := d.StorageDriver.Move(ctx, from, to); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (d *durable) Move(ctx context.Context, from, to string) error {
 	return d.syncEntry(to)
 }
 
-// Delete is durable once it returns.
+// Delete returns when the removal survives a power failure.
 func (d *durable) Delete(ctx context.Context, path string) error {
 	if err := d.StorageDriver.Delete(ctx, path); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (d *durable) syncEntry(path string) error {
 	return d.syncAbove(path)
 }
 
-// syncAbove syncs the entries of the parent directories of path that may be new, from the lowest to
-// the highest.
+// syncAbove syncs the entries of those parent directories of path that may be new. It begins with
+// the lowest one.
 func (d *durable) syncAbove(path string) error {
 	for dir := filepath.Dir(d.full(path)); dir != d.root && strings.HasPrefix(dir, d.root); dir = filepath.Dir(dir) {
 		if d.isSynced(dir) {

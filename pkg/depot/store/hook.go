@@ -10,9 +10,10 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Hook wraps a registry over this store's driver. Manifests that are written through the result
-// also get the links to their referrers. Content that is written through it replaces the same
-// content if that is damaged. The store's own Registry is wrapped already.
+// Hook wraps a registry that uses this store's driver. If a manifest that is written through the
+// wrapped registry has a subject, a referrer link is written too. If the store already has content
+// that is written through the wrapped registry, the new content replaces the stored content, which
+// may be damaged. The store's own Registry is wrapped already.
 func (s *Store) Hook(registry distribution.Namespace) (distribution.Namespace, error) {
 	enumerator, ok := registry.(distribution.RepositoryEnumerator)
 	if !ok {
@@ -63,7 +64,7 @@ type manifests struct {
 	name  string
 }
 
-// Put writes the link of the referrer before the manifest. A crash between the two leaves a link
+// Put writes the referrer link before the manifest. A crash between these two writes leaves a link
 // without a manifest, which no client sees. In the other order, a client would find its manifest
 // after the crash and would not send it again, so the link would be missing for ever.
 func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, options ...distribution.ManifestServiceOption) (digest.Digest, error) {
@@ -87,15 +88,16 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	}
 	d, err = m.ManifestService.Put(writing, manifest, options...)
 	if err != nil && !there {
-		// A remaining link is not visible, and the next collection removes it. The library must get
-		// the original error.
+		// If the link remains, no client sees it, and the next garbage collection removes it. The
+		// registry library must get the original error.
 		_ = m.store.unlink(context.WithoutCancel(ctx), link)
 	}
 	return d, err
 }
 
-// Delete removes the manifest before its link, for the same reason. It removes the links by other
-// digests first, since these must not outlive the manifest.
+// Delete removes the manifest before its referrer link: a crash between these two steps leaves only
+// a link, which no client sees. Before both, Delete removes the links of the manifest's other
+// digests, since these must not outlive the manifest.
 func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 	body, err := m.store.Manifest(ctx, m.name, d)
 	if err != nil {
@@ -112,7 +114,8 @@ func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 		return err
 	}
 	if link.subject != "" {
-		// The manifest is deleted, and its tags are next: a remaining link does no harm.
+		// The error is ignored, since a remaining link does no harm: the manifest is deleted, and
+		// the caller must go on to remove its tags.
 		_ = m.store.unlink(context.WithoutCancel(ctx), link)
 	}
 	return nil

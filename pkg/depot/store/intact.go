@@ -9,7 +9,7 @@ import (
 )
 
 // Intact reports whether a blob exists with the given size and with content that matches its
-// sha256. It reads the whole blob. A blob that the disk cannot read is not intact. The error means
+// sha256. It reads the whole blob. A blob that the disk cannot read is not intact. An error means
 // that the storage cannot be reached.
 func (s *Store) Intact(ctx context.Context, d digest.Digest, size int64) (bool, error) {
 	have, err := s.Blob(ctx, d)
@@ -31,7 +31,8 @@ func (s *Store) Intact(ctx context.Context, d digest.Digest, size int64) (bool, 
 	return digest.NewDigest(digest.SHA256, h) == d, nil
 }
 
-// unlessDamage returns nil for errors that mean damaged or missing content.
+// unlessDamage returns nil for an error that means damaged or missing content, and any other error
+// unchanged.
 func unlessDamage(err error) error {
 	if IsAbsent(err) || isDamage(err) {
 		return nil
@@ -39,7 +40,7 @@ func unlessDamage(err error) error {
 	return err
 }
 
-// reader stops when its context ends, which a file does not notice.
+// reader stops reading when its context ends. A file alone would not notice that.
 type reader struct {
 	ctx context.Context //nolint:containedctx // the purpose of this type
 	io.Reader

@@ -20,16 +20,21 @@ import (
 //	<repository>/_referrers/indexed                                             content: referrersMark
 //
 // The folder is inside the repository's own folder, so it is copied, moved and removed with the
-// repository. Like the library's links, each link is one file, so no file is ever changed in place
-// and writers need no coordination. No repository's name begins with an underscore.
+// repository. Like a link of the registry library, each link is a file of its own, so no file is
+// ever changed in place and writers need no coordination. The folder cannot be a repository, since
+// no repository's name begins with an underscore.
 //
 // A link is a hint: readers check the manifest itself. A link that a crash left without its
-// manifest is therefore never visible. A marked repository has all its links: the mark is written
-// after links were created for all manifests from before there were links.
+// manifest is therefore never visible. The file indexed is the mark of the repository: it states
+// that the repository has all its links. Earlier versions of the depot wrote no links, so the mark
+// is written after the missing links were created.
 const ReferrersFolder = "_referrers"
 
 const (
-	indexedFile   = "indexed"
+	indexedFile = "indexed"
+	// referrersMark is the content of the mark. It means that every manifest of this repository
+	// that has a subject also has a referrer link. The text must never change, since existing
+	// stores contain it and the scrubber compares it.
 	referrersMark = "every manifest of this repository with a subject has a link\n"
 )
 
@@ -51,7 +56,8 @@ func SubjectOf(manifest []byte) digest.Digest {
 	return ""
 }
 
-// referrerLink records that a manifest of a repository, referrer, refers to subject.
+// referrerLink records that the manifest referrer refers to the manifest subject, both in one
+// repository.
 type referrerLink struct {
 	repository        string
 	subject, referrer digest.Digest
@@ -61,7 +67,7 @@ func (l referrerLink) folder() string {
 	return path.Join(referrersOf(l.repository, l.subject), l.referrer.Algorithm().String(), l.referrer.Encoded())
 }
 
-// ReferrerLink returns the path of a link.
+// ReferrerLink returns the driver's path of a referrer link.
 func ReferrerLink(repository string, subject, referrer digest.Digest) string {
 	return path.Join(referrerLink{repository, subject, referrer}.folder(), "link")
 }
@@ -70,16 +76,17 @@ func referrersOf(repository string, subject digest.Digest) string {
 	return path.Join(RepositoriesPath, repository, ReferrersFolder, subject.Algorithm().String(), subject.Encoded())
 }
 
-// ReferrersMark returns the path of the file that marks a repository as having all links, and the
-// content of that file.
+// ReferrersMark returns the path and the content of a repository's mark, which states that the
+// repository has all its referrer links.
 func ReferrersMark(repository string) (at, content string) {
 	return path.Join(RepositoriesPath, repository, ReferrersFolder, indexedFile), referrersMark
 }
 
-// holdReferrer locks a referring manifest against changes by others until release is called.
+// holdReferrer locks a manifest that refers to another one. Until release is called, no other
+// caller can change this manifest.
 func (s *Store) holdReferrer(l referrerLink) (release func()) {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(l.repository + "@" + l.referrer.String())) // never fails, by its contract
+	_, _ = h.Write([]byte(l.repository + "@" + l.referrer.String())) // a hash never returns an error
 	lock := &s.referring[h.Sum32()%uint32(len(s.referring))]
 	lock.Lock()
 	return lock.Unlock
@@ -100,8 +107,8 @@ func (s *Store) unlink(ctx context.Context, l referrerLink) error {
 }
 
 // Referrers returns the manifests of a repository that may refer to a subject, sorted and without
-// duplicates. These are the manifests with a link, and those in the index at the fallback tag,
-// which clients write that do not use the referrers API.
+// duplicates. These are the manifests with a referrer link, and those in the index at the fallback
+// tag. Clients that do not use the referrers API write this index.
 func (s *Store) Referrers(ctx context.Context, repository string, subject digest.Digest) ([]digest.Digest, error) {
 	if err := s.indexReferrers(ctx, repository); err != nil {
 		return nil, fmt.Errorf("find the referrers in %s: %w", repository, err)
@@ -170,8 +177,9 @@ func unlessAbsent(err error) error {
 	return err
 }
 
-// indexReferrers creates the links of manifests from before there were links, once for each
-// repository. Concurrent callers wait for the same work.
+// indexReferrers creates the missing referrer links of a repository that has no mark, and then
+// writes the mark. An earlier version of the depot may have stored manifests without links.
+// Concurrent callers wait until one of them has done this work.
 func (s *Store) indexReferrers(ctx context.Context, repository string) error {
 	mark, _ := ReferrersMark(repository)
 	_, err := s.Driver.Stat(ctx, mark)

@@ -16,7 +16,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store/storetest"
 )
 
-// A store in memory differs from a disk in the same way as a bucket.
+// A store in memory has no directory, like a store in a bucket. It is therefore tested in the same
+// way.
 func TestStoreInMemory(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store {
 		s, err := store.Over(t.Context(), inmemory.New())
@@ -47,7 +48,7 @@ func TestSubjectOf(t *testing.T) {
 	}
 }
 
-// Only a digest becomes part of a path, whatever a manifest contains.
+// Only a valid digest may become part of a path, whatever a manifest contains.
 func FuzzSubjectOf(f *testing.F) {
 	f.Add([]byte(`{"subject":{"digest":"` + digest.FromString("subject").String() + `"}}`))
 	f.Add([]byte(`{"subject":{"digest":"sha256:../../x"},"mediaType":"application/vnd.oci.image.index.v1+json"}`))
@@ -109,7 +110,7 @@ func TestAReferrerIsDeletedInTheMiddleOfAPush(t *testing.T) {
 		}
 	}
 	push()
-	if _, err := s.Referrers(t.Context(), "app", subject); err != nil { // from now on only links count
+	if _, err := s.Referrers(t.Context(), "app", subject); err != nil { // marks the repository: from now on only links count
 		t.Fatal(err)
 	}
 	deleted := make(chan error, 1)

@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// A kill between the writes of a blob and its link leaves an upload that is committed again.
+// A kill after the blob is written and before its link is written leaves the upload. The upload is
+// then committed again.
 func TestCommitLinksABlobThatIsThere(t *testing.T) {
 	s, err := store.Over(t.Context(), inmemory.New())
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// removalsDir is the folder with the notes of removals in progress, in the storage driver. Without
-// a note, a kill between two steps would leave a repository without a tag that nothing recognizes
-// as garbage.
+// removalsDir is the folder, in the storage driver, that has a note for each removal in progress. A
+// note is a small file that names the document. Without it, a kill between two steps would leave a
+// repository without a tag that nothing recognizes as garbage.
 const removalsDir = "/depot/removals"
 
-// removal is the note of a document that is being removed. Digest protects a newer document of the
-// same tag.
+// removal is the content of a note: it names a document that is being removed. Because of Digest, a
+// newer document of the same tag is not removed.
 type removal struct {
 	Repository string `json:"repository"`
 	Tag        string `json:"tag"`
@@ -32,10 +32,10 @@ func removalPath(repository, tag string) string {
 	return path.Join(removalsDir, hex.EncodeToString(sum[:16]))
 }
 
-// Remove removes a document with its manifest, and its repository if this was the last document
-// there. The blobs stay until the next garbage collection. A removal that failed is completed by
-// another call or by FinishRemovals. The caller must ensure that no one else changes the document
-// meanwhile.
+// Remove removes a document and its manifest. It also removes the repository if no other document
+// is left there. The blobs stay until the next garbage collection. If a removal fails, another call
+// of Remove or FinishRemovals completes it. The caller must ensure that no one else changes the
+// document meanwhile.
 func (s *Store) Remove(ctx context.Context, repository, tag string) error {
 	note := removalPath(repository, tag)
 	earlier, begun, err := s.readRemoval(ctx, note)
@@ -114,8 +114,8 @@ func (s *Store) readRemoval(ctx context.Context, note string) (removal, bool, er
 	return r, true, nil
 }
 
-// remove performs the steps, of which the first makes the document invisible. Each step may have
-// been done before.
+// remove performs the steps of a removal. The first step makes the document invisible. An earlier
+// attempt may have done some of the steps already.
 func (s *Store) remove(ctx context.Context, r removal) error {
 	repo, err := s.Repository(ctx, r.Repository)
 	if err != nil {
@@ -125,7 +125,8 @@ func (s *Store) remove(ctx context.Context, r removal) error {
 	if err != nil && !IsAbsent(err) && !isDamage(err) {
 		return err
 	}
-	// A tag without its link does not exist for readers, and the rest of its folder is removed too.
+	// If the link of the tag is missing, the tag does not exist for readers, but the rest of the
+	// tag's folder must still be removed.
 	if err != nil || desc.Digest == r.Digest {
 		if err := repo.Tags(ctx).Untag(ctx, r.Tag); err != nil && !IsAbsent(err) {
 			return fmt.Errorf("untag %s: %w", r.Repository, err)

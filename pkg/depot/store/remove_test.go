@@ -18,8 +18,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is a driver that fails after a number of changes. The last change is done partially if it
-// covers several files.
+// mortal is a driver that fails after a number of changes. The change at which it fails is done
+// partially if it covers several files.
 type mortal struct {
 	storagedriver.StorageDriver
 	dir string
@@ -140,7 +140,7 @@ func TestARemovalCanBeAskedForAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{driver, dir, 2} // the note and the tag
+	m := &mortal{driver, dir, 2} // two changes: the note is written, and the tag is removed
 	dying, err := store.Over(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)

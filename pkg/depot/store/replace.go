@@ -10,19 +10,20 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The registry's library drops verified content if the blob's path already has a file, whatever
-// that contains. Damaged content would therefore survive each new upload. For the library, this
-// driver hides such a file, so that the new content replaces it atomically: by a rename on a disk,
-// by a copy within S3. That costs as much as the first upload, and the old file is not read.
+// If the path of a blob already has a file, the registry library drops the new content, whatever
+// the file contains. Damaged content would therefore survive every new upload. The driver in this
+// file hides such a file from the library, so that the new content replaces the file atomically: by
+// a rename on a disk, or by a copy within S3. That costs as much as the first upload, and the old
+// file is not read.
 
 type replaceKey struct{}
 
-// replacing allows the replacement of blobs whose paths begin with below.
+// replacing returns a context that allows the replacement of blobs whose paths begin with below.
 func replacing(ctx context.Context, below string) context.Context {
 	return context.WithValue(ctx, replaceKey{}, below)
 }
 
-// replacer is a driver that reports a blob that may be replaced as absent.
+// replacer is a driver that reports a blob as absent if the context allows its replacement.
 type replacer struct{ storagedriver.StorageDriver }
 
 func (d replacer) Stat(ctx context.Context, at string) (storagedriver.FileInfo, error) {
@@ -56,8 +57,8 @@ func committing(w distribution.BlobWriter, err error) (distribution.BlobWriter, 
 
 type blobWriter struct{ distribution.BlobWriter }
 
-// Commit may replace any blob, since desc may name the blob by another digest than that of its
-// path.
+// Commit allows the replacement of any blob. The path of the blob is not known here, since desc may
+// name the blob by another digest than that of its path.
 func (w blobWriter) Commit(ctx context.Context, desc v1.Descriptor) (v1.Descriptor, error) {
 	return w.BlobWriter.Commit(replacing(ctx, BlobsPath+"/"), desc)
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"path"
 
-	_ "crypto/sha512" // registers the other hashes that may name content
+	_ "crypto/sha512" // registers sha384 and sha512, by which clients may name content
 
 	"github.com/opencontainers/go-digest"
 )
 
-// Revisions returns the manifests of a repository, by their sha256.
+// Revisions returns the sha256 digests of a repository's manifests.
 func (s *Store) Revisions(ctx context.Context, repository string) ([]digest.Digest, error) {
 	paths, err := s.Driver.List(ctx, path.Join(RepositoriesPath, repository, "_manifests/revisions/sha256"))
 	if err != nil {
@@ -44,11 +44,12 @@ func (s *Store) Manifest(ctx context.Context, repository string, d digest.Digest
 	return body, nil
 }
 
-// The store keeps a blob by its sha256 alone. Content that was pushed by another digest has a link
-// of that name that points to the sha256. The library creates such links for layers and follows
-// them for layers and manifests; the store creates them for manifests.
+// The store keeps a blob only under its sha256. If content was pushed by another digest, the
+// repository has a link under that digest, which points to the sha256. The registry library creates
+// such links for layers, and the store creates them for manifests. The library follows both.
 
-// Kept returns the digest by which a repository keeps a manifest.
+// Kept returns the digest under which a repository keeps a manifest; d may be any of the manifest's
+// digests.
 func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (digest.Digest, error) {
 	if err := d.Validate(); err != nil {
 		return "", err
@@ -64,12 +65,12 @@ func (s *Store) Kept(ctx context.Context, repository string, d digest.Digest) (d
 	return kept, nil
 }
 
-// AliasManifest makes a manifest of a repository available by another digest too.
+// AliasManifest makes a manifest of a repository available under another digest too.
 func (s *Store) AliasManifest(ctx context.Context, repository string, other, kept digest.Digest) error {
 	return s.Driver.PutContent(ctx, revisionPath(repository, other), []byte(kept))
 }
 
-// AliasBlob makes a blob of a repository available by another digest too.
+// AliasBlob makes a blob of a repository available under another digest too.
 func (s *Store) AliasBlob(ctx context.Context, repository string, other, kept digest.Digest) error {
 	return s.Driver.PutContent(ctx, path.Join(RepositoriesPath, repository, "_layers", other.Algorithm().String(), other.Encoded(), "link"), []byte(kept))
 }

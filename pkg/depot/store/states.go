@@ -15,16 +15,17 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// The state of an upload's hash is saved in a file that is named after its offset, in the same
-// place where the registry saves its own states. With it, the bytes need not be read again. A state
-// is written after its bytes are durable, and then replaces the state before. A state ahead of the
-// data would be wrong, since other bytes may be written there.
+// The state of an upload's hash is saved in a file whose name is the offset, in the folder in which
+// the registry library saves its own states. With the state, the bytes before the offset need not
+// be read again. A state is written after its bytes are durable, and replaces the previous state. A
+// state must not be ahead of the data, since other bytes may be written there later.
 
 // errNoState means that the hash of an upload cannot be continued at its offset.
 var errNoState = errors.New("the checksum of the upload cannot be continued, since its bytes cannot be read back: delete the upload and begin again")
 
-// hashAt returns the hash of an upload's first offset bytes. It finds no state of exactly that
-// offset only after a crash or a full disk; it then reads the bytes since the last state.
+// hashAt returns the hash of an upload's first offset bytes. Only after a crash or a full disk is
+// there no state for exactly this offset. On a disk, hashAt then reads the bytes since the last
+// state; in a bucket, it returns errNoState.
 func (s *Store) hashAt(ctx context.Context, repository, id string, offset int64) (hash.Hash, error) {
 	h, err := s.loadState(ctx, repository, id, offset)
 	if !IsAbsent(err) {
@@ -63,7 +64,8 @@ func (s *Store) loadState(ctx context.Context, repository, id string, offset int
 	return h, h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
 }
 
-// keepState saves the hash of offset durable bytes and removes the state before.
+// keepState saves the state of the hash after offset durable bytes, and removes the state of the
+// offset before.
 func (s *Store) keepState(ctx context.Context, repository, id string, h hash.Hash, before, offset int64) error {
 	if before == offset {
 		return nil
@@ -85,8 +87,8 @@ func (s *Store) dropState(ctx context.Context, at string) error {
 	return nil
 }
 
-// Tidy removes the hash states that an earlier process left, except the state with the highest
-// offset up to that of the upload.
+// Tidy removes the hash states that an earlier process left. It keeps one of them: the state with
+// the highest offset that is not above the offset of the upload.
 func (s *Store) Tidy(ctx context.Context, repository, id string, offset int64) error {
 	_, err := s.tidy(ctx, repository, id, offset)
 	return err
@@ -121,7 +123,7 @@ func statesIn(ctx context.Context, driver storagedriver.StorageDriver, folder st
 	}
 	var offsets []int64
 	for _, p := range paths {
-		if at, err := strconv.ParseInt(path.Base(p), 10, 64); err == nil { // other files are still being written
+		if at, err := strconv.ParseInt(path.Base(p), 10, 64); err == nil { // a file with another name is still being written
 			offsets = append(offsets, at)
 		}
 	}

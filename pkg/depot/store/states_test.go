@@ -62,8 +62,8 @@ func TestPiecesKeepOneHashState(t *testing.T) {
 	}
 }
 
-// An earlier version kept a state of each piece and, after a power failure, states of bytes that
-// are not stored.
+// An earlier version kept the state of each piece. After a power failure, it also had states of
+// bytes that are not stored.
 func TestStatesOfAnEarlierDepotDoNotMakeAWrongDigest(t *testing.T) {
 	s := onDisk(t)
 	id, err := s.Begin(t.Context(), "r")
@@ -91,7 +91,7 @@ func TestStatesOfAnEarlierDepotDoNotMakeAWrongDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("5678"); err != nil { // a kill during the next piece
+	if _, err := f.WriteString("5678"); err != nil { // as after a kill during the next piece
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

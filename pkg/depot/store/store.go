@@ -87,8 +87,9 @@ func (s *Store) Blob(ctx context.Context, d digest.Digest) (int64, error) {
 	return desc.Size, err
 }
 
-// Linked describes a blob that belongs to a repository. The error is distribution.ErrBlobUnknown if
-// it does not, even if another repository has the blob.
+// Linked returns the descriptor of a blob that belongs to a repository. The error is
+// distribution.ErrBlobUnknown if the blob does not belong to it, even if another repository has the
+// blob.
 func (s *Store) Linked(ctx context.Context, repository string, d digest.Digest) (v1.Descriptor, error) {
 	repo, err := s.Repository(ctx, repository)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An upload grows in a repository's staging area until its digest is known. Its bytes are hashed
-// when they arrive, so they are not read again, see states.go.
+// An upload is stored in a folder of its repository until its digest is known. Its bytes are hashed
+// when they arrive, so they need not be read again, see states.go.
 
 // readAhead is the number of bytes that are read from a connection at once.
 const readAhead = 256 << 10
@@ -39,9 +39,9 @@ func (s *Store) writer(ctx context.Context, repository, id string) (distribution
 	return repo.Blobs(ctx).Resume(ctx, id)
 }
 
-// Offset returns the number of stored bytes of an upload. In a bucket, Append and Digest may still
-// fail at this offset if the state of its hash is lost: the bytes there cannot be read back, so the
-// upload must begin again.
+// Offset returns the number of stored bytes of an upload. In a bucket, the state of the upload's
+// hash may be lost. Append and Digest then fail at this offset, since the bytes cannot be read
+// back, and the upload must begin again.
 func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error) {
 	if s.dir != "" {
 		info, err := s.Driver.Stat(ctx, uploadPath(repository, id, "data"))
@@ -57,8 +57,8 @@ func (s *Store) Offset(ctx context.Context, repository, id string) (int64, error
 	return w.Size(), w.Close()
 }
 
-// Append appends the content of r to an upload that has offset bytes. It returns the number of
-// durable bytes of the upload, also if r fails before its end.
+// Append appends the content of r to an upload that has offset bytes. It returns the number of the
+// upload's bytes that are durable, even if r fails.
 func (s *Store) Append(ctx context.Context, repository, id string, offset int64, r io.Reader) (int64, error) {
 	w, err := s.Driver.Writer(ctx, uploadPath(repository, id, "data"), true)
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Store) Digest(ctx context.Context, repository, id string, offset int64)
 	return digest.NewDigest(digest.SHA256, h), nil
 }
 
-// Commit turns an upload into a blob, and replaces an existing blob, which may be damaged. It may
-// be repeated: if the bytes are the blob already, it links the blob and removes the rest of the
-// upload.
+// Commit turns an upload into a blob. If the blob exists, Commit replaces it, since it may be
+// damaged. Commit may be repeated: if the upload's bytes have become the blob already, Commit links
+// the blob and removes the rest of the upload.
 func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Digest, size int64) error {
 	w, err := s.writer(ctx, repository, id)
 	if err == nil && w.Size() == size {
@@ -116,7 +116,7 @@ func (s *Store) Commit(ctx context.Context, repository, id string, d digest.Dige
 func (s *Store) Abort(ctx context.Context, repository, id string) error {
 	if s.dir == "" {
 		if w, err := s.writer(ctx, repository, id); err == nil {
-			return w.Cancel(ctx) // frees the parts, which belong to no path yet
+			return w.Cancel(ctx) // Cancel also frees the parts in S3, which belong to no path yet
 		}
 	}
 	err := s.Driver.Delete(ctx, path.Dir(uploadPath(repository, id, "data")))

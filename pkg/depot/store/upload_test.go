@@ -14,7 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// bucket is a store that fails and loses the part that is being written, as the S3 driver does.
+// bucket is a driver that can fail like the S3 driver: it then loses the part that is being
+// written.
 type bucket struct {
 	storagedriver.StorageDriver
 	fails bool
@@ -30,7 +31,8 @@ func (b *bucket) Writer(ctx context.Context, path string, appends bool) (storage
 	return &losing{FileWriter: w}, nil
 }
 
-// losing buffers one piece in memory and loses it with the next.
+// losing is a writer that keeps the first piece in memory. The second piece fails, and the first
+// one is lost.
 type losing struct {
 	storagedriver.FileWriter
 	pieces int

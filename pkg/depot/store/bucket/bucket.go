@@ -12,7 +12,7 @@ import (
 )
 
 // At is the location of a bucket. AccessKey and SecretKey are its credentials. If both are empty,
-// the credentials come from the environment or the machine's role, in the way of AWS.
+// the credentials come from the environment or from the machine's role, as in the AWS tools.
 type At struct {
 	Endpoint, Region, Bucket string
 	// Prefix is the path of the store within the bucket.
@@ -22,11 +22,12 @@ type At struct {
 	Plain bool
 }
 
-// partSize is the number of bytes of an upload that are held in memory on their way to S3.
+// partSize is the size, in bytes, of the part of an upload that is held in memory until it is sent
+// to S3.
 const partSize = 8 << 20
 
-// A finished upload is copied within S3 to its final path: copySize is the size of a part in bytes,
-// and copies the number of parts at a time.
+// A finished upload is copied within S3 to its final path, in parts of copySize bytes. copies is
+// the number of parts that are copied at the same time.
 const (
 	copySize = 64 << 20
 	copies   = 16
@@ -37,8 +38,8 @@ func Open(ctx context.Context, at At, wraps ...store.Wrap) (*store.Store, error)
 	if at.Bucket == "" {
 		return nil, errors.New("the name of the S3 bucket is empty: give an existing bucket")
 	}
-	// The driver sets no object ACL and no storage class: AWS refuses ACLs in buckets that were
-	// made as it recommends, and other servers support neither.
+	// The driver sets no object ACL and no storage class. AWS refuses ACLs in a bucket with the
+	// settings that AWS recommends, and other servers support neither ACLs nor storage classes.
 	driver, err := s3.New(ctx, s3.DriverParameters{
 		AccessKey: at.AccessKey, SecretKey: at.SecretKey, V4Auth: true,
 		RegionEndpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, RootDirectory: "/" + at.Prefix,

@@ -209,7 +209,8 @@ func do(t *testing.T, want int, method, url, body string, header ...string) stri
 	return string(got)
 }
 
-// fullDisk is a depot whose own disk is full. Content that goes to the bucket needs no space there.
+// fullDisk is a depot whose own disk is full. Content that goes to the bucket needs no space on
+// that disk.
 func fullDisk(t *testing.T, at bucket.At) {
 	d, err := depot.New(t.TempDir(), depot.WithS3(at), depot.WithLimits(limits.Limits{MinFree: 1 << 60}), depot.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -226,8 +227,8 @@ func fullDisk(t *testing.T, at bucket.At) {
 	}
 }
 
-// damagedBucket has a blob with a flipped bit. An upload of the same content replaces it, or
-// restores it after it was set aside.
+// damagedBucket flips a bit of a blob in a bucket. An upload of the same content must replace the
+// blob, or restore it after the blob was set aside.
 func damagedBucket(t *testing.T, s *server, at bucket.At) {
 	const content, path = "content of which a bit flips", "/v1/baremetalcluster/o/c/os_images/a/content"
 	sum := digest.FromString(content)

@@ -11,8 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// replaced damages content as a disk does, without changing its size, and stores the same content
-// again in each possible way.
+// replaced damages content without changing its size, as a disk does. It then stores the same
+// content again, in each possible way.
 func replaced(t *testing.T, s *store.Store) {
 	content := noise(6 << 20)
 	d := digest.FromBytes(content)
@@ -65,8 +65,8 @@ func damage(t *testing.T, s *store.Store, d digest.Digest) {
 	}
 }
 
-// notCommitted checks that an upload whose bytes were moved before a crash is not complete if the
-// resulting blob is damaged.
+// notCommitted checks an upload whose bytes became a blob before a crash. If this blob is damaged,
+// Commit must not report that the upload is complete.
 func notCommitted(t *testing.T, s *store.Store) {
 	content := noise(1000)
 	id := must[string](t)(s.Begin(t.Context(), repository))

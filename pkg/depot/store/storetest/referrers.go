@@ -72,7 +72,7 @@ func referrers(t *testing.T, s *store.Store) {
 	areReferrers(t, s, image)
 }
 
-// earlier checks referrers that were stored before there were links.
+// earlier checks referrers that an earlier version of the depot stored without links.
 func earlier(t *testing.T, s *store.Store) {
 	image := refer(t, s, "", "an image")
 	linked := refer(t, s, image, "from before there were links")

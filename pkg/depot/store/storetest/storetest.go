@@ -74,7 +74,8 @@ func commit(t *testing.T, s *store.Store, id string, content []byte) digest.Dige
 }
 
 func pieces(t *testing.T, s *store.Store) {
-	// The content has more than two parts of S3, and pieces below and above their smallest size.
+	// The content is larger than two parts of an S3 upload. Some pieces are smaller than the
+	// smallest part that S3 allows, and some are larger.
 	content := noise(18 << 20)
 	id := must[string](t)(s.Begin(t.Context(), repository))
 	var at int64
@@ -186,7 +187,7 @@ func linked(t *testing.T, s *store.Store) {
 	defer f.Close()
 	must[int64](t)(f.Seek(4990, io.SeekStart))
 	if got := must[[]byte](t)(io.ReadAll(f)); !bytes.Equal(got, content[4990:]) {
-		t.Errorf("the end reads %d other bytes", len(got))
+		t.Errorf("a read from offset 4990 to the end returned %d other bytes", len(got))
 	}
 	if _, err := s.Open(t.Context(), "other/repository", digest.FromString("none")); !store.IsAbsent(err) {
 		t.Errorf("opening nothing: %v", err)
