@@ -24,17 +24,17 @@ const (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// authorityWarning is how long before the end of the authority the log warns. Every machine
-	// that trusts the authority then needs the next one.
+	// authorityWarning is the time before the authority expires during which the log warns about
+	// it. Every machine that trusts this authority must then trust the next one too.
 	authorityWarning = 365 * 24 * time.Hour
 	leafLife         = 90 * 24 * time.Hour
-	// renewAhead is how long before its end a certificate is renewed. It allows for clients whose
-	// clocks are ahead.
+	// renewAhead is how long before its expiry a server certificate is renewed, so that clients
+	// whose clocks are ahead do not see an expired certificate.
 	renewAhead = leafLife / 3
 )
 
-// epoch is a time before this program was written. A clock with an earlier time was never set, and
-// certificates made by it would be expired once it is.
+// epoch is a time before this program was written. A clock that shows an earlier time was never
+// set. A certificate with that time would be expired once the clock is set.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Authority signs the depot's server certificates and caches those in use. Create it with Open.
@@ -47,7 +47,7 @@ type Authority struct {
 	public []byte // PEM
 
 	mu     sync.Mutex
-	leaves map[string]*tls.Certificate // key: the hosts, joined by spaces; guarded by mu
+	leaves map[string]*tls.Certificate // key: the hosts, joined by spaces; mu must be held
 }
 
 // Option changes how an Authority behaves.
@@ -58,8 +58,8 @@ func WithLogger(log *slog.Logger) Option { return func(a *Authority) { a.log = l
 
 // Open reads the authority in dir, or creates it. hosts are the DNS names and IP addresses by which
 // clients reach the depot. If the authority's certificate does not permit exactly these hosts, Open
-// recreates it with the same key. An authority that cannot be read or has expired is an error, and
-// is not replaced.
+// recreates it with the same key. If the authority cannot be read or has expired, Open returns an
+// error and does not replace it.
 func Open(dir string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{dir: dir, now: time.Now, log: slog.Default(), leaves: map[string]*tls.Certificate{}}
 	for _, opt := range opts {
@@ -93,7 +93,8 @@ func (a *Authority) openAuthority() error {
 		}
 	}
 	a.ca, a.public = held, encode(certificateBlock, held.cert.Raw)
-	// The public file is written at each start: only the certificate in the first file counts.
+	// The public file is written again at each start, from the certificate in the first file. Only
+	// the first file counts.
 	return writeFile(filepath.Join(a.dir, publicFile), a.public, 0o644)
 }
 

@@ -44,12 +44,12 @@ func served(a *Authority, host string) *x509.Certificate {
 	}
 	c, err := a.Certificate(hello)
 	if err != nil {
-		panic(err) // no key could be created
+		panic(err) // this happens only if no key could be created
 	}
 	return c.Leaf
 }
 
-// reached is a connection that has only a local address.
+// reached is a connection of which only the local address is known.
 type reached struct {
 	net.Conn
 	ip net.IP
@@ -66,7 +66,7 @@ func open(t *testing.T, dir string, c *clock, hosts ...string) *Authority {
 	return a
 }
 
-// trusts verifies the certificate as a client does that has the CA and asks for the host.
+// trusts verifies the certificate for host as a client does that trusts ca.
 func trusts(ca []byte, a *Authority, host string, now time.Time) error {
 	return verify(ca, served(a, host), host, now)
 }
@@ -231,7 +231,7 @@ func TestRotationUnderLoadLosesNoRequest(t *testing.T) {
 					t.Errorf("answer %q, %v", body, err)
 				}
 				seen.Store(resp.TLS.PeerCertificates[0].SerialNumber.String(), true)
-				c.pass(12 * time.Hour) // 400 requests: 200 days, three renewals at least
+				c.pass(12 * time.Hour) // 400 requests take 200 days, in which the certificate is renewed at least three times
 			}
 		})
 	}

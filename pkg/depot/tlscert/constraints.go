@@ -9,12 +9,13 @@ import (
 // nowhere is a name that no host can have (RFC 2606).
 const nowhere = "invalid"
 
-// constrain limits an authority to these hosts, which must include names and addresses: a type of
-// name without a permitted value is not limited at all (RFC 5280, 4.2.1.10). Therefore e-mail
-// addresses and URIs get a permitted host that does not exist. To exclude all of them, the standard
-// has an empty string, which OpenSSL ignores. A permitted DNS name also permits the names below it.
+// constrain limits an authority to these hosts. They must include names and addresses, since a type
+// of name without a permitted value is not limited at all (RFC 5280, 4.2.1.10). For this reason,
+// e-mail addresses and URIs get a permitted host that does not exist. The standard has an empty
+// string to exclude all of them, but OpenSSL ignores it. A permitted DNS name also permits the
+// names below it.
 func constrain(c *x509.Certificate, hosts []string) {
-	c.PermittedDNSDomainsCritical = true // for all types: a client without support for constraints must reject the certificate
+	c.PermittedDNSDomainsCritical = true // for all types of names: a client that does not support constraints must reject the certificate
 	c.PermittedEmailAddresses, c.PermittedURIDomains = []string{nowhere}, []string{nowhere}
 	names, addresses := divide(hosts)
 	c.PermittedDNSDomains = names
@@ -23,7 +24,7 @@ func constrain(c *x509.Certificate, hosts []string) {
 	}
 }
 
-// isFor reports whether an authority may sign for exactly these hosts, as servers.
+// isFor reports whether an authority is limited to exactly these hosts, and to server certificates.
 func isFor(c *x509.Certificate, hosts []string) bool {
 	var want x509.Certificate
 	constrain(&want, hosts)

@@ -121,8 +121,9 @@ func TestOtherHostsDisturbNobody(t *testing.T) {
 	}
 }
 
-// A translated address does not show which address the client used. The client gets a certificate
-// with all addresses, and DNS names do not affect it.
+// If the address of a connection was translated on the way, the depot cannot know which address the
+// client used. The client then gets a certificate with all addresses. It has no DNS names, so a new
+// DNS name does not affect this client.
 func TestTranslatedAddressIsServedAllAddresses(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
 	first := open(t, dir, c, "192.0.2.7")
@@ -133,8 +134,8 @@ func TestTranslatedAddressIsServedAllAddresses(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAnEarlyVersion has an authority without constraints. Clients that trust it
-// continue to work; the depot no longer serves its certificate.
+// TestAuthorityOfAnEarlyVersion begins with an authority without constraints. Clients that trust
+// its certificate continue to work, but the depot no longer serves that certificate.
 func TestAuthorityOfAnEarlyVersion(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
 	unbound := authority(nil, start)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// own lists the machine's names for itself. They are always served, so that every authority has a
-// name and an address to be limited to.
+// own lists the names by which a machine reaches itself. Every authority permits them, so every
+// authority is limited to at least one name and one address (see constrain).
 var own = []string{"localhost", "127.0.0.1", "::1"}
 
 // hostName matches a DNS name. It does not match a wildcard or a leading dot: in a constraint,
@@ -29,7 +29,7 @@ func spelled(hosts []string) ([]string, error) {
 			continue
 		}
 		if net.ParseIP(host) == nil && (len(host) > longestName || !hostName.MatchString(host)) {
-			return nil, fmt.Errorf("%q is neither a host name nor an IP address: give --host a name or address as in the URLs of clients, without port and wildcard", host)
+			return nil, fmt.Errorf("%q is neither a host name nor an IP address: give --host a name or address as in the URLs of clients, without a port or a wildcard", host)
 		}
 		all = append(all, host)
 	}
@@ -45,11 +45,11 @@ func spell(host string) string {
 	return host
 }
 
-// askedFor returns the hosts for the certificate of a client. It returns as few as possible: a
-// client that trusts an earlier certificate of the authority refuses a server certificate with a
-// host that the earlier one does not permit. A client that sends no name has connected to an
-// address. That address is the local address of the connection, unless it was translated on the
-// way.
+// askedFor returns the hosts for the certificate of a client. It returns as few as possible: the
+// client may trust an earlier certificate of the authority, and would refuse a server certificate
+// with a host that the earlier certificate does not permit. A client that sends no name has
+// connected to an address. This address is the local address of the connection, unless it was
+// translated on the way.
 func (a *Authority) askedFor(hello *tls.ClientHelloInfo) []string {
 	if hello.ServerName != "" {
 		return oneOf(spell(hello.ServerName), a.hosts)

@@ -55,8 +55,8 @@ func newAuthority(hosts []string, now time.Time) (*pair, error) {
 	return sign(authority(hosts, now), key, nil)
 }
 
-// forHosts returns the authority with a new certificate for other hosts. Server certificates that
-// it has signed or will sign are valid with both certificates.
+// forHosts returns the authority with a new certificate for other hosts. All server certificates of
+// the authority are valid with its old and its new certificate.
 func (p *pair) forHosts(hosts []string) (*pair, error) {
 	c := authority(hosts, p.cert.NotBefore)
 	c.RawSubject, c.SubjectKeyId = p.cert.RawSubject, p.cert.SubjectKeyId // server certificates name their issuer by these
@@ -64,9 +64,9 @@ func (p *pair) forHosts(hosts []string) (*pair, error) {
 	return sign(c, p.key, nil)
 }
 
-// newLeaf creates a server certificate, which ends with its authority at the latest. Its subject
-// has no common name: GnuTLS treats a common name as a host name, and so does OpenSSL if it looks
-// like one. Both would find that no constraint permits it.
+// newLeaf creates a server certificate, which expires with its authority at the latest. Its subject
+// has no common name. GnuTLS treats a common name as a host name, and OpenSSL does so if it looks
+// like a host name. Both would refuse the certificate, since no constraint permits that name.
 func newLeaf(hosts []string, now time.Time, by *pair) (*pair, error) {
 	c := &x509.Certificate{
 		Subject: pkix.Name{Organization: []string{"BPA depot"}}, NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(leafLife), by.cert.NotAfter),

@@ -18,8 +18,9 @@ import (
 	"time"
 )
 
-// programs has the commands that request https://HOST:5443/ at 127.0.0.1:PORT with the CA in a
-// file. Python does the same as Ansible's get_url, also in the strict way of newer versions.
+// programs has commands that request https://HOST:5443/ at 127.0.0.1:PORT and trust the CA in a
+// file. The Python commands do the same as Ansible's get_url. The strict one checks certificates as
+// newer versions of Python do.
 var programs = map[string]func(ca, host, port string) []string{
 	"openssl": func(ca, host, port string) []string {
 		args := []string{"openssl", "s_client", "-connect", "127.0.0.1:" + port, "-CAfile", ca, "-no-CAfile", "-no-CApath", "-no-CAstore", "-verify_return_error", "-x509_strict"}
@@ -57,9 +58,10 @@ with socket.create_connection(("127.0.0.1", int(port)), 30) as plain, context.wr
     print(c.recv(4096))
 `
 
-// TestClientsKeepToThePermittedNames checks common programs with the current certificate of the
-// authority and with the certificate before a host was added. They must refuse certificates that a
-// thief of the key signs for other hosts, and accept the depot's certificates.
+// TestClientsKeepToThePermittedNames checks common programs, both with the current certificate of
+// the authority and with its certificate before a host was added. The programs must accept the
+// depot's certificates. They must refuse certificates that a thief of the key signs for other
+// hosts.
 func TestClientsKeepToThePermittedNames(t *testing.T) {
 	dir := t.TempDir()
 	before := openNow(t, dir, "10.60.0.1", "depot.bpa-system.svc")
@@ -114,7 +116,8 @@ func caFile(t *testing.T, a *Authority) string {
 	return path
 }
 
-// serve opens a server for host, with the depot's certificate or another one.
+// serve starts a server for host. It uses the certificate in with, or the depot's certificate if
+// with is nil.
 func serve(t *testing.T, a *Authority, host string, with *pair) (port string) {
 	t.Helper()
 	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

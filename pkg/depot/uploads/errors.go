@@ -14,9 +14,9 @@ var (
 	ErrInterrupted = errors.New("another request continues this upload: ask for its offset and continue from there")
 	// ErrLocked means that another request works on the artifact.
 	ErrLocked = errors.New("another request is sending this artifact or works on it: try again when that request has ended")
-	// ErrFinishing is the error for a HEAD of tus while another request works on the upload. Its
-	// status must be 423: for any other 4xx, tus clients assume that the upload has ended, and
-	// begin a new one.
+	// ErrFinishing is the error for a HEAD request of a tus client while another request works on
+	// the upload. Its status must be 423: for any other 4xx, tus clients assume that the upload has
+	// ended, and begin a new one.
 	ErrFinishing = fmt.Errorf("the offset of the upload is not known now: %w", ErrLocked)
 	// ErrRecovering means that an earlier process left the upload, and that this process has not
 	// recovered it yet.
@@ -25,7 +25,8 @@ var (
 	ErrBody = errors.New("the request's body ended early")
 )
 
-// OffsetError means that a request has another offset than the upload. Want is the upload's offset.
+// OffsetError means that the offset of a request is not the offset of the upload. Want is the
+// upload's offset.
 type OffsetError struct{ Got, Want int64 }
 
 func (e *OffsetError) Error() string {

@@ -22,7 +22,8 @@ func (s *Service) Expire(ctx context.Context) error {
 	})
 }
 
-// expire checks the upload again under the lock, and removes it.
+// expire locks the artifact and removes its upload, unless the upload has received data since it
+// was listed.
 func (s *Service) expire(ctx context.Context, ref protocol.Ref, limit time.Duration) error {
 	unlock, err := s.Lock(ctx, ref, Claim{})
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Service) finish(ctx context.Context, p Pending) (protocol.Record, error
 	if err := s.store.Commit(ctx, protocol.Staging, p.Writer, p.Digest, p.Record.ImageLength); err != nil {
 		return p.Record, fmt.Errorf("store %s: %w", ref, err)
 	}
-	s.quota.Less(key(ref), p.Record.ImageLength) // it is a blob now, and counts as one
+	s.quota.Less(key(ref), p.Record.ImageLength) // the content is a blob now, and the quota counts it as one
 	rec, err := s.publish(ctx, p)
 	if isRefused(ctx, err) {
 		err = errors.Join(err, s.discard(ctx, p))
@@ -79,8 +79,8 @@ func (s *Service) publish(ctx context.Context, p Pending) (protocol.Record, erro
 	return rec, s.save(ctx, rec, p.Digest, p.ID)
 }
 
-// published reports whether the artifact is visible before its upload ends. This is so if the
-// upload repairs the artifact, or if a crash came after the artifact was published.
+// published reports whether the artifact is visible although its upload has not ended. This is the
+// case if the upload repairs the artifact, or if a crash came after the artifact was published.
 func (s *Service) published(ctx context.Context, ref protocol.Ref) (bool, error) {
 	_, err := s.Stored(ctx, ref)
 	var damaged *store.DamagedError
@@ -108,8 +108,8 @@ func (s *Service) save(ctx context.Context, rec protocol.Record, d digest.Digest
 	})
 }
 
-// discard removes an archive that was refused. Its blob then belongs to no repository, and the next
-// garbage collection removes it.
+// discard removes an upload whose content is a blob already, such as an archive that was refused.
+// The blob then belongs to no repository, and the next garbage collection removes it.
 func (s *Service) discard(ctx context.Context, p Pending) error {
 	repo, err := s.store.Repository(ctx, protocol.Staging)
 	if err != nil {

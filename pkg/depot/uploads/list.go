@@ -12,8 +12,9 @@ import (
 )
 
 // List calls visit for the records of complete artifacts and open uploads. owner, cluster and kind
-// select them; cluster needs an owner, and kind a cluster. For an artifact whose record is damaged,
-// List calls damaged instead, and ends only if that returns an error.
+// select artifacts; an empty value selects all. cluster needs an owner, and kind needs a cluster.
+// If the record of an artifact is damaged, List calls damaged instead of visit, and continues
+// unless damaged returns an error.
 func (s *Service) List(ctx context.Context, owner, cluster string, kind protocol.Kind, visit func(protocol.Record) error, damaged func(protocol.Ref, error) error) error {
 	at := protocol.Artifacts
 	depth := 4

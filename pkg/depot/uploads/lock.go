@@ -10,17 +10,17 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Claim says how a request acquires an artifact's lock. With the zero value, the request waits for
-// short work to end, and no other request may interrupt its own work.
+// Claim says how a request acquires an artifact's lock. With the zero value, the request waits
+// until short work of another request ends, and no other request may interrupt it.
 type Claim struct {
 	// Resume means that the request continues a transfer at Offset. If a running transfer reports
-	// this offset and receives nothing for transferLimit, the request interrupts it, so that a
-	// client that lost its connection need not wait until the server notices that. A transfer that
-	// still receives data is not interrupted.
+	// this offset and receives nothing for transferLimit, the request interrupts that transfer. A
+	// client that lost its connection therefore need not wait until the server notices the loss. A
+	// transfer that still receives data is not interrupted.
 	Resume bool
 	Offset int64
-	// Interrupt ends this holder's own transfer, for a request that resumes it. Nil means that no
-	// request can resume it.
+	// Interrupt ends the transfer of the request that makes this claim. A request that resumes the
+	// transfer calls it. Nil means that no request can resume the transfer.
 	Interrupt func()
 }
 
@@ -73,7 +73,8 @@ func (l *locks) acquire(ctx context.Context, key string, claim Claim) (release f
 	}
 }
 
-// try returns the caller's new holder, or a copy of the holder that has the lock.
+// try takes the lock if it is free, and returns mine as the caller's holder. If the lock is taken,
+// mine is nil, and other is a copy of the holder that has the lock.
 func (l *locks) try(key string, claim Claim) (mine *holder, other holder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +86,9 @@ func (l *locks) try(key string, claim Claim) (mine *holder, other holder) {
 	return mine, holder{}
 }
 
-// wait returns when the lock is released, or returns ErrLocked. It interrupts a stalled transfer
-// that the claim resumes.
+// wait returns nil when the lock is released. It interrupts a stalled transfer that the claim
+// resumes. It waits at most transferLimit for the end of any other transfer. It returns ErrLocked
+// if the lock is not released in time.
 func (h holder) wait(ctx context.Context, claim Claim) error {
 	if h.transfer == nil {
 		return h.ended(ctx)
@@ -136,15 +138,15 @@ func (t *transfer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// transfer records that the holder of a lock receives body, from a durable offset on, until ended
-// is called.
+// transfer records that the holder of a lock receives body, until ended is called. offset is the
+// durable offset at which body begins; for -1, see durable.
 func (l *locks) transfer(key string, offset int64, body io.Reader) (t *transfer, ended func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t = &transfer{body: body}
 	t.durable.Store(offset)
 	h, held := l.held[key]
-	if !held { // no other request can know of this transfer
+	if !held { // without a lock, no other request can know of this transfer
 		return t, func() {}
 	}
 	h.transfer = t

@@ -118,7 +118,7 @@ func TestARunningTransferReportsWhatIsDurable(t *testing.T) {
 		_, err := s.Append(t.Context(), p, 0, body)
 		done <- err
 	}()
-	if _, err := io.WriteString(send, content[:7]); err != nil { // returns when all of it is read
+	if _, err := io.WriteString(send, content[:7]); err != nil { // returns when Append has read all of it
 		t.Fatal(err)
 	}
 	open, err := s.Open(t.Context(), image)

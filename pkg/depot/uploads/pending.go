@@ -18,7 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// pendingDir is the folder with the notes of open uploads, in the storage driver.
+// pendingDir is the folder, in the storage driver, that has a note for each open upload. A note is
+// a small file with the upload's Pending in JSON.
 const pendingDir = "/depot/uploads"
 
 // Pending is an open upload. An artifact has at most one.
@@ -46,7 +47,7 @@ func key(ref protocol.Ref) string {
 
 func newID() string {
 	id := make([]byte, 8)
-	_, _ = rand.Read(id) // never fails, by its contract
+	_, _ = rand.Read(id) // crypto/rand never returns an error
 	return hex.EncodeToString(id)
 }
 
@@ -117,7 +118,7 @@ func (s *Service) eachPending(ctx context.Context, visit func(Pending) error) er
 	})
 }
 
-// Received returns the digests of the uploads whose bytes are all stored, and which are not visible
+// Received returns the digests of the uploads that have all their bytes, but are not visible yet
 // because of a crash.
 func Received(ctx context.Context, s *store.Store) ([]digest.Digest, error) {
 	var found []digest.Digest

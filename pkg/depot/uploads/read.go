@@ -63,8 +63,8 @@ func (s *Service) Content(ctx context.Context, ref protocol.Ref, a Stored) (io.R
 	return f, nil
 }
 
-// Update replaces the description and the type of an artifact, and the announced digest of an
-// artifact that is not complete. Nothing else can change.
+// Update replaces the description and the type of an artifact. If the artifact is not complete,
+// Update also replaces the announced digest. Nothing else can change.
 func (s *Service) Update(ctx context.Context, rec protocol.Record) (protocol.Record, error) {
 	ref := rec.Ref()
 	p, open, err := s.pending(ctx, ref)

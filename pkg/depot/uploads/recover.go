@@ -15,12 +15,12 @@ import (
 // recoverPause is the time between two attempts while the storage fails.
 const recoverPause = 30 * time.Second
 
-// recoveryWait is how long a request that wants to change an inherited upload waits for its
-// recovery, which usually ends at once.
+// recoveryWait is how long a request waits for the recovery of an inherited upload that it wants to
+// change. The recovery usually ends at once.
 const recoveryWait = 500 * time.Millisecond
 
 // inherited has the uploads that an earlier process left and that this process has not recovered
-// yet. No request may change them before.
+// yet. No request may change such an upload.
 type inherited struct {
 	mu sync.Mutex
 	// waiting maps the key of an artifact to its upload.
@@ -66,8 +66,8 @@ func (i *inherited) all() []Pending {
 	return all
 }
 
-// Recovering reports whether an upload is left from an earlier process and is not recovered yet.
-// Such an upload can be read, and not changed.
+// Recovering reports whether an artifact has an upload that an earlier process left and that is not
+// recovered yet. Such an upload can be read, but not changed.
 func (s *Service) Recovering(ref protocol.Ref) bool {
 	_, waiting := s.inherited.get(key(ref))
 	return waiting
@@ -89,8 +89,8 @@ func (s *Service) AwaitRecovery(ctx context.Context, ref protocol.Ref) error {
 	return ErrRecovering
 }
 
-// Inherit registers the uploads that an earlier process left, and reserves their space. It reads a
-// small note for each, and none of their bytes.
+// Inherit registers the uploads that an earlier process left, and reserves their space. It reads
+// the small note of each upload, and none of the upload's bytes.
 func (s *Service) Inherit(ctx context.Context) error {
 	return s.eachPending(ctx, func(p Pending) error {
 		k := key(p.Record.Ref())
@@ -100,7 +100,7 @@ func (s *Service) Inherit(ctx context.Context) error {
 	})
 }
 
-// errLater postpones work that may take long.
+// errLater means that the recovery of an upload is postponed, since it may take long.
 var errLater = errors.New("all its bytes are there")
 
 // Recover recovers the uploads that Inherit has found, one after the other. It returns when all are
@@ -159,7 +159,7 @@ func (s *Service) recoverOne(ctx context.Context, p Pending, finish bool) error 
 		return s.Abort(ctx, p)
 	}
 	if p.Whole && offset < p.Record.ImageLength {
-		s.log.Warn("removed an incomplete upload in one request, which cannot be resumed", "artifact", ref.String())
+		s.log.Warn("removed an incomplete upload: its content must come in one request, so it cannot be resumed", "artifact", ref.String())
 		return s.Abort(ctx, p)
 	}
 	if offset < p.Record.ImageLength {
@@ -179,7 +179,7 @@ func (s *Service) recoverOne(ctx context.Context, p Pending, finish bool) error 
 	return nil
 }
 
-// stoppable stops reading when its context ends, which a file does not notice.
+// stoppable stops reading when its context ends. A file alone would not notice that.
 type stoppable struct {
 	io.ReadSeekCloser
 	ctx context.Context //nolint:containedctx // the purpose of this type
@@ -192,8 +192,8 @@ func (r stoppable) Read(p []byte) (int, error) {
 	return r.ReadSeekCloser.Read(p)
 }
 
-// isRefused reports whether the archive caused an error. The end of the process can make reading
-// fail too, and does not count.
+// isRefused reports whether err means that the archive was refused. It returns false if ctx has
+// ended: reading can then fail although the archive is good.
 func isRefused(ctx context.Context, err error) bool {
 	var refused interface{ Refused() }
 	return ctx.Err() == nil && errors.As(err, &refused)

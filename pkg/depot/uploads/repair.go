@@ -12,8 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// repairFrom calls repair with a body whose beginning was read already. It puts that beginning
-// before the rest.
+// repairFrom repairs an artifact from a body of which the beginning was read already. It takes the
+// equal bytes from the stored content, then the piece that differs, and then the rest of the body.
 func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	f, err := s.Content(ctx, a.Record.Ref(), a)
 	if err != nil {
@@ -23,8 +23,8 @@ func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest 
 	return s.repair(ctx, a.Record, io.MultiReader(io.LimitReader(f, c.agreed), bytes.NewReader(c.differs), rest))
 }
 
-// repair stores the content of an artifact again. It is a normal upload, except that the artifact
-// exists. If it ends early, the artifact does not change.
+// repair stores the content of an artifact again. It works like a normal upload, but the artifact
+// exists already. If the upload ends early, the artifact does not change.
 func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reader) (protocol.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	ref := rec.Ref()
@@ -52,8 +52,9 @@ func (s *Service) repair(ctx context.Context, rec protocol.Record, body io.Reade
 	return done, nil
 }
 
-// giveUp removes the rest of a failed repair. No client could resume it, since the artifact exists.
-// The note of the upload shows how far the repair came.
+// giveUp removes what a failed repair has left. No client could resume the repair, since the
+// artifact exists. giveUp reads the note of the upload again, since Finish may have changed or
+// removed it.
 func (s *Service) giveUp(ctx context.Context, ref protocol.Ref) error {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil || !open {

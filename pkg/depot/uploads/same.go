@@ -14,13 +14,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Same reads body to its end, and returns the record of the stored artifact if it has the same
-// content. If the artifact has other content, or is not complete, Same returns the error exists,
-// without reading more than needed.
+// Same handles a client that sends an artifact although the artifact, or an open upload of it,
+// exists. It reads body to its end, and returns the record of the stored artifact if body has the
+// same content. If the artifact has other content, or is not complete, Same returns the error
+// exists, without reading more than needed.
 //
-// The record has only the checksum that the content once had, so Same compares the stored content
-// with body while body arrives. That needs no space, and hardly more time than receiving body. If
-// the stored content is damaged, body replaces it.
+// The checksum in the record does not show that the stored content is still intact. Same therefore
+// compares the stored content with body while body arrives. That needs no space, and hardly more
+// time than receiving body. If the stored content is damaged, body replaces it.
 func (s *Service) Same(ctx context.Context, rec protocol.Record, body io.Reader, exists error) (protocol.Record, error) {
 	stored, err := s.Stored(ctx, rec.Ref())
 	if errors.Is(err, ErrNotFound) {
@@ -46,8 +47,9 @@ func (s *Service) Same(ctx context.Context, rec protocol.Record, body io.Reader,
 	return held, nil
 }
 
-// compare returns the record of an artifact after its stored content was compared with body or
-// repaired from it. The error is a DigestError if body does not have the record's checksum.
+// compare compares the stored content of an artifact with body, and repairs the content from body
+// if it is damaged. It then returns the artifact's record. The error is a DigestError if body does
+// not have the record's checksum.
 func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	size, err := s.store.Blob(ctx, a.Digest)
@@ -73,13 +75,13 @@ func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protoc
 		return rec, ErrBody
 	}
 	if err := otherDigest(rec, c); err != nil {
-		return rec, err // the stored content is damaged in the same way
+		return rec, err // the client sent exactly the stored bytes, but they do not have the record's checksum: both are damaged alike
 	}
 	return rec, s.restoreImages(ctx, a)
 }
 
-// differing checks whether the stored content or the received content is wrong. rest is the part of
-// the body that was not read yet.
+// differing handles a body that differs from the stored content: it checks which of the two is
+// wrong. rest is the part of the body that was not read yet.
 func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	intact, err := s.store.Intact(ctx, a.Digest, rec.ImageLength)

@@ -36,7 +36,8 @@ type Service struct {
 	inherited inherited
 }
 
-// segmentSize limits the number of bytes that must be read again after a crash.
+// segmentSize is the default of segment. It limits the number of bytes that must be read again
+// after a crash.
 const segmentSize = 256 << 20
 
 // New returns a service over a store.
@@ -49,8 +50,8 @@ func (s *Service) Create(ctx context.Context, rec protocol.Record) (Pending, err
 	return s.create(ctx, rec, false)
 }
 
-// CreateWhole opens an upload whose content comes in a single request. A crash ends it, since its
-// client cannot resume it.
+// CreateWhole opens an upload whose content comes in a single request. If the depot crashes, this
+// upload ends, since the client cannot resume it.
 func (s *Service) CreateWhole(ctx context.Context, rec protocol.Record) (Pending, error) {
 	return s.create(ctx, rec, true)
 }
@@ -136,8 +137,8 @@ func (s *Service) offset(ctx context.Context, p Pending) (int64, error) {
 	return s.store.Offset(ctx, protocol.Staging, p.Writer)
 }
 
-// Append appends body to an upload at offset and returns the new offset. It keeps the bytes that it
-// reads before body fails. It does not finish the upload.
+// Append appends body to an upload at offset and returns the new offset. If body fails, the bytes
+// that were read before are kept. Append does not finish the upload.
 func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.Reader) (int64, error) {
 	have := *p.Record.ImageOffset
 	if offset != have {
@@ -157,7 +158,7 @@ func (s *Service) Append(ctx context.Context, p Pending, offset int64, body io.R
 		t.durable.Store(have)
 		if err != nil {
 			err = fmt.Errorf("upload of %s stopped at %d of %d bytes: %w", ref, have, p.Record.ImageLength, err)
-			if have > offset { // a client with a bad connection still makes progress
+			if have > offset { // a client with a bad connection still makes progress, so its upload must not expire
 				err = errors.Join(err, s.touch(ctx, p))
 			}
 			return have, err

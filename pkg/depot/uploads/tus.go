@@ -12,19 +12,19 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// TusStore lets the tus handler use the uploads of a service. The context of each request has the
-// artifact, see WithTusRequest.
+// TusStore lets the tus handler use the uploads of a service. The context of each request must have
+// a TusRequest, which names the artifact, see WithTusRequest.
 type TusStore struct {
 	*Service
 	// Errors converts an error into an error with which the handler can answer.
 	Errors func(error) error
 }
 
-// TusRequest has the properties of a request that the store needs, and that the tus handler does
-// not pass.
+// TusRequest has those properties of a request that TusStore needs and that the tus handler does
+// not pass on.
 type TusRequest struct {
-	// Record is the record of the artifact. The record of a new artifact has everything but the
-	// length.
+	// Record is the record of the artifact. For a new artifact, the record is complete except for
+	// the length.
 	Record protocol.Record
 	// Claim says how the request acquires the lock; the handler adds Interrupt.
 	Claim Claim
@@ -36,7 +36,8 @@ type TusRequest struct {
 
 type requestKey struct{}
 
-// WithTusRequest passes r to the store in a context, for one request only.
+// WithTusRequest returns a context that passes r to TusStore. Each request needs a context of its
+// own.
 func WithTusRequest(ctx context.Context, r TusRequest) context.Context {
 	return context.WithValue(ctx, requestKey{}, &r)
 }
@@ -49,7 +50,7 @@ func tusRequest(ctx context.Context) (*TusRequest, error) {
 	return r, nil
 }
 
-// NewLock returns the lock of the artifact for the tus handler. TusID made the id.
+// NewLock returns the artifact's lock for the tus handler. id must be a result of TusID.
 func (t TusStore) NewLock(id string) (handler.Lock, error) {
 	k, _, ok := cutTusID(id)
 	if !ok {
@@ -98,8 +99,8 @@ func TusID(ref protocol.Ref, id string) string { return key(ref) + "." + id }
 
 func cutTusID(tusID string) (key, id string, ok bool) { return strings.Cut(tusID, ".") }
 
-// Knows reports whether id is the artifact's open upload, or the upload that the artifact came
-// from.
+// Knows reports whether id is the id of the artifact's open upload, or of the upload that the
+// artifact came from.
 func (s *Service) Knows(ctx context.Context, ref protocol.Ref, id string) (bool, error) {
 	p, open, err := s.pending(ctx, ref)
 	if err != nil {
@@ -161,8 +162,9 @@ func (t TusStore) GetUpload(ctx context.Context, tusID string) (handler.Upload, 
 }
 
 // resumed finishes an upload that has all its bytes but was not finished because of a crash or a
-// full disk: a client that sees that all bytes are stored sends no further request. If another
-// request still receives the last bytes, that request finishes the upload.
+// full disk. The client sends no further request that would finish it, since it sees that all bytes
+// are stored. If another request still receives the last bytes, that request finishes the upload,
+// and resumed returns ErrFinishing.
 func (t TusStore) resumed(ctx context.Context, p Pending, unlocked bool) (handler.Upload, error) {
 	if *p.Record.ImageOffset < p.Record.ImageLength {
 		return &tusUpload{t, p}, nil
