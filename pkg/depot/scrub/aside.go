@@ -10,7 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// damagedDir is the folder for damaged blobs, in the storage driver.
+// damagedDir is the folder, in the storage driver, to which damaged blobs are moved.
 const damagedDir = "/depot/damaged"
 
 // SetAside moves a damaged blob to damagedDir and removes the manifests that need this blob. A

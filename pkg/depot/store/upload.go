@@ -163,7 +163,7 @@ func (s *Store) addKnown(ctx context.Context, repository, id string, r io.Reader
 	return s.Commit(ctx, repository, id, d, size)
 }
 
-// UploadFolder returns the driver's path of an upload that is not a blob yet.
+// UploadFolder returns the driver's path of the folder of an upload that is not a blob yet.
 func UploadFolder(repository, id string) string {
 	return path.Join(RepositoriesPath, repository, "_uploads", id)
 }

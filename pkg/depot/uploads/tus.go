@@ -30,7 +30,7 @@ type TusRequest struct {
 	Claim Claim
 	// ReadOnly means that the request neither waits for a transfer nor interrupts it.
 	ReadOnly bool
-	// unlocked means that a read-only request found a running transfer.
+	// unlocked means that a read-only request has no lock, since a transfer was running.
 	unlocked bool
 }
 
