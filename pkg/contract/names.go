@@ -26,8 +26,9 @@ const (
 	// and holds the number of its attempt.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
-	// LabelSRIOV and LabelQAT have the value "true" on a host with SR-IOV or QAT. They are needed
-	// because Metal3's hardware facts do not show these features.
+	// LabelSRIOV and LabelQAT say whether a host has SR-IOV or QAT, because Metal3's hardware facts do
+	// not show it: "true" means yes, any other value means no. Without LabelSRIOV, the models of the
+	// network cards decide. A host without LabelQAT has no QAT.
 	LabelSRIOV = "bpa.akraino.org/sriov"
 	LabelQAT   = "bpa.akraino.org/qat"
 	// AnnotationQuarantine, on a host, prevents BPA from claiming the host. If the host is already

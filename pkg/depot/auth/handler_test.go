@@ -272,8 +272,8 @@ func TestLoopback(t *testing.T) {
 		{"write", "PUT", "http://127.0.0.1:5000/files/a", "", 401, "cat /store/local-token"},
 		{"write with an empty secret", "PUT", "http://127.0.0.1:5000/files/a", basic(""), 401, "needs a token"},
 		{"write with the anonymous token", "PUT", "http://127.0.0.1:5000/files/a", "Bearer anonymous", 401, "needs a token"},
-		{"write with a wrong secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123456789abcdeF", 401, "not this machine's"},
-		{"write with the beginning of the secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123", 401, "not this machine's"},
+		{"write with a wrong secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123456789abcdeF", 401, "not the local token"},
+		{"write with the beginning of the secret", "PUT", "http://127.0.0.1:5000/files/a", "Bearer 0123", 401, "not the local token"},
 		{"write with Bearer", "PUT", "http://127.0.0.1:5000/files/a", "Bearer " + secret, 200, "served"},
 		{"write with Basic", "PUT", "http://localhost:5000/files/a", basic(secret), 200, "served"},
 		{"push", "POST", "http://127.0.0.1:5000/v2/app/blobs/uploads/", "Bearer " + secret, 200, "served"},
@@ -281,7 +281,7 @@ func TestLoopback(t *testing.T) {
 		{"write as another host", "PUT", "http://rebound.example:5000/files/a", "Bearer " + secret, 403, "for this machine only"},
 		{"greeting", "GET", "http://127.0.0.1:5000/v2/", "", 401, ""},
 		{"login", "GET", "http://127.0.0.1:5000/token?service=depot", basic(secret), 200, secret},
-		{"failed login", "GET", "http://127.0.0.1:5000/token?service=depot", basic("wrong"), 401, "not this machine's"},
+		{"failed login", "GET", "http://127.0.0.1:5000/token?service=depot", basic("wrong"), 401, "not the local token"},
 		{"no login", "GET", "http://127.0.0.1:5000/token?service=depot", "", 200, anonymousToken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ type Secret string
 // Authenticate takes the same time for all wrong tokens of the same length.
 func (s Secret) Authenticate(_ context.Context, token string) (User, error) {
 	if len(s) == 0 || subtle.ConstantTimeCompare([]byte(s), []byte(token)) != 1 {
-		return User{}, &Rejected{Why: "it is not this machine's secret"}
+		return User{}, &Rejected{Why: "it is not the local token of this machine"}
 	}
 	return User{Name: "machine"}, nil
 }

@@ -21,8 +21,8 @@ const (
 	retry = time.Minute
 )
 
-// Run counts everything once, and then the plain files once per hour, until ctx ends. It counts
-// plain files again because users may change them without the depot.
+// Run counts the open uploads once. If All is set, it also counts blobs and plain files, and the plain
+// files again every hour until ctx ends, because users may change them without the depot.
 func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	started := time.Now()
 	for !c.Counted() {

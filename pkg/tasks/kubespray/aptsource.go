@@ -15,8 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// Files that the task writes on nodes. They belong to BPA alone, so that the task never edits a
-// file of a user.
+// Files with which the task configures apt on nodes. They belong to BPA alone, so that the task never
+// edits a file of a user.
 const (
 	aptSource = "/etc/apt/sources.list.d/bpa-depot.sources"
 	aptConfig = "/etc/apt/apt.conf.d/90bpa-depot"

@@ -36,9 +36,10 @@ type OSImageSpec struct {
 	MetaData string `json:"metaData,omitempty"`
 }
 
-// AccessSpec selects one of a host's addresses for its node. The first source that has an address
-// wins: the card with the node's mac-address, a card with an address in subnets, the card that the
-// host boots from, the host's network data, and then any card.
+// AccessSpec selects one of a host's addresses for its node. The first rule that gives an address
+// decides: the card with the node's mac-address; the network or link that interface names; subnets;
+// the card that the host boots from; the host's network data; the only card that has an address. If
+// Metal3 installs the host's operating system, its network data come first.
 type AccessSpec struct {
 	// Subnets are CIDRs. With two CIDRs, one must be IPv4 and the other IPv6, and nodes have two
 	// addresses.
@@ -46,7 +47,8 @@ type AccessSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`
 	Subnets []string `json:"subnets,omitempty"`
 	// Interface is the id of a network or link in the hosts' network data (OpenStack
-	// network_data.json).
+	// network_data.json). If it is set, only the address of this network is used; a host without
+	// the network has no address.
 	Interface string `json:"interface,omitempty"`
 }
 
@@ -109,7 +111,8 @@ type DepotSpec struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// CABundle is the PEM certificate of the authority that signs the depot's certificate. BPA
 	// configures the nodes to trust it. It is required if the nodes' operating system does not
-	// trust the certificate of the URL. The depot serves its own certificate at /ca.crt.
+	// trust the certificate of the URL. The depot serves the certificate of its authority at
+	// /ca.crt.
 	CABundle string `json:"caBundle,omitempty"`
 	// ImageURL is the address of the same depot from which Metal3 downloads uploaded OS images. It
 	// may be plain HTTP for two reasons: Metal3 compares the image with a digest that is read from
