@@ -3,7 +3,8 @@
 // by up.
 //
 // The tests need root and interrupt everything that runs on the machine, so they are only built with
-// -tags e2e. The script run executes them on a second machine in a sandbox, beside the machine in use:
+// -tags e2e. The script run executes them in a sandbox, on a second bootstrap machine, so that the
+// machine in use is not interrupted:
 //
 //	bootstrap/e2e/run
 package e2e

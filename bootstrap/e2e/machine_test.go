@@ -130,8 +130,7 @@ func TestDownLeavesNothingAndUpStartsAfresh(t *testing.T) {
 	t.Logf("up on a running machine took %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-// checkNewPod runs a pod, which covers scheduling and the kubelet, and waits for DNS to be rolled
-// out.
+// checkNewPod checks that a new pod is scheduled and runs to its end, and that DNS is rolled out.
 func checkNewPod(t *testing.T) {
 	t.Helper()
 	kubectl(t, "delete", "pod", "probe", "--ignore-not-found", "--force", "--grace-period=0")

@@ -17,8 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/supervisor"
 )
 
-// apiserverCommand returns the command that integration tests use. It runs a separate API server
-// for as long as the calling process lives.
+// apiserverCommand returns the command apiserver, which integration tests use. It runs an API
+// server until its standard input closes, so that the server ends when the test process ends.
 func apiserverCommand(l layout.Layout) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{

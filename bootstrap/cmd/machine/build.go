@@ -13,8 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// buildSteps returns one step for each named target, or for every target if names is empty. A
-// machine command that runs from bin/ does not rebuild itself: the Makefile builds it.
+// buildSteps returns one step for each named target, or for every target if names is empty. It
+// omits the machine command if the running program is the one in bin/, because the Makefile builds
+// that.
 func buildSteps(l layout.Layout, source string, names ...string) []step {
 	var steps []step
 	for _, t := range build.Targets() {

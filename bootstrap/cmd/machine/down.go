@@ -56,7 +56,7 @@ func down(ctx context.Context, l layout.Layout) error {
 }
 
 // stopSupervisor asks the supervisor to stop, and waits up to 90 s. Then it kills the components
-// that are left because the supervisor did not end in time or had died.
+// that still run. There can be some if the supervisor did not end in time or had died before.
 func stopSupervisor(ctx context.Context, l layout.Layout) error {
 	if _, err := os.Stat(l.Run()); errors.Is(err, os.ErrNotExist) {
 		return host.KillComponents(ctx, l)

@@ -23,7 +23,9 @@ func TestVerifyNamesAComponentThatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := l.Data("etcd", "wal")
-	for path, content := range map[string][]byte{l.Bin("tail"): program, file: nil} { // the name must be tail, because tail can be part of a multi-call binary
+	// The copy must be named tail, because tail can be a multi-call binary, which selects its
+	// function by its name.
+	for path, content := range map[string][]byte{l.Bin("tail"): program, file: nil} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 const metal3Header = "# The Metal3 CRDs that BPA reads. Generated from Metal3's Go types by `machine generate` (make generate). Do not edit.\n"
 
 // generateCommand returns the command that generates the Metal3 CRDs, because Metal3's Go module
-// has the types but not the manifests. allowDangerousTypes is set because the types have floating
-// point fields.
+// has the types but not the manifests. It sets allowDangerousTypes, because controller-gen
+// otherwise rejects the floating point fields of the types.
 func generateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "generate",

@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// step is one stage of a command, shown to the user. run returns a remark to print after the step,
-// such as "up to date".
+// step is one stage of a command. The user sees its title, its progress and the remark that run
+// returns, such as "up to date".
 type step struct {
 	title string
 	run   func(ctx context.Context, log io.Writer) (remark string, err error)

@@ -101,8 +101,7 @@ func restartCommand(l layout.Layout) *cobra.Command {
 }
 
 // detach starts the supervisor in its own session, so that it outlives this command and its
-// terminal. The channel receives the supervisor's exit, if that happens while this command still
-// runs.
+// terminal. If the supervisor exits while this command still runs, ended receives the result.
 func detach(l layout.Layout) (ended <-chan error, err error) {
 	if err := os.MkdirAll(filepath.Dir(l.Log("supervisor.log")), 0o755); err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func TestBuildsOnceAndAgainForNewSource(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.Bin, "hi")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Ensure(t.Context(), target); err != nil { // the same program: nothing is replaced
+	if _, err := b.Ensure(t.Context(), target); err != nil { // Ensure builds an identical program, so it replaces nothing
 		t.Fatal(err)
 	}
 	wantOutput(t, b, "hi", "two")
@@ -76,7 +76,7 @@ func TestBuildsOnceAndAgainForNewSource(t *testing.T) {
 
 func TestAnUnchangedProgramKeepsItsTimeStamp(t *testing.T) {
 	b, target := project(t)
-	target.Local = true // run the go command each time
+	target.Local = true // the go command runs each time, whatever the stamp contains
 	ensure(t, b, target, true)
 	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	path := filepath.Join(b.Bin, "hello")
@@ -89,7 +89,8 @@ func TestAnUnchangedProgramKeepsItsTimeStamp(t *testing.T) {
 	}
 }
 
-// Linking takes most of the time of a build from Go's cache.
+// Linking takes most of the time of a build from Go's cache, so Ensure must not link an unchanged
+// program again.
 func TestAnUnchangedProgramIsNotLinkedAgain(t *testing.T) {
 	b, target := project(t)
 	target.Local = true

@@ -27,9 +27,9 @@ type Builder struct {
 	Progress *Progress
 }
 
-// FindSource returns the folder of the bootstrap module. The search starts at BPA_SOURCE, or at dir
-// if that variable is not set. It checks that folder, its parents, and a subfolder named bootstrap
-// in each.
+// FindSource returns the folder of the bootstrap module. The search starts at the folder in
+// BPA_SOURCE, or at dir if that variable is not set, and continues in the parent folders. In each
+// folder it checks the folder itself and its subfolder bootstrap.
 func FindSource(dir string) (string, error) {
 	if named := os.Getenv("BPA_SOURCE"); named != "" {
 		dir = named
@@ -71,10 +71,10 @@ func (b Builder) Ensure(ctx context.Context, t Target) (built bool, err error) {
 	return before != b.times(t), os.WriteFile(b.Stamp(t.Name), []byte(key+"\n"), 0o644)
 }
 
-// compile builds the target without local paths and without the commit, so that the same source
-// gives the same program. It builds into a temporary folder and then moves only programs whose
-// content changed into Bin. There are two reasons: a running program cannot be overwritten, and a
-// new modification time would make the supervisor restart the program.
+// compile builds the target. The programs contain neither local paths nor the commit, so that the
+// same source gives the same program. compile builds into a temporary folder and then moves only
+// programs whose content changed into Bin. There are two reasons: a running program cannot be
+// overwritten, and a new modification time would make the supervisor restart the program.
 func (b Builder) compile(ctx context.Context, t Target) error {
 	fresh, err := os.MkdirTemp(b.Bin, ".new-")
 	if err != nil {
@@ -128,10 +128,11 @@ func (b Builder) runCounted(ctx context.Context, cmd *exec.Cmd, t Target) (strin
 // modTimes holds modification times by path.
 type modTimes map[string]time.Time
 
-// linkPresent creates hard links to the present programs in the folder that Go builds into, because
-// Go does not relink a program that it finds there up to date. Go removes a file before it writes a
-// new one, but it changes the modification time of a file that it keeps. So linkPresent returns the
-// modification times for restore.
+// linkPresent creates hard links to the present programs in fresh, the folder that Go builds into,
+// because Go does not link a program again if the folder contains it and it is up to date. Go
+// removes an outdated file before it writes the new one, so the program in Bin does not change. But
+// Go sets the modification time of an up-to-date file, and its hard link in Bin has the same time.
+// Therefore linkPresent returns the modification times, which restore sets again.
 func (b Builder) linkPresent(t Target, fresh string) modTimes {
 	times := modTimes{}
 	for _, name := range t.programs() {
@@ -162,8 +163,8 @@ func (t Target) flags() []string {
 	return flags
 }
 
-// command returns a go command. GOGC applies to the compiler, which is short-lived: with fewer
-// garbage collections, large packages take a quarter less time but more memory.
+// command returns a go command. It sets GOGC for the compiler, whose processes are short-lived:
+// with fewer garbage collections, large packages take a quarter less time but more memory.
 func command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOGC=400")
@@ -219,7 +220,7 @@ func (b Builder) times(t Target) string {
 
 // key returns the hash of a target's inputs: Go's version, the flags and the files of the module.
 // The module's go.sum covers its dependencies. For a Local target the hash does not cover the
-// files.
+// files, because the go command runs each time.
 func (b Builder) key(t Target) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOARCH, t.Name, t.LDFlags, t.Tags, t.Packages, t.Links)

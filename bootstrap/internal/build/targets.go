@@ -11,8 +11,8 @@ type Target struct {
 	Tags     string   // Go build tags, separated by commas
 	Alias    string   // second name of the target on the command line
 	Links    []string // symbolic links to the target's first program
-	// Local is set if the module is part of this project. Such code changes often and is large, so
-	// Go's build cache decides what to rebuild instead of the stamp.
+	// Local is set if the module is part of this project. Such code changes often and is large.
+	// Therefore Go's build cache, and not the stamp, decides what to build again.
 	Local bool
 }
 

@@ -17,18 +17,18 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// Images that the machine builds itself. They have the repository names of upstream, so that
-// application clusters find them too.
+// The machine builds these images itself. Their repository names are those of the upstream images,
+// so that application clusters find them in the depot too.
 const (
 	StaticImage  = layout.Depot + "/base/static:latest"
 	CoreDNSImage = layout.Depot + "/coredns/coredns:v1.12.4"
-	AnsibleImage = layout.Depot + "/base/ansible:latest" // built by the lab, needed by the project
+	AnsibleImage = layout.Depot + "/base/ansible:latest" // `lab artifacts` builds it; Deploy needs it
 )
 
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// PushBaseImages pushes the images that pods and other images need to the depot. It returns the
-// number of images that the depot did not have yet.
+// PushBaseImages pushes base images to the depot: those that pods use, and those that other images
+// are built on. It returns the number of images that the depot did not have yet.
 func (c Cluster) PushBaseImages(ctx context.Context) (pushed int, err error) {
 	certs, err := os.ReadFile(certificates)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c Cluster) login() (*authn.Basic, error) {
 
 // InstallAddons applies DNS, the Metal3 CRDs and the depot's ClusterRoleBinding, and reports
 // whether it changed anything. It does not change Metal3 CRDs that belong to another installation.
-// kept lists these, each with the reason in parentheses.
+// kept lists these CRDs, each with the reason in parentheses.
 func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string, err error) {
 	image, err := images.Pinned(ctx, CoreDNSImage)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c Cluster) InstallAddons(ctx context.Context) (changed bool, kept []string
 	return dns || metal3 || binding, kept, c.AwaitRollout(ctx, "kube-system")
 }
 
-// key returns a hash of the list of parts. It differs for lists that only have the same
-// concatenation.
+// key returns a hash of the list of parts. It hashes the length of each part too, because two lists
+// can have the same concatenation.
 func key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// koConfig is the part of .ko.yaml that this package sets. Every base image is in the depot,
-// because ko's default base is on the Internet.
+// koConfig is the part of .ko.yaml that this package sets. It names a base image in the depot for
+// every program, because ko's default base image is on the Internet.
 type koConfig struct {
 	DefaultBaseImage   string            `json:"defaultBaseImage"`
 	BaseImageOverrides map[string]string `json:"baseImageOverrides,omitempty"`
@@ -29,17 +29,18 @@ type koConfig struct {
 
 // koRun describes one call of `ko resolve`.
 type koRun struct {
-	name  string // name of the call, and of the depot's repository prefix for the images
+	name  string // name for messages, and prefix of the image repositories in the depot
 	dir   string // folder of the module whose packages are built
-	stdin []byte // manifests, if args are "-f -"
+	stdin []byte // manifests for ko, which reads them if args are "-f -"
 	args  []string
 	tags  string            // Go build tags
-	base  map[string]string // base image by import path; others have StaticImage
+	base  map[string]string // base image by import path; the other programs use StaticImage
 }
 
-// resolve builds and pushes the images that the manifests reference with ko://. It returns the
-// manifests with digests instead. It pushes to the depot's local address, where the registry can
-// mount the layers of base images. The returned manifests have the address from which nodes pull.
+// resolve builds the images of the programs that the manifests reference with ko://, and pushes
+// them to the depot. It returns the manifests with image digests in place of these references. It
+// pushes to the depot's local address, where base images are too, so that their layers are not
+// uploaded again. The returned manifests contain the address from which nodes pull.
 //
 // ko runs go build once for each image, two at a time. Go's cache has no lock, so that both builds
 // would compile shared packages. Therefore resolve first compiles all packages with one command,
@@ -76,7 +77,7 @@ func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	return withPullRefs(out.Bytes()), nil
 }
 
-// program matches references to programs that ko builds: ko:// and an import path.
+// program matches a reference to a program that ko builds: ko:// followed by an import path.
 var program = regexp.MustCompile(`ko://([a-zA-Z0-9._/-]+)`)
 
 // programs lists the import paths that the manifests reference with ko://, each once.
@@ -106,8 +107,8 @@ func withPullRefs(manifests []byte) []byte {
 // reference matches images of the depot in resolved manifests.
 var reference = regexp.MustCompile(regexp.QuoteMeta(layout.Depot) + `/[a-z0-9/._-]+@sha256:[0-9a-f]{64}`)
 
-// allImagesExist reports whether the depot has every image that the resolved manifests reference,
-// and there is at least one.
+// allImagesExist reports whether the depot has every image that the resolved manifests reference.
+// It returns false if they reference none.
 func allImagesExist(ctx context.Context, resolved []byte) bool {
 	found := reference.FindAll(resolved, -1)
 	for _, ref := range found {

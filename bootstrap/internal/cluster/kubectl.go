@@ -78,8 +78,9 @@ func (c Cluster) applyAndRecord(ctx context.Context, name string, manifests []by
 }
 
 // applyNow applies the manifests server-side, because Tekton's CRDs exceed the size limit of the
-// annotation that client-side apply uses. An object can be rejected at first, if its CRD is in the
-// same set or its webhook is still starting. Then applyNow retries for up to 2 minutes.
+// annotation that client-side apply uses. The API server can reject an object at first, because its
+// CRD is in the same set or its webhook is still starting. Then applyNow retries for up to 2
+// minutes.
 func (c Cluster) applyNow(ctx context.Context, manifests []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

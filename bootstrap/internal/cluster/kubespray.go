@@ -14,9 +14,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// KubesprayRelease is the release of the real kubespray. If the lab has a checkout of kubespray, it
-// builds KubesprayImage in addition to AnsibleImage. A Provisioning selects it by
-// spec.kubespray.release.
+// KubesprayRelease is the release of the real kubespray. A Provisioning selects it by
+// spec.kubespray.release. KubesprayImage contains its playbooks. The lab builds this image in
+// addition to AnsibleImage if the lab has a checkout of kubespray.
 const (
 	KubesprayRelease = "v2.31.0"
 	KubesprayImage   = layout.Depot + "/base/ansible:kubespray-" + KubesprayRelease
@@ -25,8 +25,8 @@ const (
 // playbookTasks are the manifests of the Tasks whose images contain playbooks.
 var playbookTasks = []string{"600-task-kubespray.yaml", "600-task-seed-registry.yaml"}
 
-// kubesprayTasks builds the images of the Tasks for KubesprayRelease, and returns the Tasks. It
-// returns nil if the depot does not have KubesprayImage.
+// kubesprayTasks builds the images of the Tasks for KubesprayRelease, and returns the manifests of
+// these Tasks. It returns nil if the depot does not have KubesprayImage.
 func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error) {
 	if !images.Exists(ctx, KubesprayImage) {
 		return nil, nil
@@ -39,8 +39,8 @@ func (c Cluster) kubesprayTasks(ctx context.Context, root string) ([]byte, error
 	return append([]byte("\n---\n"), resolved...), err
 }
 
-// releaseTasks returns the playbookTasks under the names that a Provisioning with this release
-// uses: <task>-<release>.
+// releaseTasks returns the manifests in playbookTasks with the Task names that a Provisioning with
+// this release uses: <task>-<release>.
 func releaseTasks(config fs.FS, release string) ([]byte, error) {
 	var joined bytes.Buffer
 	for _, name := range playbookTasks {

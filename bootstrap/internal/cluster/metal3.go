@@ -13,7 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// fieldManager is the field manager of this machine's server-side applies.
+// fieldManager is the name with which this machine applies objects server-side. foreign recognises
+// objects of this machine by it.
 const fieldManager = "bpa-bootstrap"
 
 // definition has the fields of a CustomResourceDefinition that decide whether it may be replaced.
@@ -32,7 +33,7 @@ type definition struct {
 }
 
 // installMetal3 applies the Metal3 CRDs, except those that another Metal3 installation owns. kept
-// lists these, each with the reason in parentheses.
+// lists the CRDs that it did not apply, each with the reason in parentheses.
 func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string, err error) {
 	var ours [][]byte
 	absent := false
@@ -42,7 +43,7 @@ func (c Cluster) installMetal3(ctx context.Context) (changed bool, kept []string
 			return false, nil, fmt.Errorf("read Metal3's CRDs: %w", err)
 		}
 		if wanted.Metadata.Name == "" {
-			continue // the comment before the first CRD
+			continue // the text before the first CRD is only a comment
 		}
 		present, err := c.definition(ctx, wanted.Metadata.Name)
 		if err != nil {
@@ -82,7 +83,7 @@ func (c Cluster) definition(ctx context.Context, name string) (definition, error
 // foreign returns the reason why this machine must not replace the present CRD, or "" if the CRD is
 // absent or was created by this machine. A CRD of this machine has no other field manager, and no
 // labels or served versions that the wanted CRD lacks. The field manager of the status does not
-// count: it is the API server.
+// count, because it is always the API server.
 func foreign(present, wanted definition) string {
 	if present.Metadata.Name == "" {
 		return ""

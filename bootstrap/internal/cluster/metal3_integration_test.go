@@ -51,14 +51,14 @@ func TestInstallMetal3KeepsCRDsOfAnotherInstallation(t *testing.T) {
 	}
 }
 
-// onAPIServer returns a Cluster that consists only of an API server for this test. The built
-// machine command runs it.
+// onAPIServer returns a Cluster that has no node, only an API server for this test. The server runs
+// in the built machine command.
 func onAPIServer(t *testing.T) Cluster {
 	t.Helper()
 	built, state := layout.FromEnv(), layout.Layout{Root: t.TempDir()}
 	cmd := exec.Command(built.Bin("machine"), "apiserver", "--dir", filepath.Join(state.Root, "apiserver"))
 	cmd.Stderr = t.Output()
-	stdin, err := cmd.StdinPipe() // it runs until this closes
+	stdin, err := cmd.StdinPipe() // the command runs until its standard input closes
 	if err != nil {
 		t.Fatal(err)
 	}

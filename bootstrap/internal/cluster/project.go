@@ -17,8 +17,8 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/manifests"
 )
 
-// ErrNotDeployed reports that a prerequisite for deploying the project is missing. Another command
-// creates it.
+// ErrNotDeployed reports that the project cannot be deployed yet, because the output of another
+// command is missing.
 var ErrNotDeployed = errors.New("not deployed")
 
 const (
@@ -79,8 +79,8 @@ func (c Cluster) resolveProject(ctx context.Context, root string, source []byte,
 	})
 }
 
-// projectManifests joins the files of config/. It replaces the depot in a pod with the machine's
-// own depot.
+// projectManifests joins the files of config/. It replaces the manifests of a depot in a pod with
+// the Service of the machine's own depot.
 func projectManifests(config fs.FS) ([]byte, error) {
 	files, err := fs.Glob(config, "*.yaml") // sorted: file names begin with a number that gives the order
 	if err != nil {
@@ -109,8 +109,8 @@ func projectManifests(config fs.FS) ([]byte, error) {
 // settingsName is the ConfigMap with the site's settings.
 const settingsName = "config-bpa"
 
-// withSettings changes data keys of the ConfigMap settingsName in the manifests. Its comments are
-// lost. Clusters that name no depot use the one in these settings.
+// withSettings changes data keys of the ConfigMap settingsName in the manifests. The ConfigMap
+// loses its comments. Clusters that name no depot use the depot in this ConfigMap.
 func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
 	const mark = "---\n"
 	documents := bytes.Split(manifests, []byte(mark))

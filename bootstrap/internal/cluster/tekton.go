@@ -34,16 +34,16 @@ var tektonFlags = map[string]string{
 	"set-security-context":                          "true",
 }
 
-// tektonExcluded are the manifests that are not applied: one node does not need autoscaling, and
-// nothing receives the events.
+// tektonExcluded are the manifests that are not applied. Autoscaling is useless on one node, and
+// nothing receives Tekton's events.
 var tektonExcluded = []string{"events.yaml", "webhook-hpa.yaml"}
 
 // edit replaces text in one of Tekton's manifests. It is an error if the old text is not found.
 type edit struct{ file, old, by string }
 
 // tektonEdits remove the init program from the resolvers' command. Tekton's base image for the
-// resolvers has one, which reaps processes that git leaves behind. Our base image has none, and the
-// cluster resolver starts no programs.
+// resolvers contains this program, which reaps processes that git leaves behind. Our base image
+// does not contain it. The cluster resolver does not need it, because it starts no programs.
 var tektonEdits = []edit{{
 	"resolvers/resolvers-deployment.yaml",
 	"        - /sbin/tini\n        - --\n        - /ko-app/resolvers\n", "        - /ko-app/resolvers\n",

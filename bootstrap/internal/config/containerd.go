@@ -9,9 +9,10 @@ import (
 // PauseImage is the image of the container that keeps the namespaces of a pod open.
 const PauseImage = layout.Depot + "/pause:3.10.1"
 
-// containerd returns containerd's configuration. It sets restrict_oom_score_adj where runc may not
-// lower oom_score_adj: a container would otherwise fail to start with only "can't get final child's
-// PID from pipe: EOF". Plugins that write outside the state folder are disabled.
+// containerd returns containerd's configuration. It sets restrict_oom_score_adj on a machine on
+// which runc may not lower oom_score_adj. Without it, a container would fail to start there, with
+// only the message "can't get final child's PID from pipe: EOF". Plugins that write outside the
+// state folder are disabled.
 func containerd(l layout.Layout, f Facts) string {
 	return fmt.Sprintf(`version = 3
 root = %q

@@ -15,15 +15,15 @@ type ControlPlane struct {
 	PKI         string                   // folder with keys and certificates
 	Data        string                   // folder for data
 	EtcdPort    string                   // etcd's port for clients
-	EtcdPeer    string                   // etcd's port for other members, of which there are none
+	EtcdPeer    string                   // etcd's port for other members; etcd listens at it although there are none
 	Address     string                   // address at which the API server listens
 	Port        string                   // port at which the API server listens
 	ServiceCIDR string
 }
 
 // Etcd returns the component that runs etcd. It needs no other component. etcd runs without fsync,
-// which makes writes several times faster. The data of a killed process are safe in the kernel's
-// page cache, and the state of this machine can be recreated after a power failure.
+// which makes writes several times faster. If etcd is killed, no data are lost, because they are in
+// the kernel's page cache. After a power failure, the state of this machine can be created again.
 func (c ControlPlane) Etcd() supervisor.Component {
 	client, peer := "https://127.0.0.1:"+c.EtcdPort, "https://127.0.0.1:"+c.EtcdPeer
 	cert, key, ca := c.key("etcd.crt"), c.key("etcd.key"), c.key("etcd-ca.crt")
@@ -41,8 +41,8 @@ func (c ControlPlane) Etcd() supervisor.Component {
 }
 
 // APIServer returns the component that runs kube-apiserver. Its grace period is short, because it
-// has no state and would wait a minute for clients that keep their connections open. It connects to
-// the kubelet by address, because the node's name is not in DNS.
+// has no state and would otherwise wait a minute for clients that keep their connections open. The
+// API server connects to the kubelet by address, because the node's name is not in DNS.
 func (c ControlPlane) APIServer() supervisor.Component {
 	return supervisor.Component{
 		Name: "kube-apiserver", Needs: []string{"etcd"}, Notify: true, Grace: 2 * time.Second, Health: "https://" + c.Address + ":" + c.Port + "/readyz",

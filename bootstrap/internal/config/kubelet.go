@@ -7,9 +7,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// kubelet returns the kubelet's configuration. It uses cgroupfs, because the machine may have no
-// systemd. It accepts cgroup v1, because that is still common on the machines that this must run
-// on.
+// kubelet returns the kubelet's configuration. It selects cgroupfs, because the machine may have no
+// systemd. It permits cgroup v1, because that is still common on the machines that bootstrap must
+// support.
 func kubelet(l layout.Layout) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -40,13 +40,14 @@ tlsPrivateKeyFile: %[1]s/kubelet.key
 `, l.PKI(), layout.DNSIP, l.ContainerdSocket(), l.Data("pod-logs"), layout.NodeIP, l.Etc("resolv.conf"))
 }
 
-// resolvConf returns the resolv.conf of pods that use the DNS of the node. The machine's own file
-// would send their queries to servers that pods cannot reach.
+// resolvConf returns the resolv.conf for pods that use the DNS settings of the node. The machine's
+// own file would send their queries to servers that pods cannot reach.
 func resolvConf() string { return "nameserver " + layout.DNSIP + "\n" }
 
-// proxy returns kube-proxy's configuration. If traffic between pods on the bridge does not pass
-// iptables, the addresses in replies would not be translated back. Then every service connection is
-// masqueraded, so that the reply passes through the machine.
+// proxy returns kube-proxy's configuration. On a machine where traffic between pods on the bridge
+// does not pass iptables, the address in a reply would not be translated back to the service's
+// address. There, kube-proxy masquerades every service connection, so that the reply goes to the
+// machine first.
 func proxy(l layout.Layout, f Facts) string {
 	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration

@@ -15,8 +15,9 @@ func Plan(l layout.Layout) supervisor.Plan {
 	}}
 }
 
-// depot returns the component that runs the depot. It starts before the API server that authorizes
-// its clients, because no pod can start without images.
+// depot returns the component that runs the depot. It needs no other component. In particular it
+// does not wait for the API server that authorizes its clients, because no pod can start without
+// images.
 func depot(l layout.Layout) supervisor.Component {
 	conf := filepath.Join(l.PKI(), "depot.kubeconfig")
 	return supervisor.Component{
@@ -79,8 +80,8 @@ func kubeletComponent(l layout.Layout) supervisor.Component {
 	}
 }
 
-// proxyComponent needs the kubelet, because kube-proxy reads its Node object and, if that is
-// missing, retries only with increasing backoff.
+// proxyComponent needs the kubelet, because the kubelet creates the Node object that kube-proxy
+// reads. If the object is missing, kube-proxy retries only with increasing backoff.
 func proxyComponent(l layout.Layout) supervisor.Component {
 	conf := l.Etc("proxy.yaml")
 	return supervisor.Component{

@@ -42,8 +42,9 @@ func cgroupMounts(mountinfo string) []string {
 	return roots
 }
 
-// unmountedHierarchies returns the v1 controllers in use whose hierarchy is not mounted. Lab nodes
-// create groups there too.
+// unmountedHierarchies returns the v1 controllers in selfCgroup, the text of /proc/self/cgroup,
+// whose hierarchy is not mounted at any of roots. They matter because lab nodes create groups in
+// these hierarchies too.
 func unmountedHierarchies(selfCgroup string, roots []string) []string {
 	var left []string
 	for line := range strings.Lines(selfCgroup) {
@@ -61,8 +62,8 @@ func unmountedHierarchies(selfCgroup string, roots []string) []string {
 	return left
 }
 
-// ourGroups returns the control groups of pods and of lab nodes at the top of the hierarchies with
-// these mount points.
+// ourGroups returns the paths of the control groups of pods and lab nodes. These groups are
+// directly below the mount points in roots.
 func ourGroups(roots []string) []string {
 	var groups []string
 	for _, root := range roots {
@@ -118,10 +119,10 @@ func removeGroups(groups []string) error {
 	return failed
 }
 
-// RemoveControlGroups removes the control groups of pods and lab nodes. It mounts a hierarchy that
-// is not mounted at the folder scratch for the time of the removal. The processes in the groups
-// must have been killed before. The kernel can need some time to end them, so RemoveControlGroups
-// retries for up to 15 s while a group is busy.
+// RemoveControlGroups removes the control groups of pods and lab nodes. If a hierarchy is not
+// mounted, it mounts that hierarchy at the folder scratch during the removal. The processes in the
+// groups must have been killed before. The kernel can need some time to end them, so
+// RemoveControlGroups retries for up to 15 s while a group is busy.
 func RemoveControlGroups(ctx context.Context, scratch string) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

@@ -27,8 +27,8 @@ func containerProcesses(l layout.Layout) ([]int, error) {
 	return pids, nil
 }
 
-// components returns the process ids of our programs that work on this machine's state. The check
-// of the state excludes API servers that tests run from the same programs.
+// components returns the process ids of our programs whose arguments refer to this machine's state.
+// Tests run API servers from the same programs, but with other state folders.
 func components(l layout.Layout) ([]int, error) {
 	var pids []int
 	for _, p := range Processes() {

@@ -14,7 +14,9 @@ import (
 // PrepareNetwork sets kernel parameters, creates the bridge, and adds firewall rules that keep pods
 // off other networks. It must run before any pod starts.
 func PrepareNetwork(ctx context.Context) error {
-	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter") // may be built in; if absent, kube-proxy masquerades service connections
+	// An error does not matter: the module may be built in, and without it kube-proxy masquerades
+	// service connections.
+	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter")
 	if err := sysctls(); err != nil {
 		return err
 	}
@@ -66,13 +68,13 @@ func bridge(ctx context.Context) error {
 // tag marks our firewall rules.
 const tag = "bpa-bootstrap"
 
-// rule is one of our iptables rules. match includes the target.
+// rule is one of our iptables rules. match is the rest of the rule, with its target.
 type rule struct{ table, chain, match string }
 
-// rules returns our firewall rules; outside are the interfaces of default routes. The rules drop
-// packets from pods, and packets to service addresses, that leave by such an interface: before
-// kube-proxy has added its rules, packets to a service address follow the default route. The rules
-// also accept forwarding on the bridge, in case other rules block it.
+// rules returns our firewall rules. outside are the interfaces of default routes. A packet that
+// leaves by such an interface is dropped if it comes from a pod or goes to a service address.
+// Packets to a service address follow the default route until kube-proxy has added its rules. Two
+// more rules accept forwarding on the bridge, in case rules of other programs block it.
 func rules(outside []string) []rule {
 	all := []rule{
 		{"filter", "FORWARD", "-i " + layout.Bridge + " -j ACCEPT"},

@@ -31,7 +31,7 @@ func InstallPackages(ctx context.Context, log io.Writer) (installed []string, er
 	if err := apt(ctx, log, install...); err == nil {
 		return missing, nil
 	}
-	if err := apt(ctx, log, "update", "-qq"); err != nil { // only after a failure, because the package lists may be missing or old
+	if err := apt(ctx, log, "update", "-qq"); err != nil { // the package lists may be missing or old, so update them and try again
 		return nil, err
 	}
 	return missing, apt(ctx, log, install...)
@@ -39,7 +39,7 @@ func InstallPackages(ctx context.Context, log io.Writer) (installed []string, er
 
 func missingPackages(ctx context.Context) []string {
 	query := append([]string{"-W", "-f", "${db:Status-Status} ${Package}\n"}, packages...)
-	out, _ := exec.CommandContext(ctx, "dpkg-query", query...).Output() // exits non-zero for an unknown package, but prints the others
+	out, _ := exec.CommandContext(ctx, "dpkg-query", query...).Output() // dpkg-query fails if it does not know a package, but prints the others
 	var missing []string
 	for _, p := range packages {
 		if !slices.Contains(strings.Split(string(out), "\n"), "installed "+p) {

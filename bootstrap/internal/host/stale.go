@@ -14,7 +14,7 @@ func ClearStaleState(ctx context.Context, l layout.Layout) error {
 	if len(Shims(l.ContainerdSocket())) > 0 {
 		return nil
 	}
-	if err := KillContainers(ctx, l); err != nil { // nothing else can stop containers without a shim
+	if err := KillContainers(ctx, l); err != nil { // without a shim, nothing else can stop the processes of a container
 		return err
 	}
 	for _, dir := range []string{l.ContainerdState(), l.RuncState(), l.Data("cni")} {

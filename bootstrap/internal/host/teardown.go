@@ -70,8 +70,8 @@ func withoutOurRules(saved string) string {
 	return kept.String()
 }
 
-// RemoveFiles removes the files that the cluster wrote: those below the state folder, and those in
-// folders outside it that components cannot be configured not to use.
+// RemoveFiles removes the files that the cluster wrote below the state folder. It also removes its
+// files in a few other folders, which components use whatever their configuration is.
 func RemoveFiles(l layout.Layout) error {
 	if err := UnmountBelow(l.Root); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 const nonroot = "65532:65532"
 
 // Static returns the base image for statically linked programs. It contains users, a temporary
-// folder and the trusted CA certificates (certs, PEM). arch is a Go architecture name such as
-// amd64.
+// folder and certs, the trusted CA certificates in PEM format. arch is a Go architecture name such
+// as amd64.
 func Static(certs []byte, arch string) (v1.Image, error) {
 	return image(skeleton(certs), arch, v1.Config{
 		User: nonroot, WorkingDir: "/",
@@ -16,8 +16,8 @@ func Static(certs []byte, arch string) (v1.Image, error) {
 	})
 }
 
-// Pause returns the image of the program that keeps the namespaces of a pod open. binary is its
-// path.
+// Pause returns the image of the pause program, which keeps the namespaces of a pod open. binary is
+// the path of the program.
 func Pause(binary, arch string) (v1.Image, error) {
 	p, err := program(binary, "pause")
 	if err != nil {
@@ -27,8 +27,8 @@ func Pause(binary, arch string) (v1.Image, error) {
 }
 
 // CoreDNS returns the image of the cluster DNS server. binary is the path of the program. The
-// image's user is root: manifests of application clusters expect that and let it bind port 53 by a
-// capability. The machine's own manifest runs it as another user.
+// image's user is root, because the manifests of application clusters expect that and give it the
+// capability to bind port 53. The machine's own manifest runs it as another user.
 func CoreDNS(binary string, certs []byte, arch string) (v1.Image, error) {
 	p, err := program(binary, "coredns")
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push pushes the image to the reference unless that already has the same digest. It reports
-// whether it pushed. as authenticates the write; reads are anonymous.
+// Push pushes the image to the reference, unless the reference already has the same digest. It
+// reports whether it pushed. as contains the credentials for the push. The digest is read
+// anonymously.
 func Push(ctx context.Context, ref string, img v1.Image, as authn.Authenticator) (pushed bool, err error) {
 	tag, err := name.ParseReference(ref)
 	if err != nil {

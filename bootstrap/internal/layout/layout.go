@@ -53,8 +53,8 @@ func (l Layout) DepotToken() string { return l.path("depot", "local-token") }
 // local listener.
 func (l Layout) DockerConfig() string { return l.Etc("docker") }
 
-// PushRef returns the reference by which the machine itself pushes an image of the depot: at the
-// local listener. A reference outside the depot is returned unchanged.
+// PushRef returns the reference with which the machine itself pushes an image to the depot. It
+// names the depot's local listener. A reference outside the depot is returned unchanged.
 func PushRef(ref string) string {
 	if path, ok := strings.CutPrefix(ref, Depot+"/"); ok {
 		return DepotLocal + "/" + path

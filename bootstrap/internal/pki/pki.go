@@ -21,8 +21,8 @@ type Machine struct {
 	Server    string   // https URL of the API server, for kubeconfigs
 }
 
-// user is an identity with a kubeconfig. The certificate has name as CN and group, if not empty, as
-// O.
+// user is an identity with a kubeconfig. Its certificate has name as CN, and group as O unless
+// group is empty.
 type user struct{ file, name, group string }
 
 var users = []user{

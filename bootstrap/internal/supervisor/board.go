@@ -11,7 +11,7 @@ type Phase string
 
 // The phases of a component.
 const (
-	Waiting    Phase = "waiting"  // not started: a component that it needs is not ready
+	Waiting    Phase = "waiting"  // not started, because a component that it needs is not ready
 	Starting   Phase = "starting" // running, not ready yet
 	Ready      Phase = "ready"
 	BackingOff Phase = "backoff" // exited; restarts after the backoff
@@ -25,7 +25,7 @@ type Status struct {
 	PID      int       `json:"pid,omitempty"`
 	Restarts int       `json:"restarts"`
 	Since    time.Time `json:"since"`          // start of the phase
-	Exit     string    `json:"exit,omitempty"` // how the program last ended by itself
+	Exit     string    `json:"exit,omitempty"` // how the program ended when it last exited by itself
 }
 
 // board holds the status of every component and wakes goroutines that wait for a change.

@@ -32,12 +32,12 @@ func Serve(ctx context.Context, p Paths) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // unlocks the file: clients wait for this to know that every component has ended
+	defer lock.Close() // unlocks the file; clients wait for the lock to know that every component has ended
 	plan, err := ReadPlan(p.Plan)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(p.Socket) // left by a daemon that died: we hold its lock, so it is gone
+	_ = os.Remove(p.Socket) // a daemon that died can have left its socket; none runs now, because this one holds the lock
 	listener, err := net.Listen("unix", p.Socket)
 	if err != nil {
 		return fmt.Errorf("listen for commands: %w", err)

@@ -8,8 +8,8 @@ import (
 )
 
 // launcher starts all children from one operating system thread that runs as long as the
-// supervisor. The reason: the kernel sends the parent-death signal when the thread that started the
-// child ends, not when the process ends.
+// supervisor. This is necessary because the kernel sends the parent-death signal when the thread
+// that started the child ends, and not when the process ends.
 type launcher struct{ requests chan launchRequest }
 
 type launchRequest struct {

@@ -65,8 +65,8 @@ func (p Plan) Write(path string) error {
 }
 
 // Order returns the component names so that each comes after all components that it needs. It
-// returns an error if a needed component is missing or the needs form a cycle, because such a
-// component would wait forever.
+// returns an error if a needed component is missing or if components need each other in a cycle,
+// because such a component would wait forever.
 func (p Plan) Order() ([]string, error) {
 	left := map[string]Component{}
 	for _, c := range p.Components {

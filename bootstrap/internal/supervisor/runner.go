@@ -13,7 +13,7 @@ import (
 // runner keeps one component running until its context ends.
 type runner struct {
 	component   Component
-	fingerprint string // of the component when the runner was created
+	fingerprint string // fingerprint of the component when this runner was created
 	board       *board
 	launcher    *launcher
 	log         io.Writer
@@ -86,7 +86,7 @@ func (r *runner) once(ctx context.Context) error {
 }
 
 // watchReady sets the phase to Ready when the program is ready. It changes nothing if the program
-// has ended by then. running ends with the program.
+// has ended by then. The context running ends when the program ends.
 func (r *runner) watchReady(running context.Context, socket *notifySocket, pid int) {
 	if r.component.Notify && !socket.wait(pid) {
 		return

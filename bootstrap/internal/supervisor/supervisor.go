@@ -127,8 +127,9 @@ func (s *Supervisor) Status() []Status {
 	return list
 }
 
-// AwaitReady returns when every named component is ready; without names, when all are. When ctx
-// ends first, the error names a component that is not ready, and its log.
+// AwaitReady returns when every named component is ready. Without names, it waits for all
+// components. When ctx ends first, the error contains the name and the log file of a component that
+// is not ready.
 func (s *Supervisor) AwaitReady(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		s.mu.Lock()

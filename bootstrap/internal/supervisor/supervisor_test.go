@@ -158,7 +158,7 @@ func TestReadinessOfAnotherProcessDoesNotCount(t *testing.T) {
 		}
 		defer socket.close()
 		t.Setenv("NOTIFY_SOCKET", socket.addr)
-		sendReady() // waits in the socket's queue
+		sendReady() // the message stays in the socket's queue until socket.wait reads it
 		if err := socket.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}

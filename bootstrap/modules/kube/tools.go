@@ -1,7 +1,7 @@
 //go:build tools
 
-// This file pins programs that are built separately from this module. As part of the multi-call binary, kubectl would
-// make that a third larger.
+// This file pins programs that are built separately from this module. kubectl is not part of the
+// multi-call binary, because it would make the binary larger by a third.
 package main
 
 import (
