@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// mostWords is the number of words up to which a description fits into a table cell.
+// mostWords is the maximum number of words of a description that stays whole in its table cell.
 const mostWords = 20
 
-// crdFiles are the CRDs of all kinds. The conditions of a kind are in lifecycleFile, if it has any.
+// crdFiles are the CRDs of all kinds. If a kind has conditions, they are in its lifecycleFile.
 const (
 	crdFiles      = "config/300-*.yaml"
 	lifecycleFile = "pkg/apis/bpa/v1alpha1/%s_lifecycle.go"
@@ -75,15 +75,17 @@ func writeKind(out io.Writer, file string) error {
 	return conditions(out, lifecycle)
 }
 
-// details are the parts of descriptions that are too long for a table, by their text.
+// details are the parts of descriptions that are too long for a table cell. Fields with the same
+// text share one detail.
 type details []detail
 
 type detail struct {
 	text  string
-	names []string // the fields with this text, at least one
+	names []string // the fields or conditions with this text
 }
 
-// add returns the part of text for a table cell and keeps the other sentences under name.
+// add returns the part of text that goes into the table cell of name. It stores the other sentences
+// as a detail of name.
 func (d *details) add(name, text string) string {
 	if len(strings.Fields(text)) <= mostWords {
 		return text

@@ -16,8 +16,8 @@ func main() {
 	}
 }
 
-// check compares the vulnerabilities on standard input with the accepted ones in the file path, and
-// prints them. It returns an error if they differ.
+// check compares the vulnerabilities on standard input with the accepted ones in the file at path,
+// and prints the vulnerabilities. It returns an error if they differ.
 func check(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -28,7 +28,8 @@ type message struct {
 	} `json:"finding"`
 }
 
-// frame is the vulnerable package. Package is empty if nothing imports the package.
+// frame is an element of a trace. The first element names the vulnerable package, or only its
+// module if nothing imports the package.
 type frame struct {
 	Module  string `json:"module"`
 	Version string `json:"version"`

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// stream is output of govulncheck. A package of the first vulnerability is imported. Of the second,
-// only the module is required.
+// stream is output of govulncheck with two vulnerabilities. This project imports a package with the
+// first one. It only requires the module with the second one, and imports none of its packages.
 const stream = `{"config": {"db": "file:///db", "db_last_modified": "2026-08-21T20:38:00Z"}}
 {"osv": {"id": "GO-1", "summary": "Something is wrong"}}
 {"osv": {"id": "GO-2", "summary": "Something else is"}}
