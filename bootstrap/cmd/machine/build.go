@@ -58,7 +58,7 @@ func buildCommand(l layout.Layout) *cobra.Command {
 				return err
 			}
 			if unknown := slices.DeleteFunc(slices.Clone(names), isTarget); len(unknown) > 0 {
-				return fmt.Errorf("no build target is named %v: run `machine build` without a name to build, and list, all targets", unknown)
+				return fmt.Errorf("no build target is named %v: run `machine build` without a name to build all targets and to see their names", unknown)
 			}
 			steps := buildSteps(l, source, names...)
 			return runSteps(cmd.Context(), l, "build", steps)

@@ -67,7 +67,7 @@ func logsCommand(l layout.Layout) *cobra.Command {
 	lines := 100
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print the end of a log: of a component (`machine status` lists them), of supervisor, or of a command such as up",
+		Short: "Print the end of the log NAME: a component (`machine status` lists them), supervisor, or a command such as up",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := l.Log(args[0] + ".log")

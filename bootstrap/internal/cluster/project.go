@@ -88,7 +88,7 @@ func projectManifests(config fs.FS) ([]byte, error) {
 	}
 	for _, name := range projectExcluded {
 		if !slices.Contains(files, name) {
-			return nil, fmt.Errorf("%s/%s does not exist: if the file was renamed, a second depot would be deployed; adapt projectExcluded", projectConfig, name)
+			return nil, fmt.Errorf("%s/%s does not exist: if the file was renamed, adapt projectExcluded, because a second depot would otherwise be deployed", projectConfig, name)
 		}
 	}
 	var joined bytes.Buffer
@@ -133,7 +133,7 @@ func withSettings(manifests []byte, settings map[string]any) ([]byte, error) {
 		data, _ := cm["data"].(map[string]any)
 		for key, value := range settings {
 			if _, known := data[key]; !known {
-				return nil, fmt.Errorf("ConfigMap %s has no key %s: it may have been renamed", settingsName, key)
+				return nil, fmt.Errorf("ConfigMap %s has no key %s: the key may have been renamed", settingsName, key)
 			}
 			data[key] = value
 		}
