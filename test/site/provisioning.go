@@ -22,13 +22,13 @@ const (
 	// LabPlaybooks are the compact playbooks in test/playbooks. They are fast and can fail on
 	// request.
 	LabPlaybooks Playbooks = ""
-	// Kubespray is the real kubespray. It is available if the lab had a checkout of kubespray
-	// (KUBESPRAY).
+	// Kubespray is the real kubespray. It is available only if the lab was built with a checkout of
+	// kubespray (KUBESPRAY).
 	Kubespray Playbooks = artifacts.KubesprayRelease
 )
 
-// Provisioning returns a Provisioning for this site with the variables that lab machines need. It
-// does not create it.
+// Provisioning returns a Provisioning for this site with the variables that lab machines need.
+// Apply creates it in the cluster.
 func (s *Site) Provisioning(name string, on Playbooks, options ...Option) *v1alpha1.Provisioning {
 	s.T.Helper()
 	p := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -76,8 +76,8 @@ func (s *Site) Apply(p *v1alpha1.Provisioning) *v1alpha1.Provisioning {
 	return p
 }
 
-// Change changes the spec or metadata of the current Provisioning with a merge patch, as a user
-// with kubectl edit does.
+// Change changes the spec or metadata of the Provisioning. It reads the current object and sends a
+// merge patch, as kubectl edit does.
 func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioning)) {
 	s.T.Helper()
 	now := &v1alpha1.Provisioning{}
@@ -91,7 +91,7 @@ func (s *Site) Change(p *v1alpha1.Provisioning, change func(*v1alpha1.Provisioni
 	}
 }
 
-// MAC returns a MAC address in the type of the spec.
+// MAC returns a MAC address as the type that the spec uses.
 func MAC(address string) *v1alpha1.MAC {
 	m := v1alpha1.MAC(address)
 	return &m

@@ -34,8 +34,9 @@ type Site struct {
 	lab       string
 }
 
-// New connects to the bootstrap cluster and creates a namespace with lab hosts: hosts that fit (at
-// least 8 CPUs and 16Gi) and misfits. It removes them when the test ends.
+// New connects to the bootstrap cluster and creates a namespace with lab hosts. hosts is the number
+// of hosts with at least 8 CPUs and 16Gi. misfits is the number of hosts that are too small or in
+// error. New removes the namespace with its hosts when the test ends.
 func New(t testing.TB, namespace string, hosts, misfits int) *Site {
 	t.Helper()
 	s := &Site{T: t, Namespace: namespace, lab: filepath.Join(State(), "bin", "lab"), WithWatch: Connect(t)}
@@ -110,13 +111,14 @@ func (s *Site) Kubectl(args ...string) string {
 	return out
 }
 
-// TryKubectl is like Kubectl, but passes stdin and returns the error instead of failing the test.
+// TryKubectl runs kubectl as Kubectl does, but with stdin, and returns an error instead of failing
+// the test.
 func (s *Site) TryKubectl(stdin string, args ...string) (string, error) {
 	return Kubectl(filepath.Join(State(), "kubeconfig"), stdin, append([]string{"--namespace", s.Namespace}, args...)...)
 }
 
 // Kubectl runs kubectl with a kubeconfig and stdin, for at most two minutes. It returns standard
-// output and error.
+// output and standard error together.
 func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -128,9 +130,9 @@ func Kubectl(kubeconfig, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// Vars returns the kubespray variables that lab machines need and the checksums of the lab's
-// builds, as JSON values by name. It omits variables that follow from the depot's address, because
-// render-inventory must set them.
+// Vars returns kubespray variables as JSON values by name: the variables that lab machines need,
+// and those with the checksums of the lab's builds. It omits variables that follow from the depot's
+// address, because render-inventory must set them.
 func Vars(t testing.TB) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := exec.Command(filepath.Join(State(), "bin", "lab"), "vars").Output()
@@ -144,7 +146,7 @@ func Vars(t testing.TB) map[string]json.RawMessage {
 	return vars
 }
 
-// Dump logs the state of the site, to find the reason of a failed test.
+// Dump logs the state of the site, so that the reason of a failed test can be found.
 func (s *Site) Dump() {
 	for _, args := range [][]string{
 		{"get", "provisionings", "-o", "yaml"},
@@ -170,8 +172,7 @@ func (s *Site) MAC(host string) string {
 	return bmh.Status.HardwareDetails.NIC[0].MAC
 }
 
-// Holders returns the name of the Provisioning that has claimed each host, by host name. It omits
-// unclaimed hosts.
+// Holders returns, for each claimed host by name, the name of the Provisioning that has claimed it.
 func (s *Site) Holders() map[string]string {
 	s.T.Helper()
 	hosts := &metal3.BareMetalHostList{}
@@ -210,7 +211,7 @@ func (s *Site) Runs() []tekton.PipelineRun {
 	return runs.Items
 }
 
-// describe returns a short description of a Provisioning's status, for a failed wait.
+// describe returns a short description of a Provisioning's status for the message of a failed wait.
 func describe(p *v1alpha1.Provisioning) string {
 	ready := p.Status.GetCondition("Ready")
 	raw, _ := json.Marshal(map[string]any{"ready": ready, "progress": p.Status.Progress, "failure": p.Status.Failure, "run": p.Status.Run})

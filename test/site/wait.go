@@ -11,8 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Await watches the objects of the list's kind in the site until done returns true for one, and
-// returns that. It fails the test after limit. It never polls.
+// Await watches the objects in the site that have the kind of list. It returns the first object for
+// which done returns true, and fails the test after limit. It never polls. The parameter what
+// describes the awaited state in the error message.
 func Await[T client.Object](s *Site, list client.ObjectList, what string, limit time.Duration, done func(T) bool) T {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -24,8 +25,8 @@ func Await[T client.Object](s *Site, list client.ObjectList, what string, limit 
 	return got
 }
 
-// await starts a new watch, which begins with the existing objects, whenever the server ends one.
-// It also returns a description of the last object.
+// await starts a new watch whenever the server ends one. Each watch begins with the existing
+// objects. await also returns a description of the last object.
 func await[T client.Object](ctx context.Context, s *Site, list client.ObjectList, done func(T) bool) (T, string, error) {
 	var none T
 	last := "nothing"
@@ -58,8 +59,8 @@ func stateOf(o client.Object) string {
 	return fmt.Sprintf("%T %s", o, o.GetName())
 }
 
-// AwaitGone waits until the object, whose kind is that of the list, is deleted. It fails the test
-// after limit.
+// AwaitGone waits until the object is deleted, and fails the test after limit. list is a list of
+// the object's kind.
 func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time.Duration) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -69,8 +70,8 @@ func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time
 		s.T.Fatal(err)
 	}
 	defer watcher.Stop()
-	// The object is read after the start of the watch, so that no deletion is missed: it is either
-	// seen here or is an event.
+	// Read the object after the start of the watch, so that no deletion is missed. If the object is
+	// deleted before this read, the read shows it. If later, the watch has an event.
 	if err := s.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)); client.IgnoreNotFound(err) == nil && err != nil {
 		return
 	}
@@ -88,7 +89,8 @@ func Ready(p *v1alpha1.Provisioning) bool {
 	return c.IsTrue() && p.Status.ObservedGeneration == p.Generation
 }
 
-// NotReady returns a condition for Await: Ready is False with this reason for the current spec.
+// NotReady returns a function for Await. It reports whether Ready is False with this reason for the
+// current spec.
 func NotReady(reason string) func(*v1alpha1.Provisioning) bool {
 	return func(p *v1alpha1.Provisioning) bool {
 		c := p.Status.GetCondition("Ready")

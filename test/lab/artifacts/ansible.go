@@ -20,8 +20,8 @@ import (
 // requirements are the Python requirements of kubespray v2.31.0, unchanged.
 var requirements = []string{"ansible==11.13.0", "cryptography==46.0.7", "jmespath==1.1.0", "netaddr==1.3.0"}
 
-// collections are the Ansible collections in kubespray's galaxy.yml, and those that they depend on.
-// The package ansible contains a hundred more.
+// collections are the Ansible collections in kubespray's galaxy.yml, and the collections that these
+// need. The Python package ansible contains a hundred more, which prune removes.
 var collections = []string{
 	"ansible/netcommon", "ansible/posix", "ansible/utils", "community/crypto", "community/docker", "community/general",
 	"community/library_inventory_filtering_v1", "kubernetes/core",
@@ -33,9 +33,9 @@ const (
 )
 
 // makeAnsibleImages builds images with the layout of kubespray's own image: ansible-playbook in
-// PATH and playbooks in /kubespray. One image has the compact playbooks of this repository. The
-// other has the given checkout of kubespray, if there is one. They differ only in the last, small
-// layer.
+// PATH and playbooks in /kubespray. One image has the compact playbooks of this repository. If
+// Kubespray is set, a second image has the playbooks of that checkout. The images differ only in
+// the last, small layer.
 func (b *Builder) makeAnsibleImages(ctx context.Context) error {
 	system, err := b.systemLayer(ctx, osimage.Ansible)
 	if err != nil {
@@ -66,12 +66,12 @@ func (b *Builder) makeAnsibleImages(ctx context.Context) error {
 	return nil
 }
 
-// Venv returns the path of the virtual environment on this machine. Its bin/ansible-playbook also
-// works here.
+// Venv returns the path of the virtual environment on this machine. Its bin/ansible-playbook works
+// on this machine too, and not only in the image.
 func (b *Builder) Venv() string { return b.cache("ansible", "venv") }
 
-// venvLayer creates the virtual environment and packs it as a layer. A change of unwantedNames
-// packs the layer again, but does not create the environment again.
+// venvLayer creates the virtual environment and packs it as a layer. After a change of
+// unwantedNames it only packs the layer again.
 func (b *Builder) venvLayer(ctx context.Context) (string, error) {
 	key := stamp.Key(append(append([]string{osimage.Ansible.Key()}, requirements...), collections...)...)
 	err := b.once("virtual environment with ansible", key, []string{filepath.Join(b.Venv(), "bin", "ansible-playbook")}, func() error {
@@ -142,8 +142,8 @@ func prune(dir string) error {
 	return nil
 }
 
-// unwantedNames are files and folders that only an installation needs. The .pth file must be among
-// them: with it, Python would search the folder _distutils_hack at each start.
+// unwantedNames are files and folders that only an installation needs. The .pth file must be one of
+// them, because it makes Python search the folder _distutils_hack at each start.
 var unwantedNames = []string{
 	"ansible_test", "pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth", "include",
 }

@@ -33,8 +33,8 @@ func (b *Builder) goBuild(ctx context.Context, dir, ldflags string, out string, 
 	})
 }
 
-// program returns the name that go build uses for the program of a package. It ignores a last path
-// element such as v3.
+// program returns the name that go build gives to the program of a package. If the last path
+// element is a version such as v3, go build uses the element before it.
 func program(pkg string) string {
 	if major.MatchString(filepath.Base(pkg)) {
 		pkg = filepath.Dir(pkg)

@@ -11,7 +11,8 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// Versions of the software on lab nodes. runc and etcd have the versions of the bootstrap machine.
+// Versions of the software on lab nodes. runc and etcd have the same versions as on the bootstrap
+// machine.
 const (
 	kubeVersion       = "1.35.4"
 	containerdVersion = "2.2.1"
@@ -27,7 +28,7 @@ type Builder struct {
 	State     string    // state folder of the machine: bin/, cache/, depot/
 	Source    string    // checkout of this repository
 	Registry  string    // host:port of the depot in image references
-	PushTo    string    // host:port of the depot's local listener, for pushes; "" means Registry
+	PushTo    string    // host:port of the depot's local listener, which accepts pushes; "" means Registry
 	Kubespray string    // checkout of KubesprayRelease, for an additional image; "" means none
 	Log       io.Writer // receives one line per artifact built
 
@@ -50,8 +51,8 @@ func (b *Builder) source(parts ...string) string {
 }
 func (b *Builder) stamps() stamp.Store { return stamp.Store{Dir: b.cache("stamps")} }
 
-// once creates the artifact name, unless it was created with the same key before and all outputs
-// exist. It reports the time that this took.
+// once calls create, unless it created the artifact name with the same key before and all outputs
+// exist. It logs the time that create took.
 func (b *Builder) once(name, key string, outputs []string, create func() error) error {
 	start := time.Now()
 	created, err := b.stamps().Do(name, key, outputs, create)

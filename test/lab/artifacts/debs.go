@@ -13,20 +13,21 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/stamp"
 )
 
-// scenarioDebs are packages that the image of a lab node lacks. End-to-end tests install them.
+// scenarioDebs are the packages that end-to-end tests install on lab nodes. The image of a lab node
+// does not contain them.
 var scenarioDebs = []string{"jq"}
 
 // kubesprayDebs are the packages that kubespray's role system_packages installs on Debian 12
-// (roles/system_packages/vars/main.yml of v2.31.0). The image of a lab node has them, but BPA
-// checks before an installation that the depot has each of them.
+// (roles/system_packages/vars/main.yml of v2.31.0). The image of a lab node contains them already.
+// The depot must have them nevertheless, because BPA checks that before an installation.
 var kubesprayDebs = []string{
 	"apparmor", "apt-transport-https", "bash-completion", "conntrack", "curl", "e2fsprogs", "ebtables", "gnupg", "iproute2", "ipset", "iptables",
 	"iputils-ping", "libseccomp2", "mergerfs", "openssl", "python3-apt", "rsync", "socat", "software-properties-common", "tar", "unzip", "xfsprogs",
 }
 
-// makeDebs downloads the packages and their dependencies from the distribution into the depot's
-// folder for the operating system of the nodes. apt verifies the packages. The depot creates the
-// index.
+// makeDebs downloads the packages and their dependencies from Debian, and stores them in the
+// depot's folder for the operating system of the nodes. apt verifies the packages. The depot
+// creates the index.
 func (b *Builder) makeDebs(ctx context.Context) error {
 	wanted := scenarioDebs
 	if b.Kubespray != "" {

@@ -23,8 +23,8 @@ type file struct {
 	entries  []pack.Entry // entries of an archive to create
 }
 
-// makeFiles stores the files that nodes download in the depot, and writes the variables with their
-// checksums and versions.
+// makeFiles stores in the depot the files that nodes download. It also writes the file with the
+// kubespray variables, which contain the checksums and versions of these files.
 func (b *Builder) makeFiles(ctx context.Context) error {
 	files, err := b.nodeFiles(ctx)
 	if err != nil {
@@ -55,8 +55,8 @@ func (b *Builder) nodeFiles(ctx context.Context) ([]file, error) {
 	}
 	kube := "dl.k8s.io/release/v" + kubeVersion + "/bin/linux/amd64/"
 	return []file{
-		// The multi-call binary selects its program by the base name of argument 0: as kubelet it
-		// is the kubelet.
+		// kubelet is a copy of the multi-call binary, which selects its program by the base name of
+		// argument 0.
 		{path: kube + "kubelet", variable: "kubelet_binary_checksum", source: b.bin("kube")},
 		{path: kube + "kubeadm", variable: "kubeadm_binary_checksum", source: b.bin("kubeadm")},
 		{path: kube + "kubectl", variable: "kubectl_binary_checksum", source: b.bin("kubectl")},

@@ -13,7 +13,8 @@ import (
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// components are the programs of the multi-call binary that images contain.
+// components are the programs of the multi-call binary for which the layer with that binary has
+// links.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
 func (b *Builder) makeNodeImage(ctx context.Context) error {
@@ -31,7 +32,7 @@ func (b *Builder) makeNodeImage(ctx context.Context) error {
 }
 
 // makeClusterImages builds the images that kubeadm and the network add-on run. The images of the
-// control plane differ only in their names, so that a node pulls the multi-call binary once.
+// control plane share the layer with the multi-call binary, so that a node pulls it once.
 func (b *Builder) makeClusterImages(ctx context.Context) error {
 	kube, err := b.kubeLayer()
 	if err != nil {

@@ -11,16 +11,17 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// Versions of the files that kubespray downloads in addition to those of test/playbooks: the
-// nearest versions that are available as Go modules. A real site uploads the upstream release files
-// and does not set these variables.
+// These are the versions of the files that only the real kubespray downloads, and not the playbooks
+// in test/playbooks. They are the nearest versions that are available as Go modules. A real site
+// uploads the upstream release files and does not set these variables.
 const (
 	etcdVersion    = "3.6.5"
 	crictlVersion  = "1.34.0"
 	nerdctlVersion = "2.0.3"
 )
 
-// KubesprayRelease is the release of kubespray that the lab's Ansible, variables and downloads fit.
+// KubesprayRelease is the release of kubespray for which the lab selects Ansible, variables and
+// downloads.
 const KubesprayRelease = "v2.31.0"
 
 var galaxyVersion = regexp.MustCompile(`(?m)^version: *"?([0-9.]+)"?$`)

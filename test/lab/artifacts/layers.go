@@ -32,8 +32,8 @@ func (b *Builder) systemLayer(ctx context.Context, system osimage.System) (strin
 	})
 }
 
-// packedLayer packs single entries as a layer and returns its path. key must change with the
-// entries.
+// packedLayer packs the entries as a layer and returns its path. The caller must change key when
+// the entries change, because the layer is otherwise not packed again.
 func (b *Builder) packedLayer(name, key string, entries ...pack.Entry) (string, error) {
 	out := b.layer(name)
 	return out, b.once("layer "+name, key, []string{out}, func() error { return pack.Gzip(out, entries) })

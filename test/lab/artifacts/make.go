@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Make builds all missing or outdated artifacts and stores them in the depot. It prints each to
-// s.Log. If nothing changed, it takes well below a second.
+// Make builds all missing or outdated artifacts and stores them in the depot. It writes one line
+// for each of these to s.Log. If nothing changed, it takes well below a second.
 func Make(ctx context.Context, s *Builder) error {
 	start := time.Now()
 	if err := s.check(); err != nil {

@@ -34,8 +34,9 @@ func newBuilder(t *testing.T) (s *Builder, writes *int) {
 	return &Builder{State: t.TempDir(), Registry: strings.TrimPrefix(server.URL, "http://"), Log: io.Discard}, writes
 }
 
-// layerOf returns the path of a layer with this content. It creates the file once, because the key
-// of a layer includes its modification time.
+// layerOf returns the path of a layer with this content. A second call with the same content does
+// not create the file again, because its modification time would change, and with it the key of an
+// image.
 func layerOf(t *testing.T, s *Builder, content string) string {
 	t.Helper()
 	path, err := s.packedLayer(content, "", pack.Entry{Name: "file", Content: []byte(content)})
@@ -88,7 +89,8 @@ func TestPushedImageHasItsConfig(t *testing.T) {
 	}
 }
 
-// TestPushSendsTheTokenToTheLocalListener checks that the token is sent to PushTo.
+// TestPushSendsTheTokenToTheLocalListener checks that push sends the depot's token to the registry
+// at PushTo.
 func TestPushSendsTheTokenToTheLocalListener(t *testing.T) {
 	s, writes := newBuilder(t)
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

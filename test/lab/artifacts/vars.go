@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// VarsFile returns the path of the file with kubespray variables that Make writes: those of
-// test/lab/vars.yaml, and the depot's addresses, versions and checksums.
+// VarsFile returns the path of the file with kubespray variables that Make writes. It contains the
+// variables of test/lab/vars.yaml, the depot's addresses, versions and checksums.
 func (b *Builder) VarsFile() string { return b.cache("vars.yaml") }
 
 func (b *Builder) writeVars(ctx context.Context, files []file) error {

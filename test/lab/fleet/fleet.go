@@ -39,8 +39,8 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// Up creates missing machines, and writes the BareMetalHosts and HardwareData of all machines in
-// shapes.
+// Up creates a machine for each shape that has none, and writes the BareMetalHost and HardwareData
+// of each shape.
 func (f *Fleet) Up(ctx context.Context, shapes ...Shape) error {
 	for _, ns := range []*corev1.Namespace{makePodNamespace(), makeNamespace(f.Namespace)} {
 		if err := f.create(ctx, ns); err != nil {
@@ -122,8 +122,8 @@ func (f *Fleet) writeHost(ctx context.Context, s Shape, mac, ip string) error {
 		return err
 	}
 	hardware := makeHardware(s, mac, ip)
-	// This is an update and not a patch, because a patch omits empty fields that the schema
-	// requires. The retry is necessary because claims change the same object.
+	// An update is used and not a patch, because a patch omits empty fields that the schema
+	// requires. It is retried, because claims change the same object.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(host), host); err != nil {
 			return err
@@ -160,7 +160,8 @@ func (f *Fleet) create(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// replace creates an object, or replaces the existing one. Only this package writes such objects.
+// replace creates an object, or replaces the existing one. It needs no retry, because only this
+// package writes such objects.
 func (f *Fleet) replace(ctx context.Context, o client.Object) error {
 	err := f.Client.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// newFleet returns a Fleet on a fake cluster whose pods are ready at once, and the SSH keys used
-// per address.
+// newFleet returns a Fleet on a fake cluster whose pods are ready at once. It also returns the
+// public keys that the Fleet used for SSH, by address.
 func newFleet(t *testing.T) (*Fleet, map[string]ssh.PublicKey) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -77,8 +77,8 @@ func TestUpWritesTheHostOfARunningMachine(t *testing.T) {
 	wantAuthorized(t, f, keys["10.60.0.1"])
 }
 
-// wantAuthorized checks that machines accept the public key of the private key that the product
-// reads.
+// wantAuthorized checks that machines accept used, the public key that belongs to the private key
+// of the product.
 func wantAuthorized(t *testing.T, f *Fleet, used ssh.PublicKey) {
 	t.Helper()
 	var accepted corev1.ConfigMap
@@ -145,7 +145,8 @@ func TestDownLeavesOtherNamespacesAlone(t *testing.T) {
 	}
 }
 
-// A Provisioning that asks for 8 CPUs and 16 GiB must find exactly the hosts and none of the misfits.
+// Every machine named host-... must fit a request for 8 CPUs and 16 GiB. No machine named
+// misfit-... may fit it.
 func TestShapes(t *testing.T) {
 	for _, s := range Shapes(5, 4) {
 		fits := s.CPU >= 8 && s.RAMGiB >= 16 && !s.Broken

@@ -10,15 +10,15 @@ import (
 // Names and labels of the lab's objects.
 const (
 	PodNamespace = "lab"
-	SSHSecret    = "ssh-key" // in the hosts' namespace; the product's default name
+	SSHSecret    = "ssh-key" // is in the namespace of the hosts; the product uses this name by default
 
 	labelHost      = "lab.bpa.akraino.org/host"
 	labelNamespace = "lab.bpa.akraino.org/namespace"
 	keyConfig      = "ssh-public-key"
 	authorizedKeys = "authorized_keys"
 
-	// osImage is the URL of the image that Metal3 would have installed. Nothing downloads it. It
-	// must be set, because Metal3 deprovisions a host without an image.
+	// osImage is the URL of the image that Metal3 would have installed. Nothing downloads the
+	// image, but a host must have one, because Metal3 deprovisions a host without an image.
 	osImage = "http://images.lab/debian-12.qcow2"
 )
 
@@ -37,8 +37,9 @@ func podName(namespace, host string) string { return namespace + "-" + host }
 
 func keyConfigName(namespace string) string { return keyConfig + "-" + namespace }
 
-// makePod returns the pod of a machine. Its disks are emptyDirs, because an overlay file system
-// cannot be on top of another one.
+// makePod returns the pod of a machine. The folders in which the machine writes most are on an
+// emptyDir, because an overlay file system, such as that of a container, cannot be on top of
+// another one.
 func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 	yes, no := true, false
 	grace := int64(2)

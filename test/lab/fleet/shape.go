@@ -16,7 +16,7 @@ type Shape struct {
 // nodeShapes are shapes that fit a request for 8 CPUs and 16 GiB.
 var nodeShapes = []Shape{{CPU: 8, RAMGiB: 16}, {CPU: 8, RAMGiB: 16}, {CPU: 16, RAMGiB: 32}}
 
-// misfitShapes are shapes that do not fit: one is too small, the other is in error.
+// misfitShapes are shapes that do not fit such a request: one is too small, the other is in error.
 var misfitShapes = []Shape{{CPU: 2, RAMGiB: 4}, {CPU: 32, RAMGiB: 128, Broken: true}}
 
 // Shapes returns the shapes for a new lab: host-1... fit a request for 8 CPUs and 16 GiB,

@@ -47,8 +47,8 @@ func runSSH(ctx context.Context, ip string, signer ssh.Signer, command string) (
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	// The host key is not verified: the lab has just created the machine on a local bridge, and no
-	// earlier key exists.
+	// The host key is not verified. The lab has just created the machine on a local bridge, so
+	// there is no earlier key to compare with.
 	config := &ssh.ClientConfig{
 		User: "root", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second,
 	}

@@ -69,8 +69,8 @@ func (f *Fleet) waitPod(ctx context.Context, name string, done func(*corev1.Pod)
 	return ctx.Err()
 }
 
-// watchPod watches the pod from the end of a list until done returns true. It returns false when
-// the server ends the watch.
+// watchPod watches the pod until done returns true for it. The watch starts where the list from
+// ends, so that it misses no event. watchPod returns false when the server ends the watch.
 func (f *Fleet) watchPod(ctx context.Context, from *corev1.PodList, one []client.ListOption, done func(*corev1.Pod) bool) (bool, error) {
 	w, err := f.Client.Watch(ctx, &corev1.PodList{}, append(one, resumeAt(from.ResourceVersion))...)
 	if err != nil {
@@ -96,8 +96,8 @@ func (f *Fleet) watchPod(ctx context.Context, from *corev1.PodList, one []client
 	}
 }
 
-// resumeAt is a list option that starts a watch at the resource version of a list, so that no event
-// is missed.
+// resumeAt is a list option that contains the resource version of a list. A watch with this option
+// starts where the list ends.
 type resumeAt string
 
 func (r resumeAt) ApplyToList(o *client.ListOptions) {

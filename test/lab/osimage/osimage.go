@@ -12,15 +12,15 @@ import (
 // System describes a root file system.
 type System struct {
 	Name     string
-	Variant  string // variant of mmdebstrap: minbase, or extract (runs no scripts and no hooks)
+	Variant  string // variant of mmdebstrap: minbase or extract; extract runs no scripts and no hooks
 	Packages []string
 	Setup    []string // shell commands to run in the root file system; not with variant extract
 }
 
 const suite = "bookworm"
 
-// Key returns a text that changes when the inputs change. It does not contain versions of packages,
-// so that new versions are only installed when another input changes.
+// Key returns a string that changes when the inputs change. It does not contain the versions of
+// packages. Therefore a new version is installed only when another input changes.
 func (s System) Key() string {
 	return strings.Join(append(append([]string{s.Name, s.Variant, suite}, s.Packages...), s.Setup...), "\n")
 }
@@ -37,7 +37,7 @@ func (s System) Build(ctx context.Context, out string) error {
 	args = append(args, "--format=tar", suite, out+".new")
 	defer os.Remove(out + ".new")
 	cmd := exec.CommandContext(ctx, "mmdebstrap", args...)
-	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000") // the same packages give the same bytes
+	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000") // with a fixed time, the same packages give the same bytes
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Run(); err != nil {

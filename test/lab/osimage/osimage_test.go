@@ -18,7 +18,7 @@ func TestShellIsWellFormed(t *testing.T) {
 	}
 }
 
-// mmdebstrap runs no setup commands with the variant extract.
+// With the variant extract, mmdebstrap ignores the setup commands, so such a System must have none.
 func TestExtractHasNoSetup(t *testing.T) {
 	for _, s := range []System{Node, Ansible, ProxyTools, Busybox} {
 		if s.Variant == "extract" && s.Setup != nil {

@@ -25,10 +25,10 @@ var Node = System{
 	},
 	Setup: []string{
 		`rm -f /etc/apt/sources.list /etc/apt/sources.list.d/*; : >/etc/apt/sources.list`,
-		// Every machine creates its own identity at first boot.
+		// The image contains no identity, because every machine creates its own at first boot.
 		`: >/etc/machine-id; rm -f /etc/ssh/ssh_host_* /etc/resolv.conf /etc/hostname; touch /etc/resolv.conf /etc/hostname /etc/hosts`,
 		`mkdir -p -m 0700 /root/.ssh`,
-		// Units that need hardware, a console or the Internet.
+		// These units need hardware, a console or the Internet.
 		`systemctl mask systemd-udevd.service systemd-udev-trigger.service systemd-udevd-kernel.socket systemd-udevd-control.socket ` +
 			`systemd-modules-load.service systemd-logind.service getty.target console-getty.service dev-hugepages.mount sys-kernel-debug.mount ` +
 			`sys-kernel-tracing.mount apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer packagekit.service systemd-networkd.service ` +
@@ -37,9 +37,9 @@ var Node = System{
 	},
 }
 
-// Ansible is the root file system in which ansible-playbook runs: a Python interpreter, an SSH
-// client, and an entry in passwd for the user id of the task's pod, because ssh does not run
-// without one.
+// Ansible is the root file system in which ansible-playbook runs. It contains a Python interpreter
+// and an SSH client. Its passwd has an entry for the user id of the task's pod, because ssh does
+// not run without one.
 var Ansible = System{
 	Name:     "ansible",
 	Variant:  "minbase",
@@ -50,8 +50,8 @@ var Ansible = System{
 	},
 }
 
-// ProxyTools contains the tools that kube-proxy runs. The packages are only unpacked, so
-// ProxyToolsLinks lists the links that their scripts would create.
+// ProxyTools contains the tools that kube-proxy runs. The packages are only unpacked. Their scripts
+// do not run, so ProxyToolsLinks lists the links that the scripts would create.
 var ProxyTools = System{
 	Name:     "proxy-tools",
 	Variant:  "extract",
@@ -70,5 +70,5 @@ var Busybox = System{
 	Packages: []string{"busybox-static"},
 }
 
-// BusyboxLinks are the commands of busybox for which the image has links.
+// BusyboxLinks are the names of busybox commands. The image has a link for each of them.
 var BusyboxLinks = []string{"sh", "sleep", "cat", "echo", "env", "hostname", "httpd", "ip", "ls", "nc", "nslookup", "ping", "wget"}

@@ -50,9 +50,9 @@ func Compress(path string, r io.Reader) error {
 	})
 }
 
-// Tree returns root and everything below it as entries with the path prefix, in lexical order. It
-// omits files and whole folders for which skip returns true; rel is the path relative to root. A
-// nil skip omits nothing.
+// Tree returns root and everything below it as entries, in lexical order. Each name begins with
+// prefix. Tree omits a file or a whole folder if skip returns true for it; rel is the path relative
+// to root. A nil skip omits nothing.
 func Tree(root, prefix string, skip func(rel string, d fs.DirEntry) bool) ([]Entry, error) {
 	var out []Entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

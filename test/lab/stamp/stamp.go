@@ -14,7 +14,7 @@ type Store struct {
 	Dir string
 }
 
-// Do calls create, unless the artifact name was created with the same key before and all outputs
+// Do calls create, unless it created the artifact name with the same key before and all outputs
 // still exist. It reports whether create ran.
 func (s Store) Do(name, key string, outputs []string, create func() error) (bool, error) {
 	if s.Value(name) == key && exist(outputs) {
@@ -66,7 +66,7 @@ func Key(parts ...string) string {
 }
 
 // FileKey returns a key for a large file without reading it: its path, size and modification time.
-// A missing file has a different key.
+// For a missing file it returns a key that no existing file has.
 func FileKey(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -18,7 +18,7 @@ func builderFlags(c *cobra.Command) *artifacts.Builder {
 	f.StringVar(&s.Source, "source", ".", "checkout of this repository")
 	f.StringVar(&s.Registry, "depot", "10.60.0.1:5000", "host:port of the depot in image references")
 	f.StringVar(&s.PushTo, "push-to", "127.0.0.1:5000", "host:port of the depot's local listener, for pushes with the token in the depot's folder")
-	f.StringVar(&s.Kubespray, "kubespray", os.Getenv("KUBESPRAY"), "checkout of kubespray "+artifacts.KubesprayRelease+", for an additional image beside that of test/playbooks ($KUBESPRAY)")
+	f.StringVar(&s.Kubespray, "kubespray", os.Getenv("KUBESPRAY"), "checkout of kubespray "+artifacts.KubesprayRelease+", for an additional image with its playbooks ($KUBESPRAY)")
 	return s
 }
 

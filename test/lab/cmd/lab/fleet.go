@@ -52,8 +52,8 @@ func upCommand() *cobra.Command {
 		func(c *cobra.Command, f *fleet.Fleet, _ []string) error {
 			return f.Up(c.Context(), fleet.Shapes(nodes, misfits)...)
 		})
-	c.Flags().IntVar(&nodes, "nodes", 3, "number of hosts that fit: 8 CPUs and 16Gi, 8 CPUs and 16Gi, 16 CPUs and 32Gi, then the same again")
-	c.Flags().IntVar(&misfits, "misfits", 0, "number of hosts that do not fit: 2 CPUs and 4Gi; 32 CPUs and 128Gi but in error; then the same again")
+	c.Flags().IntVar(&nodes, "nodes", 3, "number of hosts that fit; of every three, two have 8 CPUs and 16Gi, the third has 16 CPUs and 32Gi")
+	c.Flags().IntVar(&misfits, "misfits", 0, "number of hosts that do not fit; of every two, the first has 2 CPUs and 4Gi, the second has 32 CPUs and 128Gi but is in error")
 	return c
 }
 

@@ -25,7 +25,7 @@ func apply(s state) error {
 	if err != nil {
 		return err
 	}
-	// Write the routes first, because the file makes the node Ready.
+	// Write the routes first, because the kubelet reports the node as Ready when the file exists.
 	if err := os.WriteFile(confFile+".new", conf, 0o644); err != nil {
 		return fmt.Errorf("write CNI configuration: %w", err)
 	}
@@ -51,7 +51,7 @@ func applyRoutes(routes map[string]string) error {
 		}
 		route := netlink.Route{Dst: dst, Gw: net.ParseIP(via), Protocol: protocol}
 		if err := netlink.RouteReplace(&route); err != nil {
-			return fmt.Errorf("add route to %s by %s: %w: check that the nodes share one link", cidr, via, err)
+			return fmt.Errorf("add route to %s via %s: %w: check that the nodes are in the same layer 2 network", cidr, via, err)
 		}
 	}
 	return nil

@@ -1,8 +1,8 @@
-// Command network is the pod network of an application cluster whose nodes share one link, as lab
-// nodes do. On every node it maintains the CNI configuration (a bridge with the pod range of the
-// node) and one route per other node. It works like kindnet or flannel's host-gw, but its few
-// dependencies are all available as Go modules. kubespray installs it through custom_cni like any
-// other network add-on.
+// Command network is the pod network of an application cluster. All nodes must be in the same layer
+// 2 network, as lab nodes are. On every node the command maintains the CNI configuration (a bridge
+// with the pod range of the node) and one route to every other node. It works like kindnet or
+// flannel's host-gw, but has few dependencies, which are all available as Go modules. kubespray
+// installs it through custom_cni like any other network add-on.
 //
 // Invariant: it changes only its own file and only routes with its protocol number.
 package main
@@ -76,7 +76,7 @@ func run(ctx context.Context, self string) error {
 			continue
 		}
 		if err := apply(next); err != nil {
-			return err // the kubelet restarts this program with backoff
+			return err // the program ends, and the kubelet restarts it with backoff
 		}
 		slog.Info("network of this node is set up", "podCIDR", next.podCIDR, "routes", next.routes)
 		last = next
