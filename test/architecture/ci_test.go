@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCISaysWhatFailed checks the exit status of .ci/run. make fails for the given targets, and the
-// vulnerability check ends with the given status.
+// TestCISaysWhatFailed checks the exit status and the messages of .ci/run. In each case, make fails
+// for the targets in fails, and the vulnerability check exits with the status in vulnerable.
 func TestCISaysWhatFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails, vulnerable string

@@ -45,8 +45,9 @@ func manifests(t *testing.T) map[string][]unstructured.Unstructured {
 	return all
 }
 
-// TestDeploymentsAreRestricted: the namespace admits restricted pods only, and ko needs a program for each
-// image.
+// TestDeploymentsAreRestricted checks that the pods of all Deployments meet the rules of
+// unrestricted: the namespace admits only restricted pods, and ko can build an image only if its
+// program exists.
 func TestDeploymentsAreRestricted(t *testing.T) {
 	found := 0
 	for file, objects := range manifests(t) {
@@ -70,8 +71,8 @@ func TestDeploymentsAreRestricted(t *testing.T) {
 	}
 }
 
-// unrestricted lists the settings of a pod that Pod Security's level "restricted" or this project's own
-// rules forbid.
+// unrestricted returns the settings of a pod that are forbidden by the level "restricted" of Pod
+// Security, or by additional rules of this project.
 func unrestricted(pod corev1.PodSpec) (wrong []string) {
 	complain := func(ok bool, what string) {
 		if !ok {
@@ -107,8 +108,8 @@ func unrestricted(pod corev1.PodSpec) (wrong []string) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// TestManifestsStayAtHome: config/ has no Secret with content and no object in another namespace, and every
-// object has the label of this project.
+// TestManifestsStayAtHome checks that config/ has no Secret with content and no object in a
+// namespace other than bpa-system, and that every object has the label of this project.
 func TestManifestsStayAtHome(t *testing.T) {
 	for file, objects := range manifests(t) {
 		for _, object := range objects {

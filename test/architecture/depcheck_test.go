@@ -10,17 +10,18 @@ import (
 
 const module = "github.com/akraino-icn/bpa/"
 
-// layer is a folder of the module with the imports that its packages may have. Paths end with a slash, so
-// that no name is a prefix of another.
+// layer is a folder of the module, with the imports that the packages in it may have. Paths end
+// with a slash, so that pkg/client/ is no prefix of a folder such as pkg/clients/.
 type layer struct {
 	folder string
-	// ours are the folders of this module that it may import, in addition to its own.
+	// ours are the other folders of this module that the packages may import.
 	ours []string
 	// foreign are the prefixes of imports from other modules; nil allows any.
 	foreign []string
 }
 
-// layers are in the order from the lowest to the highest. The longest folder that contains a package applies.
+// layers are ordered from the lowest to the highest. If several of the folders contain a package,
+// the one with the longest path applies.
 var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
 	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
@@ -33,7 +34,8 @@ var layers = []layer{
 	{folder: "pkg/depot/auth/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{}},
 	{folder: "pkg/depot/auth/kubernetes/", ours: []string{"pkg/depot/auth/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/rest/", "k8s.io/client-go/tools/clientcmd/"}},
 
-	// Most of these are pure: the assignment of hosts, the rendering of the inventory, the reader of Ansible's events.
+	// Most of these packages are pure, such as the assignment of hosts, the rendering of the
+	// inventory and the reader of Ansible's events: they use no client, network or process.
 	{folder: "pkg/hosts/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/hosts/assign/", ours: []string{"pkg/contract/", "pkg/hosts/"}, foreign: []string{}},
 	{folder: "pkg/hosts/networkdata/", ours: []string{"pkg/hosts/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
@@ -49,7 +51,7 @@ var layers = []layer{
 	{folder: "pkg/transfer/", ours: []string{"pkg/artifacts/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
-	// Tasks and the reconciler share only what lies below both.
+	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/settings/"}},
@@ -110,7 +112,8 @@ func hasPrefix(path string, prefixes []string) bool {
 	return false
 }
 
-// Pure packages must not depend on a client, the network or processes, directly or indirectly.
+// TestPurePackagesReachNothing checks that pure packages do not depend on a client, the network or
+// processes, directly or indirectly.
 func TestPurePackagesReachNothing(t *testing.T) {
 	clients := []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/pkg/client", module + "pkg/client/clientset/versioned"}
 	nothing := append([]string{"k8s.io/apimachinery/pkg/apis/meta/v1", "net/http", "os/exec"}, clients...)
@@ -131,7 +134,8 @@ func TestPurePackagesReachNothing(t *testing.T) {
 	})
 }
 
-// The depot's packages do not depend on Kubernetes, except pkg/depot/auth/kubernetes.
+// TestDepotKnowsNoKubernetes checks that these packages of the depot do not depend on Kubernetes.
+// Of the packages in pkg/depot/auth, only pkg/depot/auth/kubernetes may depend on it.
 func TestDepotKnowsNoKubernetes(t *testing.T) {
 	kubernetes := []string{"k8s.io/client-go/rest", "k8s.io/apimachinery/pkg/apis/meta/v1"}
 	depcheck.AssertNoDependency(t, map[string][]string{
@@ -141,7 +145,9 @@ func TestDepotKnowsNoKubernetes(t *testing.T) {
 	})
 }
 
-// The depot starts before Kubernetes does, and the pod of kubespray does not need the controller's library.
+// TestProgramsStaySmall checks that two programs do not contain libraries that they do not need:
+// the depot starts before Kubernetes does, and the pod of kubespray does not need the library of
+// the controller.
 func TestProgramsStaySmall(t *testing.T) {
 	depcheck.AssertNoDependency(t, map[string][]string{
 		module + "cmd/depot":     {"k8s.io/client-go/kubernetes", "knative.dev/pkg/injection/sharedmain"},

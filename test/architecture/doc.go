@@ -1,4 +1,5 @@
-// Package architecture tests the structure of the repository: which package may import which, what the
-// manifests in config/ contain, that the table of tasks and the list of kinds agree with the files, and
-// the exit status of .ci/run. The tests read files; they need no cluster.
+// Package architecture tests the structure of the repository: the imports of the packages, the
+// manifests in config/, the list of tasks (contract.InstallTasks) and the list of kinds
+// (v1alpha1.Kinds), which must agree with the files, and the exit status of .ci/run. The tests
+// read files and run scripts; they need no cluster.
 package architecture

@@ -8,8 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// TestEveryKindHasACRD: the list of kinds, which the scheme and the webhook read, has exactly the kinds of
-// the CRDs that the generator has written.
+// TestEveryKindHasACRD checks that v1alpha1.Kinds, which the scheme and the webhook read, has
+// exactly the kinds of the generated CRDs.
 func TestEveryKindHasACRD(t *testing.T) {
 	crds := map[string]bool{}
 	for _, objects := range manifests(t) {

@@ -17,9 +17,9 @@ import (
 
 const root = "../.."
 
-// TestTasksAreWhatTheTableSays walks the table of tasks: every row has a Task with the same params,
-// workspaces and results, a symbolic link in config/, a program, a package, and a place in the Pipeline.
-// No file exists without a row.
+// TestTasksAreWhatTheTableSays compares contract.InstallTasks with the files. Every row has a Task
+// with the same params, workspaces and results, a symbolic link in config/, a program, a package,
+// and a position in the Pipeline. Every file of a Task has a row.
 func TestTasksAreWhatTheTableSays(t *testing.T) {
 	rows := map[string]contract.Task{}
 	for _, row := range contract.InstallTasks {
