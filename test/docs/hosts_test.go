@@ -17,12 +17,12 @@ import (
 
 const image = "http://site/os.qcow2"
 
-// described returns the hosts of a block for the Provisioning me. Each line is a host name and
-// properties with commas between them, such as
+// described returns the hosts of a block. me is the name of the Provisioning under test, for which
+// hosts can be installed. Each line is a host name and properties with commas between them, such as
 //
 //	host-1   16 CPUs, 64Gi, label rack=r1, 2 NVMe 960G, card 10.0.0.1, held by edge-2
 //
-// described builds Metal3 objects, which package facts reads.
+// described builds Metal3 objects and converts them with package facts, as BPA does.
 func described(t *testing.T, f fence, me string) []hosts.Host {
 	t.Helper()
 	var all []hosts.Host
@@ -67,8 +67,9 @@ func (m *machine) facts() hosts.Host {
 	return h
 }
 
-// card adds a network card. Words that begin with 0x are its model, the others its addresses. Each
-// address is a separate NIC with the same MAC. The result is the first of these NICs.
+// card adds a network card. The words that begin with 0x are its model; the other words are its
+// addresses. Each address becomes a separate NIC with the same MAC address. card returns the first
+// of these NICs.
 func (m *machine) card(words ...string) *metal3.NIC {
 	i := len(m.data.NIC)
 	nic := metal3.NIC{Name: fmt.Sprintf("eth%d", i), MAC: fmt.Sprintf("02:00:00:00:%02x:%02x", i, m.n)}
