@@ -14,19 +14,21 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// fewest is the number of specs that the pinned suite runs at a listener. With fewer, a workflow
-// was disabled.
+// fewest is the number of specs that the pinned suite runs at each listener. If fewer run, a
+// workflow was disabled.
 const fewest = 64
 
 // skips are the specs that the suite skips, because they are for registries of another kind.
 var skips = []string{
-	// For read-only registries, whose content is given in environment variables.
+	// These two specs are for read-only registries, whose content is given in environment
+	// variables.
 	"Content Discovery Setup Populate registry with test tags (no push)",
 	"Pull Setup Get tag name from environment",
-	// For registries that do not mount blobs of other repositories. The depot does.
+	// This spec is for registries that do not mount blobs of other repositories. The depot mounts
+	// them.
 	"Push Cross-Repository Blob Mount Cross-mounting of nonexistent blob should yield session id",
-	// For registries that search all repositories if a mount names none. The depot requires the
-	// upload of the blob instead (OCI_AUTOMATIC_CROSSMOUNT=0).
+	// This spec is for registries that search all repositories if a mount request names none. The
+	// depot requires the upload of the blob instead (OCI_AUTOMATIC_CROSSMOUNT=0).
 	"Push Cross-Repository Blob Mount Cross-mounting without from, and automatic content discovery enabled should return a 201",
 }
 

@@ -13,15 +13,15 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// program is the environment variable with the path of the suite of 2026, an executable program.
-// docs/decisions explains why its module is not pinned.
+// program is the name of the environment variable with the path of the suite of 2026, which is an
+// executable program. docs/decisions explains why the version of this suite is not pinned.
 const program = "CONFORMANCE_SUITE"
 
-// notClaimed contains the tests of the suite that may not pass, with their results by name. Each is
-// optional in the specification.
+// notClaimed contains the tests of the suite that do not pass, with their expected results by name.
+// Each of them tests something that is optional in the specification.
 var notClaimed = map[string]string{
-	"Blob post only":               "Skip",     // a blob in the request that starts its upload; the depot accepts it in the next request
-	"Blob anonymous mount":         "Skip",     // a search for the blob in repositories that the client does not name and may not be allowed to read
+	"Blob post only":               "Skip",     // the blob is in the request that starts the upload; the depot accepts it only in the next request
+	"Blob anonymous mount":         "Skip",     // a mount without a source: the depot would search repositories that the client may not be allowed to read
 	"Manifest put with tag params": "Disabled", // from an unreleased version of the specification, like the next two
 	"Tag Param":                    "Disabled",
 	"Tag Param sha512":             "Disabled",
