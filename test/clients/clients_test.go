@@ -25,7 +25,7 @@ type client interface {
 	pull(t *testing.T, ref, layout string) (string, error)
 }
 
-// keeper is a client that can also manage a registry. containerd cannot.
+// keeper is a client that can also manage a registry. containerd is not a keeper.
 type keeper interface {
 	client
 	copy(t *testing.T, from, to string) (string, error)
@@ -67,8 +67,9 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// canBeManaged pushes, pulls, copies, lists and deletes the image at an endpoint. It checks the
-// results at the listener other, without the client.
+// canBeManaged pushes and pulls the image at an endpoint. If the client is a keeper, it also copies
+// the image, lists the tags and deletes the copy. The results are checked through another listener,
+// whose address is other, without the client.
 func (i *image) canBeManaged(t *testing.T, c client, at endpoint, other, repository string) {
 	ref := at.address + "/" + repository
 	must(t)(c.push(t, i.layout, ref+":v1"))
@@ -106,7 +107,7 @@ func (i *image) isReadOnly(t *testing.T, c client, at endpoint, repository, refu
 	i.comesBack(t, c, ref+":v1")
 }
 
-// isNotTrusted checks that a client with another CA certificate than the depot's cannot read.
+// isNotTrusted checks that a client cannot read if it does not trust the CA of the depot.
 func isNotTrusted(t *testing.T, c client, ref string) {
 	t.Helper()
 	if out, err := c.pull(t, ref, filepath.Join(t.TempDir(), "pulled")); err == nil || !strings.Contains(out, "certificate") {

@@ -58,7 +58,8 @@ type running struct {
 
 func (c *containerdClient) start(t *testing.T) running {
 	t.Helper()
-	// The path of a socket must be shorter than that of a test's temporary folder.
+	// The kernel limits the path of a socket to 107 bytes. A path in the temporary folder of the
+	// test can be longer.
 	dir, err := os.MkdirTemp("", "containerd-")
 	if err != nil {
 		t.Fatal(err)
@@ -107,8 +108,8 @@ func (d running) run(t *testing.T, args ...string) (string, error) {
 	return listeners.Try(t, nil, d.ctr, append([]string{"--address", d.socket, "images"}, args...)...)
 }
 
-// toward returns the arguments of ctr for a reference. They include a folder with a hosts.toml as
-// on nodes.
+// toward returns the arguments of ctr to push or pull ref. One of them is a folder with a
+// hosts.toml, as nodes have it.
 func (d running) toward(t *testing.T, ref string) []string {
 	t.Helper()
 	server := "https://" + host(t, ref)

@@ -49,9 +49,9 @@ func makeImage(t *testing.T) *image {
 	return made
 }
 
-// canonical is an index in the form that the specification's Go types had before the field
-// artifactType. skopeo rewrites an index when it copies one. Debian's version keeps the digest only
-// of this form.
+// canonical is an index without the field artifactType, as the Go types of the specification
+// encoded it before they had this field. skopeo decodes and encodes an index when it copies it. The
+// version in Debian preserves the digest only of an index in this form.
 type canonical struct {
 	original
 	raw []byte

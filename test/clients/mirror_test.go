@@ -15,9 +15,10 @@ import (
 	"github.com/akraino-icn/bpa/test/clients/listeners"
 )
 
-// TestEveryRegistryIsTheDepot checks that a node's containerd pulls images of every registry from
-// the depot only, over TLS with the depot's CA, also if the depot lacks the image. The names end in
-// .test, which is reserved (RFC 6761).
+// TestEveryRegistryIsTheDepot checks that the containerd of a node pulls images of every registry
+// only from the depot, over TLS with the depot's CA. If the depot lacks an image, the pull fails
+// without a request to upstream. The names of the registries end in .test, which is reserved (RFC
+// 6761).
 func TestEveryRegistryIsTheDepot(t *testing.T) {
 	depot := listeners.Open(t)
 	image := makeImage(t)
@@ -49,8 +50,8 @@ func (d running) pullThrough(t *testing.T, folder, ref string) (string, error) {
 	return d.run(t, "pull", "--local", "--all-platforms", "--snapshotter=native", "--hosts-dir", folder, ref)
 }
 
-// mirrorFolder writes the files that kubespray's template creates from the variable that BPA
-// renders for this depot, and returns their folder.
+// mirrorFolder writes the hosts.toml files that kubespray's template would create from the variable
+// that BPA renders for this depot. It returns the folder of these files.
 func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	t.Helper()
 	rendered, err := inventory.Render(contract.Request{
@@ -86,8 +87,8 @@ func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	return folder
 }
 
-// addUpstream changes the default hosts.toml as a user-provided entry with an empty server does:
-// containerd then tries the upstream registry last.
+// addUpstream sets an empty server in the default hosts.toml. A user can cause this with an entry
+// that has an empty server. containerd then tries the upstream registry after the depot.
 func addUpstream(t *testing.T, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "_default", "hosts.toml"))

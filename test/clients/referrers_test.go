@@ -29,7 +29,8 @@ func TestClientsAttach(t *testing.T) {
 	if tags := writer.tags(t, ref); !slices.Equal(tags, []string{"v1"}) {
 		t.Errorf("tags %q: oras maintains the referrers list itself, because the depot does not announce its referrers API", tags)
 	}
-	// A client without the referrers API maintains the list of attached artifacts itself.
+	// With this flag, oras maintains the list of attached artifacts itself, like a client that does
+	// not know the referrers API.
 	old := writer.attach(t, ref+":v1", "test/old", "--distribution-spec=v1.1-referrers-tag")
 
 	reader.discovers(t, depot.Plain+repository+":v1", map[string]string{signature: "test/signature", bill: "test/sbom", old: "test/old"})
@@ -75,7 +76,8 @@ func (c *orasClient) discover(t *testing.T, ref string, flags ...string) []disco
 	return list.Manifests
 }
 
-// discovers checks that exactly these artifacts (type by digest) are attached to ref.
+// discovers checks that exactly the artifacts in want are attached to ref. want contains the types
+// of the artifacts by digest.
 func (c *orasClient) discovers(t *testing.T, ref string, want map[string]string, flags ...string) {
 	t.Helper()
 	found := c.discover(t, ref, flags...)

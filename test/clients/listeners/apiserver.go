@@ -30,7 +30,7 @@ func startAPIServer(t *testing.T, dir string) *apiServer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = hold.Close(), cmd.Wait() }) // it ends when its stdin closes
+	t.Cleanup(func() { _, _ = hold.Close(), cmd.Wait() }) // the program ends when its stdin closes
 	late := time.AfterFunc(startLimit, func() { _ = hold.Close() })
 	defer late.Stop()
 
