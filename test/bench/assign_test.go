@@ -53,9 +53,9 @@ func TestBenchAssign(t *testing.T) {
 	fmt.Printf("%-58s %7d ms %8d MiB\n\n", "goal at 10,000 hosts (an impossible one: 1,000 ms)", 100, 64)
 }
 
-// measure returns the median processor time of five assignments, and the bytes that one more
-// assignment allocates. The garbage collector is off during the latter, so this is the upper bound
-// of the growth of the heap.
+// measure returns the median processor time of five assignments, and the number of bytes that one
+// more assignment allocates. The garbage collector is off during that assignment, so the heap
+// cannot grow by more than these bytes.
 func measure(request contract.Request, all []hosts.Host) (took time.Duration, peak uint64, err error) {
 	var times []time.Duration
 	for range 5 {
@@ -142,8 +142,9 @@ func impossible(all []hosts.Host) contract.Request {
 	return request
 }
 
-// narrow returns a request for 1,000 nodes, half of them in sets that are spread over racks. It
-// changes the labels of all, so that only three hosts remain in one of the racks.
+// narrow returns a request for 500 slots, and for 500 nodes in sets that are spread over racks. It
+// changes the labels in all, so that rack r01 has only three hosts. These are too few for the
+// spread, unless the spread is soft.
 func narrow(all []hosts.Host, soft bool) contract.Request {
 	request := slots(500)
 	for i := range 2 {

@@ -27,7 +27,7 @@ const limit = 15 * time.Minute
 // TestBenchRunAgainstHand installs a cluster of three nodes through a Provisioning. It then resets
 // the machines, installs the same cluster by hand with the same playbook, variables and image, and
 // prints both wall times. The times have no limit, because the load of the machine affects them.
-// The controller's memory during the run has one.
+// The memory of the controller during the run must not exceed 100 MiB.
 func TestBenchRunAgainstHand(t *testing.T) {
 	playbooks := map[string]site.Playbooks{"the lab's playbooks": site.LabPlaybooks}
 	if os.Getenv("KUBESPRAY") != "" {
@@ -60,9 +60,9 @@ func benchRun(t *testing.T, name string, on site.Playbooks) {
 	}
 }
 
-// byHand resets the machines and replaces the addresses in the run's inventory by their new ones.
-// It then runs ansible-playbook in a separate pod, with the base image of the task, and returns the
-// running time of the container.
+// byHand resets the machines. In the inventory of the run, it replaces the old addresses of the
+// machines by the new ones. It then runs ansible-playbook with this inventory in a separate pod,
+// with the base image of the task, and returns the running time of the container.
 func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration {
 	t.Helper()
 	ctx := context.Background()
@@ -93,9 +93,9 @@ func byHand(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) time.Duration 
 	return ended.FinishedAt.Sub(ended.StartedAt.Time)
 }
 
-// newAddresses returns pairs of each node's address in the run and the current address of its
-// machine, as arguments of strings.NewReplacer. Both include the character after the address, so
-// that 10.60.0.1 does not match the beginning of 10.60.0.12.
+// newAddresses returns the arguments of strings.NewReplacer. Each pair is the address of a node in
+// the run and the current address of its machine. Both strings include the character after the
+// address, so that 10.60.0.1 does not match the beginning of 10.60.0.12.
 func newAddresses(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) []string {
 	t.Helper()
 	var pairs []string

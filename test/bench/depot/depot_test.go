@@ -29,8 +29,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// rounds is the number of measurements of each side of a ratio. The sides alternate, and the
-// medians are compared.
+// rounds is how often a comparison measures each of its two sides, the depot and its peer. The
+// sides alternate, and the medians are compared.
 const rounds = 3
 
 func mib(variable string, otherwise int) int64 {
@@ -40,7 +40,7 @@ func mib(variable string, otherwise int) int64 {
 	return int64(otherwise) << 20
 }
 
-// TestBenchDepot prints a table of times. They have no limits, because the load of the machine
+// TestBenchDepot prints a table of times. The times have no limits, because the load of the machine
 // affects them.
 func TestBenchDepot(t *testing.T) {
 	size := mib("BENCH_MIB", 1024)
@@ -69,10 +69,10 @@ func TestBenchDepot(t *testing.T) {
 	line("pull (/v2)        : distribution's registry", 1.0, compare(
 		func(n int) { pull(t, depot.url, n, pullJobs) },
 		func(n int) { pull(t, registry.url, n, pullJobs) }))
-	// This row has no goal. The kernel sends the bytes without a copy, so they are not in the
-	// processor's cache when a client on the same machine hashes them, and a single connection
-	// waits for that client. Over a network, or with several connections, the server's processor
-	// time counts.
+	// This row has no goal, because the time depends on the client. The kernel sends the bytes
+	// without a copy, so they are not in the processor's cache when a client on the same machine
+	// hashes them, and a single connection waits for that client. Over a network, or with several
+	// connections, the processor time of the server is decisive instead.
 	remark("pull, one layer at a time", compare(
 		func(n int) { pull(t, depot.url, n, 1) },
 		func(n int) { pull(t, registry.url, n, 1) }))
@@ -102,7 +102,7 @@ func TestBenchDepotMemory(t *testing.T) {
 	}
 }
 
-// compare measures both sides alternately and returns their medians.
+// compare measures the depot and its peer alternately, and returns the median times in this order.
 func compare(depot, peer func(round int)) [2]time.Duration {
 	var spent [2][]time.Duration
 	for n := range rounds {
@@ -162,8 +162,8 @@ func download(t *testing.T, url string) {
 	}
 }
 
-// makeLayers writes four layers of random bytes to files, so that they are not in the memory of
-// either side's client.
+// makeLayers writes four layers of random bytes to files. All pushes read these files, so that no
+// push has the layers in memory when it starts.
 func makeLayers(t *testing.T, dir string, size int64) []string {
 	t.Helper()
 	var files []string
@@ -225,8 +225,8 @@ func pull(t *testing.T, url string, n, jobs int) {
 	}
 }
 
-// reference returns the reference of an image, and the login of the server's URL. The login is
-// anonymous if the URL has no password.
+// reference returns the reference of the image of round n, and the login in the server's URL. The
+// login is anonymous if the URL has no password.
 func reference(t *testing.T, server string, n int) (name.Reference, remote.Option) {
 	t.Helper()
 	parsed, err := url.Parse(server)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// process is a server under measurement.
+// process is a server that the benchmark measures.
 type process struct {
 	cmd *exec.Cmd
 	url string

@@ -18,7 +18,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:5001", "address")
 	root := flag.String("root", "", "directory of the store")
 	flag.Parse()
-	logrus.SetLevel(logrus.FatalLevel) // the registry logs each HEAD of missing content as an error
+	logrus.SetLevel(logrus.FatalLevel) // otherwise the registry logs each HEAD of missing content as an error
 	app := handlers.NewApp(context.Background(), &configuration.Configuration{
 		Version: configuration.MajorMinorVersion(0, 1),
 		Log:     configuration.Log{Level: "fatal"},
