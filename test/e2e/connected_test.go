@@ -24,14 +24,14 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// grantCommand is the command at the end of a refusal. It permits additions to the depot, only to
-// the account of this run.
+// grantCommand matches the command at the end of a refusal. The command permits only the account of
+// this run to add to the depot, and nothing else.
 var grantCommand = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-connected:edge-7-seed-registry\b`)
 
 // TestConnected checks that an artifact that the depot lacks is copied from upstream before any
 // host is claimed. This needs the permission of an administrator, who runs the command in the
-// condition; the author of a Provisioning cannot give it. Nodes pull from the depot: upstream is
-// stopped before they pull.
+// condition; the author of a Provisioning cannot give it. The test stops upstream before the nodes
+// pull, because nodes must pull from the depot only.
 func TestConnected(t *testing.T) {
 	s := site.New(t, "e2e-connected", 1, 0)
 	depot := siteDepot(t, s)
@@ -62,7 +62,7 @@ func TestConnected(t *testing.T) {
 		t.Errorf("the depot has %q, want %s", depot.digest(t), want)
 	}
 	different, all := up.blobs()
-	if different == 0 || all > 2*different { // twice: the attempt without permission may have opened some
+	if different == 0 || all > 2*different { // twice, because the attempt without permission may also have opened some blobs
 		t.Errorf("%d blobs were read %d times, want at least one blob, and at most twice each", different, all)
 	}
 	up.server.Close()
@@ -71,7 +71,7 @@ func TestConnected(t *testing.T) {
 	runPod(t, s, ready, ref)
 }
 
-// images returns the images that the lab's nodes need, and one more.
+// images returns, as JSON, the images that the lab's nodes need, and the image more.
 func images(t *testing.T, more string) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal([]string{"{{ kube_image_repo }}/pause:{{ pause_version }}", "{{ kube_image_repo }}/kube-proxy:v{{ kube_version }}", more})

@@ -113,8 +113,8 @@ func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	return path
 }
 
-// checkCluster checks the new cluster with the kubeconfig in the Secret: the given number of nodes
-// is Ready, and a pod runs.
+// checkCluster checks the new cluster with the kubeconfig in the Secret. The given number of nodes
+// must be Ready, and a pod must run.
 func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes int) {
 	t.Helper()
 	kubeconfig := kubeconfigOf(t, s, p)
@@ -123,7 +123,7 @@ func checkCluster(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, nodes in
 		t.Errorf("kubectl get nodes: %v, want %d Ready\n%s", err, nodes, out)
 	}
 	for _, args := range [][]string{
-		{"delete", "pod", "hello", "--ignore-not-found", "--grace-period=0", "--force"}, // from an earlier check, possibly on a lost node
+		{"delete", "pod", "hello", "--ignore-not-found", "--grace-period=0", "--force"}, // the pod of an earlier check, which may be on a lost node
 		{"run", "hello", "--image=registry.k8s.io/pause:3.10.1", "--restart=Never"},
 		{"wait", "pod/hello", "--for=condition=Ready", "--timeout=90s"},
 	} {

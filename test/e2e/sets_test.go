@@ -53,7 +53,8 @@ func TestStandby(t *testing.T) {
 		t.Errorf("nodes %v: the lost one is still there", states(replaced))
 	}
 	site.Await(s, &v1alpha1.ProvisioningList{}, "edge-5 to be Ready", time.Minute, site.Ready)
-	// Kubernetes reports a node as lost 50 s after its last heartbeat. The standby can join earlier.
+	// Kubernetes reports a node as lost only 50 s after its last heartbeat. The standby may have
+	// joined earlier, so the test waits for the report.
 	if out, err := site.Kubectl(kubeconfigOf(t, s, replaced), "", "wait", "node/pool-1", "--for=condition=Ready=Unknown", "--timeout=90s"); err != nil {
 		t.Errorf("the lost node: %v\n%s", err, out)
 	}

@@ -98,8 +98,8 @@ func withoutVersions(text string) string {
 	return regexp.MustCompile(`(?m)^    resourceVersion: .*\n`).ReplaceAllString(text, "")
 }
 
-// rebuilt pushes the same image with one more label and returns its reference. The image differs
-// only in its digest, like another build of the same source.
+// rebuilt pushes a copy of the image ref with one more label, and returns the reference of the
+// copy. Like another build of the same source, the copy has the same content and another digest.
 func rebuilt(t *testing.T, ref string) string {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(site.State(), "depot", "local-token"))

@@ -44,7 +44,7 @@ type upstream struct {
 
 func startUpstream(t *testing.T, address string) *upstream {
 	t.Helper()
-	logrus.SetLevel(logrus.FatalLevel) // the registry logs each HEAD of missing content as an error
+	logrus.SetLevel(logrus.FatalLevel) // otherwise the registry logs each HEAD of missing content as an error
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	app := handlers.NewApp(ctx, &configuration.Configuration{
