@@ -29,10 +29,10 @@ const (
 	editor = "editor" // a user who may edit the namespace
 )
 
-// TestEditorsCannotReachHosts checks the limits of a user who may edit a namespace, and so can act
-// as its service accounts. As the account of select-hosts, while a run permits this account to
-// change hosts, the user can claim and release hosts for this one Provisioning, like the task, and
-// nothing else.
+// TestEditorsCannotReachHosts checks the limits of a user who may edit a namespace, and can
+// therefore act as the service accounts in it. During a run, the account of select-hosts may change
+// hosts. With this account, the user can only do what the task does: claim and release hosts for
+// this one Provisioning.
 func TestEditorsCannotReachHosts(t *testing.T) {
 	admin, err := accountClient(shared.kubeconfig, "")
 	if err != nil {
@@ -83,8 +83,8 @@ func ref(namespace, name string) string {
 	return fmt.Sprintf(refOf, "bpa.akraino.org/v1alpha1", "Provisioning", namespace, name)
 }
 
-// attempts are patches of the hosts mine and imaged (held by edge-1), other (held by edge-2) and
-// free. Each must be forbidden with a message that contains want.
+// attempts are patches of four hosts: mine and imaged (held by edge-1), other (held by edge-2) and
+// free. Each patch must be forbidden with a message that contains want.
 var attempts = []struct{ name, host, patch, want string }{
 	{"BMC address", "mine", `{"spec":{"bmc":{"address":"redfish://10.66.6.6/1"}}}`, "only change consumerRef in spec: BMC, image and power"},
 	{"BMC address together with a claim", "free", `{"spec":{"bmc":{"address":"redfish://10.66.6.6/1"},"consumerRef":` + ref(edited, "edge-1") + `}}`, "only change consumerRef in spec"},
@@ -127,7 +127,8 @@ func prepareEdited(t *testing.T, admin client.Client) {
 		must(t, "", "apply", "--server-side", "-n", "bpa-system", "-f", "../../config/"+file+".yaml")
 	}
 	must(t, "", "create", "namespace", edited)
-	// There is no controller manager, which would aggregate these roles into "edit".
+	// The roles are bound one by one, because there is no controller manager that would aggregate
+	// them into "edit".
 	for _, role := range []string{"system:aggregate-to-edit", "system:aggregate-to-view", "bpa-edit", "bpa-view"} {
 		must(t, "", "create", "rolebinding", strings.ReplaceAll(role, ":", "-"), "-n", edited, "--clusterrole="+role, "--user="+editor)
 	}
@@ -155,7 +156,7 @@ func prepareEdited(t *testing.T, admin client.Client) {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { // other tests delete the CRDs
+	t.Cleanup(func() { // without hosts, so that other tests can delete the CRDs
 		ctx := context.WithoutCancel(t.Context())
 		var list metal3.BareMetalHostList
 		_ = admin.List(ctx, &list, client.InNamespace(edited))
@@ -197,8 +198,9 @@ func hostsOf(t *testing.T, c client.Client) []metal3.BareMetalHost {
 	return list.Items
 }
 
-// claimAndRelease checks that select-hosts and the controller can claim, image and release hosts
-// with their accounts, and that the task cannot set an image.
+// claimAndRelease checks, with the accounts of select-hosts and the controller, that the task can
+// claim and release hosts, and that the controller can set images and release hosts. The task
+// cannot set an image.
 func claimAndRelease(t *testing.T, account client.WithWatch) {
 	ctx := t.Context()
 	admin, err := accountClient(shared.kubeconfig, "")

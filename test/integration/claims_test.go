@@ -131,12 +131,13 @@ func writeStatus(ctx context.Context, admin client.Client) {
 	for n := 0; ctx.Err() == nil; n++ {
 		h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: hostName(n % 5), Namespace: claims}}
 		patch := fmt.Appendf(nil, `{"status":{"lastUpdated":%q,"errorCount":%d}}`, time.Now().UTC().Format(time.RFC3339), n)
-		_ = admin.Status().Patch(ctx, h, client.RawPatch("application/merge-patch+json", patch)) // errors do not matter: the writes are only load
+		_ = admin.Status().Patch(ctx, h, client.RawPatch("application/merge-patch+json", patch)) // errors are ignored, because the writes are only load
 	}
 }
 
-// claimConcurrently lets four Provisionings claim one to four hosts at once. One host of each is
-// pinned, so that they need different sets. It returns the number of hosts and the error of each.
+// claimConcurrently lets four Provisionings claim one to four hosts at once. Each Provisioning pins
+// one host, so that the Provisionings need different sets of hosts. It returns the number of hosts
+// that each requests, and the error of each claim.
 func claimConcurrently(t *testing.T) (sizes []int, failed []error) {
 	t.Helper()
 	sizes, failed = []int{1, 2, 3, 4}, make([]error, 4)
@@ -170,8 +171,8 @@ func held(t *testing.T, admin client.Client) map[string]int {
 	return count
 }
 
-// checkHolders checks that exactly the Provisionings whose claim succeeded hold hosts, and as many
-// as they claimed.
+// checkHolders checks that exactly the Provisionings whose claim succeeded hold hosts, and that
+// each of them holds as many hosts as it claimed.
 func checkHolders(t *testing.T, admin client.Client, round int, sizes []int, failed []error) {
 	t.Helper()
 	want := map[string]int{}

@@ -21,8 +21,8 @@ import (
 
 const labelEnd = "audit-ends"
 
-// audit records every change of every host. All resource versions are of one etcd, so that they can
-// be compared.
+// audit records every change of every host. The resource versions of all hosts come from one etcd,
+// so they can be compared with each other.
 type audit struct {
 	events *toolswatch.RetryWatcher
 	ended  chan struct{} // closed when the last event is recorded
@@ -31,10 +31,11 @@ type audit struct {
 	problems []string
 	taken    int // number of changes from free to held
 	released int // number of changes from held to free
-	foreign  int // the part of taken by holders that are not Provisionings
+	foreign  int // number of changes in taken whose holder is not a Provisioning
 }
 
-// holding is the holder of a host from a version on. The holder is empty if the host is free.
+// holding is the holder of a host, beginning with a resource version. The holder is empty if the
+// host is free.
 type holding struct {
 	version int64
 	holder  string
@@ -89,7 +90,8 @@ func version(text string) int64 {
 	return n
 }
 
-// record adds a version of a host to the history, and to the problems if it breaks a rule.
+// record adds the holder of a host to the history if it has changed. It adds a problem if this
+// version of the host breaks a rule.
 func (a *audit) record(host *metal3.BareMetalHost) {
 	now := holding{version: version(host.ResourceVersion)}
 	ours := false
@@ -119,8 +121,8 @@ func (a *audit) record(host *metal3.BareMetalHost) {
 	a.history[host.Name] = append(a.history[host.Name], now)
 }
 
-// close checks that no host is held, and ends the audit with a write to a host, which is the last
-// event.
+// close checks that no host is held. It then ends the audit: it writes to a host, and waits until
+// the watch reports this last event. It reports the problems that were recorded.
 func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *audit {
 	t.Helper()
 	var list metal3.BareMetalHostList
@@ -157,7 +159,8 @@ func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *a
 	return a
 }
 
-// check compares the hosts that a claimant believed to hold at a version with the history.
+// check compares a result with the history. At the version of the result, the claimant must have
+// held all the hosts that it believed to hold.
 func (a *audit) check(t *testing.T, c completed) {
 	t.Helper()
 	for _, host := range c.Hosts {

@@ -38,8 +38,8 @@ type participant struct {
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// participantVariable is the environment variable with the participant that a process runs, as
-// JSON.
+// participantVariable is the name of the environment variable with a participant, as JSON. A
+// process that has the variable runs this participant instead of the tests.
 const participantVariable = "BPA_CONTEST_PARTICIPANT"
 
 func init() {
@@ -53,7 +53,7 @@ func init() {
 		err = p.run(context.Background())
 	}
 	fmt.Fprintln(os.Stderr, "participant", text, err)
-	os.Exit(1) // a participant runs until it is killed
+	os.Exit(1) // a failure, because a participant runs until it is killed
 }
 
 func (p participant) run(ctx context.Context) error {
@@ -82,7 +82,7 @@ type completed struct {
 	Name      string   `json:"name"`              // of the Provisioning
 	Wanted    int      `json:"wanted"`            // number of hosts
 	Hosts     []string `json:"hosts,omitempty"`   // nil if the claimant got none
-	Version   int64    `json:"version,omitempty"` // resource version at which it held the hosts
+	Version   int64    `json:"version,omitempty"` // resource version at which the claimant held the hosts
 	Lost      int      `json:"lost"`              // attempts to claim that failed because of other holders
 	Conflicts int      `json:"conflicts"`         // writes that failed with a conflict
 }
@@ -92,13 +92,13 @@ type completed struct {
 func runRound(ctx context.Context, c client.WithWatch, admin client.Client, request contract.Request, round int) error {
 	object := roundOf(request)
 	err := admin.Create(ctx, object)
-	if apierrors.IsAlreadyExists(err) { // the claimant was killed during this round
+	if apierrors.IsAlreadyExists(err) { // the claimant was killed during this round, and continues it
 		err = admin.Get(ctx, client.ObjectKeyFromObject(object), object)
 	}
 	if err != nil {
 		return err
 	}
-	if object.Data[keyRelease] != "" { // the round is over, but its result was not printed
+	if object.Data[keyRelease] != "" { // the claimant was killed after the round was over, before it printed the result
 		return nil
 	}
 	result := completed{Round: round, Name: request.Provisioning, Wanted: len(request.Slots)}
@@ -113,7 +113,7 @@ func runRound(ctx context.Context, c client.WithWatch, admin client.Client, requ
 			}
 		case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
 			result.Lost++
-			time.Sleep(rand.N(time.Second)) // like the reconciler, but much shorter
+			time.Sleep(rand.N(time.Second)) // the reconciler also waits before the next attempt, but much longer
 		default:
 			return err
 		}
@@ -126,8 +126,8 @@ func runRound(ctx context.Context, c client.WithWatch, admin client.Client, requ
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// counting returns a client that adds the patches that fail with a conflict to conflicts. A claim
-// may release hosts concurrently, so the counter has a lock.
+// counting returns a client that counts, in conflicts, the patches that fail with a conflict. A
+// claim may release hosts concurrently, so the counter has a lock.
 func counting(c client.WithWatch, conflicts *int) client.WithWatch {
 	var mu sync.Mutex
 	return interceptor.NewClient(c, interceptor.Funcs{
@@ -262,8 +262,8 @@ func accountConfig(kubeconfig, account string) (*rest.Config, *runtime.Scheme, e
 	return config, scheme, nil
 }
 
-// writeNoise changes labels and statuses of hosts that do not affect a claim, as Metal3 and users
-// do, until ctx ends.
+// writeNoise changes hosts as Metal3 and users do, until ctx ends. It changes only labels and
+// status fields that do not affect a claim.
 func writeNoise(ctx context.Context, admin client.Client) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -286,8 +286,8 @@ func writeNoise(ctx context.Context, admin client.Client) error {
 	}
 }
 
-// compete claims free hosts for another holder, as Cluster API does, and releases them, until ctx
-// ends. It fails if a host loses this holder in between.
+// compete claims free hosts for a holder that is not a Provisioning, as Cluster API does, and then
+// releases them, until ctx ends. It fails if this holder loses a host before it releases it.
 func compete(ctx context.Context, admin client.Client) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -299,8 +299,8 @@ func compete(ctx context.Context, admin client.Client) error {
 		}
 		if host.Spec.ConsumerRef == nil {
 			host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "Metal3Machine", Name: "machine-1", Namespace: contestNamespace}
-			// The update does not end with ctx: after an interrupted call it would be unknown
-			// whether the host must be released.
+			// The update is not interrupted when ctx ends. After an interrupted update, it would be
+			// unknown whether the host must be released.
 			if err := admin.Update(context.WithoutCancel(ctx), host); err != nil && !apierrors.IsConflict(err) {
 				return endOf(ctx, err)
 			} else if err == nil {
@@ -316,7 +316,7 @@ func compete(ctx context.Context, admin client.Client) error {
 	}
 }
 
-// endOf returns nil if ctx has ended.
+// endOf returns nil if ctx has ended, because this explains err. Otherwise it returns err.
 func endOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -324,7 +324,7 @@ func endOf(ctx context.Context, err error) error {
 	return fmt.Errorf("compete: %w", err)
 }
 
-// releaseForeign releases a host of compete.
+// releaseForeign releases a host that compete has claimed.
 func releaseForeign(ctx context.Context, admin client.Client, key client.ObjectKey) error {
 	for {
 		host := &metal3.BareMetalHost{}

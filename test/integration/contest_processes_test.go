@@ -24,7 +24,7 @@ type participants struct {
 	mu      sync.Mutex
 	results []completed   // in the order in which the claimants reported them
 	failure string        // standard error of a participant that exited without being killed
-	updated chan struct{} // receives after a change of results or failure
+	updated chan struct{} // receives a value after each change of results or failure
 }
 
 // running is a participant and its current process.
@@ -125,8 +125,8 @@ func (c *participants) runUntil(t *testing.T, hosts int) {
 	t.Helper()
 	logTick := time.NewTicker(10 * time.Second)
 	defer logTick.Stop()
-	// next is the time of the next kill. It depends on the progress of the participants: with a
-	// fixed rate, a slow machine would only start processes.
+	// next receives a value at the time of the next kill. This time depends on the progress of the
+	// participants: with a fixed rate of kills, a slow machine would only start processes.
 	var next <-chan time.Time
 	for {
 		select {
@@ -160,7 +160,7 @@ func (c *participants) runUntil(t *testing.T, hosts int) {
 func (c *participants) stopClaimants(t *testing.T) { c.stop(t, false) }
 func (c *participants) stopReplicas(t *testing.T)  { c.stop(t, true) }
 
-// stop kills all replicas, or all claimants.
+// stop kills all replicas if replica is true, and all claimants if it is false.
 func (c *participants) stop(t *testing.T, replica bool) {
 	t.Helper()
 	for _, r := range c.all {

@@ -30,10 +30,11 @@ const (
 	contestRacks     = 10
 	claimants        = 20
 	replicas         = 2
-	// goal is the number of hosts to claim in completed claims. BPA_CONTEST_HOSTS overrides it: the
-	// full contest has 10000.
+	// goal is the number of hosts that must be claimed in completed claims. The environment
+	// variable BPA_CONTEST_HOSTS overrides it; its value in the full contest is 10000.
 	goal = 800
-	// slowest is the number of hosts per second that are claimed on the slowest machine.
+	// slowest is the number of hosts that the slowest machine claims per second. The time limit of
+	// the contest is computed from it.
 	slowest = 2
 )
 
@@ -158,8 +159,8 @@ func makeHost(ctx context.Context, admin client.Client, n int) error {
 
 func rack(n int) string { return fmt.Sprintf("r%d", n%contestRacks) }
 
-// makeRequest returns the request of a claimant in a round: 5 to 25 nodes in one to three racks. It
-// is the same after a restart of the claimant.
+// makeRequest returns the request of a claimant in a round: 5 to 25 nodes in one to three racks. A
+// claimant that is restarted gets the same request again.
 func makeRequest(claimant, round int) contract.Request {
 	r := rand.New(rand.NewPCG(uint64(claimant), uint64(round)))
 	first, racks := r.IntN(contestRacks), []string{}
@@ -178,10 +179,10 @@ func makeRequest(claimant, round int) contract.Request {
 	return request
 }
 
-// The ConfigMap of a round represents a Provisioning. It contains the request.
+// Each round has a ConfigMap that represents a Provisioning. The ConfigMap contains the request.
 const (
-	keyRelease = "release" // data key that is set when the hosts are to be released, like a deletion
-	labelRound = "contest" // "round", or "over" when the hosts are released
+	keyRelease = "release" // data key that is set when the hosts must be released, as after a deletion
+	labelRound = "contest" // "round", or "over" after the release of the hosts
 )
 
 func roundOf(request contract.Request) *corev1.ConfigMap {
@@ -192,8 +193,8 @@ func roundOf(request contract.Request) *corev1.ConfigMap {
 	}
 }
 
-// releaseRest marks the rounds during which a claimant was stopped, and returns when the replicas
-// have released all hosts.
+// releaseRest marks the rounds that claimants have not finished, because they were stopped. It
+// returns when the replicas have released all hosts.
 func releaseRest(t *testing.T, ctx context.Context, admin client.Client) {
 	t.Helper()
 	retry := time.NewTicker(500 * time.Millisecond)

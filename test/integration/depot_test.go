@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	fillers  = "fillers" // namespace of the accounts that write to the depot, and an owner of artifacts
+	fillers  = "fillers" // namespace of the accounts that write to the depot; also the name of an owner of artifacts
 	audience = "depot.bpa.akraino.org"
 )
 
@@ -46,13 +46,13 @@ rules:
 - {apiGroups: [depot.bpa.akraino.org], resources: [artifacts/status], verbs: [update]}
 `
 
-// depot is cmd/depot as a process with the permissions in config/. Its client is crane, a program
-// of another project.
+// depot is a running cmd/depot with the permissions in config/. The tests use it with crane, which
+// is a program of another project.
 type depot struct {
 	tls, plain string    // addresses of the listeners, host:port
 	crane      string    // path of the program
 	ca         string    // path of the depot's CA certificate
-	api        *apiProxy // the depot's connection to the API server
+	api        *apiProxy // proxy between the depot and the API server
 }
 
 // TestDepotAsksKubernetes checks that a real API server authenticates and authorizes the requests
@@ -73,7 +73,7 @@ func TestDepotAsksKubernetes(t *testing.T) {
 	must(t, "", "create", "rolebinding", "-n", fillers, "owner", "--clusterrole=bpa-depot-writer", "--serviceaccount="+fillers+":owner")
 	d := startDepot(t)
 
-	t.Run("a writer logs in, pushes and pulls", func(t *testing.T) { d.pushAndPull(t, tokenFor(t, "writer")) })
+	t.Run("a writer logs in and pushes and pulls", func(t *testing.T) { d.pushAndPull(t, tokenFor(t, "writer")) })
 	t.Run("an anonymous client reads", func(t *testing.T) {
 		if out, err := d.run(t, t.TempDir(), "manifest", d.tls+"/app:v1"); err != nil {
 			t.Errorf("%v\n%s", err, out)
@@ -96,8 +96,8 @@ func TestDepotManifestsAreAccepted(t *testing.T) {
 	}
 }
 
-// tokenFor returns a token of an account, from kubectl create token. By default the token is for
-// the depot.
+// tokenFor returns a token of an account, from kubectl create token. Without flags, the audience of
+// the token is the depot.
 func tokenFor(t *testing.T, account string, flags ...string) string {
 	t.Helper()
 	if len(flags) == 0 {
@@ -208,15 +208,15 @@ func (d *depot) badTokens(t *testing.T) {
 	}
 	home := t.TempDir()
 	if out, err := d.run(t, home, "auth", "login", d.tls, "-u", "any", "-p", expiredToken(t)); err != nil {
-		t.Fatalf("%v\n%s", err, out) // the login only stores the password
+		t.Fatalf("%v\n%s", err, out) // the login does not check the password, it only stores it
 	}
 	if out, err := d.run(t, home, "manifest", d.tls+"/app:v1"); err == nil || !strings.Contains(out, "expired") {
 		t.Errorf("crane with an expired token: %v\n%s", err, out)
 	}
 }
 
-// expiredToken returns a token with the API server's signature that is valid from an hour ago for
-// ten minutes. The test signs it with the API server's key.
+// expiredToken returns a token that was valid for ten minutes and became valid an hour ago. The
+// test signs it with the key of the API server.
 func expiredToken(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(shared.dir, "apiserver", "pki", "sa.key"))
@@ -228,7 +228,7 @@ func expiredToken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The header, with the key ID, is that of a valid token.
+	// The header is copied from a valid token, because it contains the key ID.
 	header, claims, _ := strings.Cut(tokenFor(t, "writer"), ".")
 	claims, _, _ = strings.Cut(claims, ".")
 	plain, err := base64.RawURLEncoding.DecodeString(claims)
@@ -293,8 +293,8 @@ func (d *depot) permissionEnds(t *testing.T) {
 	within(t, 30*time.Second, "the permission has ended", denied)
 }
 
-// apiServerGone checks that writes are refused while the API server is unreachable, that reads
-// succeed, and that writes are authorized again afterwards.
+// apiServerGone checks that writes are refused while the API server is unreachable, but reads
+// succeed. When the API server is reachable again, writes must be authorized again.
 func (d *depot) apiServerGone(t *testing.T) {
 	home, token := d.login(t, tokenFor(t, "writer")), tokenFor(t, "writer")
 	d.api.close()
@@ -318,7 +318,8 @@ func (d *depot) apiServerGone(t *testing.T) {
 	}
 }
 
-// startDepot builds and starts the depot as its service account in config/.
+// startDepot builds the depot, and starts it with the permissions of its service account in
+// config/.
 func startDepot(t *testing.T) *depot {
 	t.Helper()
 	dir := t.TempDir()

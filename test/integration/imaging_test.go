@@ -48,8 +48,8 @@ func selectHosts(t *testing.T, ctx context.Context, c client.WithWatch, request 
 	return out, log.String(), err
 }
 
-// imageHosts does the controller's part with a cache of hosts, at each change of the cache, until
-// ctx ends.
+// imageHosts does the controller's part in selectHosts: it acts at each change of its cache of
+// hosts, until ctx ends.
 func imageHosts(ctx context.Context, request contract.Request) error {
 	config, _, err := accountConfig(shared.kubeconfig, "")
 	if err != nil {

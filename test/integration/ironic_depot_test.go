@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// imageDepot is cmd/depot as a process. The test uploads images at its local listener.
+// imageDepot is a running cmd/depot. The test uploads images through its local listener.
 type imageDepot struct {
 	depot
-	socket string // path of the local listener
+	socket string // path of the socket of the local listener
 }
 
 func startImageDepot(t *testing.T, program string) *imageDepot {

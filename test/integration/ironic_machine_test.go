@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// machine is a machine of a rack.
+// machine is one of the machines in an ironicRack.
 type machine struct {
 	n         int // number in the rack, from 1
 	name, mac string
@@ -58,8 +58,9 @@ func (r *ironicRack) boot(m *machine) error {
 	return nil
 }
 
-// watch reports to the BMC when a machine has switched itself off. Otherwise stop has cleared
-// m.agent.
+// watch waits until the agent has exited. If the machine has switched itself off, watch reports
+// this to the BMC. If stop has killed the agent, m.agent no longer is this agent, and there is
+// nothing to report.
 func (r *ironicRack) watch(m *machine, agent *exec.Cmd) {
 	_ = agent.Wait()
 	r.mu.Lock()

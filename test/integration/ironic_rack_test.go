@@ -35,8 +35,8 @@ type ironicRack struct {
 	bmcs      string     // URL of the emulator
 	mu        sync.Mutex // protects the agents of the machines
 	machines  map[string]*machine
-	notify    string // URL of the emulator's notifications
-	config    string // file of the ramdisk with the agent's configuration
+	notify    string // URL to which the emulator sends notifications
+	config    string // path of the agent's configuration, which is a file of the ramdisk
 }
 
 // bmcAddress returns the BMC address of a machine for its BareMetalHost.
@@ -44,7 +44,8 @@ func (r *ironicRack) bmcAddress(m *machine) string {
 	return "redfish+" + r.bmcs + "/redfish/v1/Systems/" + m.uuid()
 }
 
-// newRack creates machines with these names, which are off, and their network and BMCs.
+// newRack creates a rack of machines with these names, their network and their BMCs. The machines
+// are off.
 func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironicRack {
 	t.Helper()
 	r := &ironicRack{dir: dir, venv: venv, bootFiles: bootFiles, machines: map[string]*machine{}}

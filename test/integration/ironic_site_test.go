@@ -43,8 +43,8 @@ func newIronicSite(t *testing.T, machines ...string) *ironicSite {
 	return s
 }
 
-// ironicPrograms installs the packages in test/ironic/requirements.txt to the machine's cache, and
-// returns the folder. It does nothing if they are installed already.
+// ironicPrograms installs the packages in test/ironic/requirements.txt to a cache on this machine,
+// and returns their folder. If they are installed already, it only returns the folder.
 func ironicPrograms(t *testing.T) (venv string) {
 	t.Helper()
 	const requirements = "../ironic/requirements.txt"
@@ -118,7 +118,7 @@ func daemon(t *testing.T, dir, name, program string, args ...string) {
 	defer log.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"} // without variables that name more trusted certificates
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8"} // without variables that name additional trusted certificates
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -146,8 +146,9 @@ func awaitURL(t *testing.T, url string) {
 	})
 }
 
-// metal3Environment returns Metal3's environment variables for this Ironic. They name the ramdisk's
-// files in the depot. The machines of the rack do not read these files.
+// metal3Environment returns Metal3's environment variables for this Ironic. They name the kernel
+// and the ramdisk in the depot. These files have no real content, because the machines of the rack
+// do not read them.
 func (s *ironicSite) metal3Environment(t *testing.T) []string {
 	t.Helper()
 	environment := []string{"IRONIC_ENDPOINT=" + s.endpoint + "/v1/"}

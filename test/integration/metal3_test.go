@@ -32,8 +32,8 @@ const (
 
 // TestMetal3PutsOperatingSystemsOnHosts runs the real Metal3 in demo mode, which simulates Ironic.
 // Available hosts are claimed, get their image and become provisioned. After a release, Metal3
-// deprovisions them, and they are available again. If Metal3 fails to provision a host, the task
-// fails with Metal3's message, and both hosts are released.
+// deprovisions them, and they are available again. If Metal3 fails to provision one of two hosts,
+// the task fails with Metal3's message, and both hosts are released.
 func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), metal3Limit)
 	defer stop()
@@ -44,7 +44,8 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	must(t, "", "create", "namespace", metal3Namespace)
 	startMetal3(t, ctx, metal3Namespace, nil, "-demo-mode")
 	t.Cleanup(func() {
-		// Metal3 still runs here: it deprovisions the hosts and removes its finalizers.
+		// Metal3 still runs at this time, so it can deprovision the hosts and remove its
+		// finalizers.
 		_, _ = shared.run(context.WithoutCancel(ctx), nil, "delete", "baremetalhosts", "--all", "-n", metal3Namespace, "--timeout=25s")
 	})
 	names := []string{"host-1", "host-2", failingHost}

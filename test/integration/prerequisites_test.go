@@ -66,7 +66,7 @@ func moduleDir(t *testing.T, module string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// controller is cmd/controller as a process with the permissions of its service account.
+// controller is a running cmd/controller with the permissions of its service account.
 type controller struct {
 	log   string     // path of the log file
 	ended chan error // receives when the process exits

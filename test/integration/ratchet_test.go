@@ -15,13 +15,13 @@ const (
 	crd        = "crd/provisionings.bpa.akraino.org"
 	validation = "validatingwebhookconfiguration/validation.webhook.bpa.akraino.org"
 	schema     = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
-	// oldSpec violates rules of the webhook (the depot) and of the schema (two nodes in one item,
-	// the quantity, the MAC address).
+	// oldSpec violates a rule of the webhook (the depot has no TLS) and three rules of the schema
+	// (an item has two nodes, the quantity and the MAC address are malformed).
 	oldSpec = "masters: [{m: {memory: lots}, n: {mac-address: none}}]\nworkers: [{w: {cpu: 1}}]\ndepot: {url: 'http://10.60.0.1:5000'}"
 )
 
-// until calls ask until it returns true, for at most 30 s. A change of rules takes effect in the
-// API server's handlers with a delay.
+// until calls ask until it returns true, for at most 30 s. It is for changed rules, which the API
+// server applies with a delay.
 func until(t *testing.T, what string, ask func() (out string, done bool)) {
 	t.Helper()
 	var out string
@@ -34,8 +34,8 @@ func until(t *testing.T, what string, ask func() (out string, done bool)) {
 	}
 }
 
-// storeOld stores an object as an earlier version of BPA would do, without the current rules. It
-// removes the rules for the write and then restores them.
+// storeOld stores an object that violates the current rules, like an object that an earlier version
+// of BPA accepted. It removes the rules for the write and then restores them.
 func storeOld(t *testing.T) {
 	t.Helper()
 	must(t, "", "patch", validation, "--type=json", "-p",
@@ -66,7 +66,7 @@ func restoreRules(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// A second call does not find the condition, and removes nothing.
+	// A second call of restoreRules does not find the match condition, and removes nothing.
 	out, err = shared.run(context.Background(), nil, "get", validation, "-o", "jsonpath={.webhooks[0].matchConditions[*].name}")
 	if err == nil && strings.HasSuffix(out, " not-the-old-one") {
 		out, err = shared.run(context.Background(), nil, "patch", validation, "--type=json", "-p", `[{"op": "remove", "path": "/webhooks/0/matchConditions/1"}]`)
@@ -76,8 +76,9 @@ func restoreRules(t *testing.T) {
 	}
 }
 
-// TestStoredObjectsOutliveNewRules checks that an object that violates a newer rule can be changed,
-// except in the fields of the rule. This applies to rules of the webhook and of the schema.
+// TestStoredObjectsOutliveNewRules checks that a stored object that violates a newer rule can still
+// be changed, except in the fields of the rule. This applies to rules of the webhook and of the
+// schema.
 func TestStoredObjectsOutliveNewRules(t *testing.T) {
 	storeOld(t)
 	must(t, "", "annotate", "bpa", "old", "bpa.akraino.org/retry=1")

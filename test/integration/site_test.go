@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	startLimit = 2 * time.Minute  // for the start of the API server, a build and the start of the webhook
+	startLimit = 2 * time.Minute  // to start the API server, and to build and start the webhook
 	callLimit  = 30 * time.Second // for one call of kubectl
 	namespace  = "site"           // namespace of the tests' Provisionings
 )
 
-// site is shared by all tests: an API server with BPA's kinds, and BPA's webhook.
+// site contains the parts that all tests share: an API server with BPA's kinds, and BPA's webhook.
 type site struct {
 	dir        string
 	kubectl    string // path of the program
@@ -139,8 +139,8 @@ func (s *site) awaitReady(out io.Reader) error {
 	return fmt.Errorf("the API server exited before it was ready")
 }
 
-// install applies the manifests in config/ for the API, claims and the webhook, without the
-// Deployment. It does not install Metal3's CRDs.
+// install applies the manifests in config/ for the API, for claims and for the webhook. It does not
+// apply the webhook's Deployment, because the webhook runs as a process, nor Metal3's CRDs.
 func (s *site) install(ctx context.Context) error {
 	for _, file := range []string{"100-namespace", "200-webhook", "300-provisionings", "500-claims", "500-webhooks", "config-logging"} {
 		if out, err := s.run(ctx, nil, "apply", "--server-side", "-f", "../../config/"+file+".yaml"); err != nil {
@@ -169,7 +169,7 @@ func (s *site) run(ctx context.Context, stdin []byte, args ...string) (string, e
 	return string(out), err
 }
 
-// webhook is cmd/webhook as a process with the permissions of its service account.
+// webhook is cmd/webhook, which runs as a process with the permissions of its service account.
 type webhook struct {
 	site       *site
 	program    string
@@ -216,7 +216,8 @@ func (w *webhook) route(ctx context.Context) error {
 	return nil
 }
 
-// start starts the webhook, and returns when the API server gets an answer from both handlers.
+// start starts the webhook. It returns when the API server gets an answer from both handlers
+// (defaulting and validation).
 func (w *webhook) start(ctx context.Context) error {
 	profiling, err := freePort()
 	if err != nil {
