@@ -76,7 +76,7 @@ func TestOtherSystem(t *testing.T) {
 	s.Apply(oneMaster(s, "edge-11", withSystem("ubuntu-24.04")))
 	failed := site.Await(s, &v1alpha1.ProvisioningList{}, "the wrong system to be found", 3*time.Minute, site.NotReady("InvalidRequest"))
 	message := failed.Status.GetCondition("Ready").GetMessage()
-	for _, want := range []string{"host-1", "runs " + osimage.NodeSystem, "spec.operatingSystem says ubuntu-24.04"} {
+	for _, want := range []string{"host-1", "runs " + osimage.NodeSystem, "spec.operatingSystem is ubuntu-24.04"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("message %q does not contain %q", message, want)
 		}

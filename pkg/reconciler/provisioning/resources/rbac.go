@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
@@ -55,7 +57,7 @@ func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
 	return &rbacv1.Role{
 		ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)),
 		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: task.Verbs,
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(task.Verbs),
 		}},
 	}
 }
