@@ -80,6 +80,33 @@ func TestLabelsOfSets(t *testing.T) {
 	expectLabels(t, c, standby.Host, map[string]string{"rack": "r1"})
 }
 
+// TestMakeFailsIfAHeldHostCannotBeWritten: a host that is already held needs other labels, and each write
+// meets a conflict with a writer whose changes do not matter. The claim must not report success with the
+// old labels.
+func TestMakeFailsIfAHeldHostCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the claim waits between its attempts
+		var touching atomic.Bool
+		n := 0
+		c := site(2, interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if touching.Load() {
+					n++
+					edit(t, c, o.GetName(), func(h *metal3.BareMetalHost) { h.Annotations = map[string]string{"noise": fmt.Sprint(n)} })
+				}
+				return c.Patch(ctx, o, patch, opts...)
+			},
+		})
+		if _, err := Make(ctx, c, wantsSet(1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		touching.Store(true)
+		claimed, err := Make(ctx, c, wantsSet(2, 0)) // the standby host becomes active
+		if err == nil {
+			t.Errorf("the claim reports success with %+v, although no write succeeded", claimed.Nodes)
+		}
+	})
+}
+
 // TestLostHostStaysOurs checks what happens if an installed worker loses its host. The standby
 // takes the place of the worker and is no longer a standby. The lost host stays held and is no
 // longer a node.

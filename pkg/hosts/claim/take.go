@@ -57,8 +57,9 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 			break
 		}
 		fresh := &metal3.BareMetalHost{}
-		if err = c.client.Get(ctx, client.ObjectKeyFromObject(host), fresh); err != nil {
-			break
+		if failed := c.client.Get(ctx, client.ObjectKeyFromObject(host), fresh); failed != nil {
+			err = failed
+			break // else err stays the conflict, in case this was the last attempt
 		}
 		c.known[host.Name] = fresh
 		if !c.me.Holds(facts.Of(fresh, nil)) {
