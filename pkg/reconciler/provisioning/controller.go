@@ -70,8 +70,8 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
-	// Runs and their TaskRuns have the label, and so do the objects that the controller or the
-	// tasks write.
+	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
+	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
 	handle(ctx, runs.Informer(), byLabel)
 	handle(ctx, taskRuns.Informer(), byLabel)
@@ -108,9 +108,10 @@ type waker struct {
 	enqueue func(key)
 }
 
-// hostChanged enqueues the Provisionings that held or hold the host. It also enqueues all
-// Provisionings that may wait for a host: those that are not Ready, and those with problems of
-// hosts, because a cluster can be Ready while a lost host is not replaced yet.
+// hostChanged enqueues the Provisionings that held the host before the change or hold it now. It
+// also enqueues all Provisionings that may wait for a host. These are the ones that are not Ready,
+// and the ones with problems of hosts: their cluster can be Ready although a lost host is not
+// replaced yet.
 func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {

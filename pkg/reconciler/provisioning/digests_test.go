@@ -32,9 +32,10 @@ func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1
 func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
 func asInstalled(*v1alpha1.Provisioning)    {}
 
-// installedBy returns the state after an older version of BPA installed the cluster. installed
-// changes a Provisioning accordingly. objects are the run, which has the old digest, and the
-// request of the run.
+// installedBy returns the state after an older version of BPA installed the cluster. digest is the
+// digest that this version computed. The function installed changes a Provisioning into the
+// installed one. objects are the run, which has this digest, and the ConfigMap with the request of
+// the run.
 func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
 	t.Helper()
 	p := edge(withTwoWorkers)
@@ -51,8 +52,8 @@ func reasonOf(t *testing.T, w *fixture) string {
 	return w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled).Reason
 }
 
-// An upgrade of BPA is not a change of the spec either if the runs were deleted or the last run
-// failed. In these cases only the status records the installed cluster.
+// An upgrade of BPA is not a change of the spec, even if the runs were deleted or the last run
+// failed. In both cases, only the status records the installed cluster.
 func TestUpgradeWithoutTheRun(t *testing.T) {
 	for name, runs := range map[string][]runtime.Object{
 		"no run":       nil,

@@ -16,7 +16,7 @@ import (
 // after the task has claimed all hosts, and removes the image from hosts that the task has given
 // up. While nothing has to be written, it reads only caches.
 func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	if seen.Deleting { // releasing a host includes these steps
+	if seen.Deleting { // deletion releases every host, and a release also removes the image
 		return nil
 	}
 	held, err := r.hosts.Held(ctx, ownerOf(p))

@@ -19,8 +19,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// wantsUpload requests an OS image that was uploaded to the depot. Only seed-registry reads its
-// digest.
+// wantsUpload requests an OS image that was uploaded to the depot. The controller learns the digest
+// of such an image only from the result of the task seed-registry.
 func wantsUpload(p *v1alpha1.Provisioning) {
 	p.Spec.Depot.URL = "http://site:5000"
 	p.Spec.OSImage = &v1alpha1.OSImageSpec{Upload: "o/c/jammy.raw"}
@@ -121,7 +121,7 @@ func TestImagesOfTheRun(t *testing.T) {
 			site.all[0].Bare, site.all[0].Node = true, "master-1"
 			pr := run(before, 1)
 			after := edge(upload, row.edit)
-			after.Generation, after.Status.InstalledDigest = 2, "x" // so that the edit does not stop the run: a run that replaces a host is never stopped by an edit
+			after.Generation, after.Status.InstalledDigest = 2, "x" // a cluster is installed, so the edit does not stop the run
 			w := newFixture(t, site, []runtime.Object{
 				after, pr, requestOf(t, before, row.started.Depot), child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil),
 				child(pr, contract.TaskSeedRegistry, corev1.ConditionTrue, map[string]string{contract.ResultOSImage: sum}),

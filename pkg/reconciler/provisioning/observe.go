@@ -82,9 +82,9 @@ func observeSpec(p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) e
 }
 
 // observeStarted reads the spec from which the newest run was started, and compares it with the
-// current spec. This build of BPA may compute another digest for a spec than the build that started
-// the run. Therefore it replaces the run's digest in seen by its own digest of the run's spec. The
-// stored digest does not change.
+// current spec. If another build of BPA started the run, that build may have computed another
+// digest for the same spec. Therefore observeStarted replaces the run's digest in seen by the
+// digest that this build computes for the run. The stored digest does not change.
 func (r *Reconciler) observeStarted(ctx context.Context, p *v1alpha1.Provisioning, settings Settings, seen *plan.Seen) error {
 	cm, err := r.configMap(p, contract.RequestName(p.Name))
 	if err != nil || cm == nil {

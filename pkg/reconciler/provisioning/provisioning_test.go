@@ -29,8 +29,8 @@ import (
 
 const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa.akraino.org/provisioning"],"resourceVersion":""}}`
 
-// ask lists the reads from the API server itself. They are equal before a run starts and during a
-// deletion.
+// ask lists the calls with which the controller asks the API server itself. The calls before a run
+// starts and the calls during a deletion are equal.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
 func TestReconcile(t *testing.T) {

@@ -74,8 +74,9 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 	return all, nil
 }
 
-// livePods returns the names of pods that have not ended, have the cluster's label, and have the
-// labels in with. It includes pods of runs that belong to an earlier Provisioning of the same name.
+// livePods returns the names of the pods that have not ended. It considers only pods that have the
+// cluster's label and all labels of with; nil: no further labels. They include the pods of runs
+// that belong to an earlier Provisioning of the same name.
 func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
 	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
 	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})
@@ -162,7 +163,7 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		made.Replaces = strings.Split(text, " ")
 	}
 	for _, child := range run.Status.ChildReferences {
-		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // the run was touched even if the TaskRun was deleted since
+		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // the run has touched hosts even if the TaskRun was deleted since
 		for _, tr := range taskRuns {
 			if tr.Name == child.Name {
 				made.Tasks = append(made.Tasks, makeTask(tr))

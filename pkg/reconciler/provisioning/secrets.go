@@ -23,8 +23,9 @@ const (
 
 // secretsOfTask returns the names, sorted, of the Secrets that select-hosts must be able to read.
 // There are two kinds: Secrets that a host could receive with its OS image, and Secrets with the
-// addresses of hosts whose hardware facts may contain none. They cover every host that the task may
-// choose, because the choice is made only by the task.
+// addresses of hosts. The second kind is needed only for hosts whose hardware details may contain
+// no address. The names cover every host that the task may choose, because only the task makes the
+// choice.
 func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request) ([]string, error) {
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
@@ -32,7 +33,7 @@ func (r *Reconciler) secretsOfTask(ctx context.Context, p *v1alpha1.Provisioning
 	}
 	var unread []string
 	for _, h := range all {
-		if h.WantsNetworkData("", request.Access) { // as if no MAC address was pinned; with a pinned one, the data may be unnecessary
+		if h.WantsNetworkData("", request.Access) { // "": no MAC address is pinned. With a pinned one, the data may be unnecessary
 			unread = append(unread, h.Name)
 		}
 	}
@@ -79,7 +80,7 @@ func secretsOfImage(request contract.Request, all []hosts.Host) ([]string, error
 		if n := len(ofHosts) * len(ofNodes); template == "" {
 			continue
 		} else if n > mostSecrets {
-			return nil, fmt.Errorf("the name %s in spec.osImage stands for one Secret for each pair of host and node: these are %d Secrets, but at most %d are allowed: remove $(host) or $(node)",
+			return nil, fmt.Errorf("the name %s in spec.osImage stands for %d Secrets, because $(host) and $(node) can have many values, but at most %d are allowed: remove $(host) or $(node)",
 				template, n, mostSecrets)
 		}
 		for _, host := range ofHosts {

@@ -23,10 +23,10 @@ type Settings struct {
 	Invalid string
 }
 
-// unread returns the settings that apply until the ConfigMap is read for the first time. With them,
-// no run starts, and no run is deleted because of the history limit.
+// unread returns the settings that apply until the ConfigMap is read for the first time. While they
+// apply, no run starts, and no old run is deleted.
 func unread() Settings {
-	s := Settings{Settings: settings.Default(), Invalid: "the site's settings were not read yet"}
+	s := Settings{Settings: settings.Default(), Invalid: "the site's settings have not been read yet"}
 	s.RunHistory = math.MaxInt
 	return s
 }

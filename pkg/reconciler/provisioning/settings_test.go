@@ -19,8 +19,8 @@ func siteConfig(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name}, Data: data}
 }
 
-// With invalid settings, no run starts, and no run is deleted because of the history limit. When
-// the settings are fixed, the installation starts automatically.
+// With invalid settings, no run starts, and no old run is deleted. When the settings are fixed, the
+// installation starts automatically.
 func TestWrongSettingsStartNothing(t *testing.T) {
 	wrong := siteConfig(map[string]string{"depot-connected": "maybe"})
 	w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey()}, nil)

@@ -159,9 +159,10 @@ func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 	}
 }
 
-// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: SIP claimed all suitable hosts if the request was
-// reduced below the number of its hosts. In this test a smaller node set claims no host. It keeps
-// the hosts of its cluster, because this version of BPA cannot remove them from the cluster.
+// TestFault_SIP_4_5_1_ScaleDownTakesNoHosts: when a request was changed to fewer hosts than it
+// already had, SIP claimed all suitable hosts. In this test a node set becomes smaller, and the
+// Provisioning claims no host. It keeps the hosts of its cluster, because this version of BPA
+// cannot remove them from the cluster.
 func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)

@@ -62,7 +62,7 @@ var tektonTexts = []struct {
 	{"Maybe missing or invalid Task", contract.ReasonInternal},
 }
 
-// policyRefusal is a part of the API server's error if a task select-hosts writes more than
+// policyRefusal is a part of the API server's error if the task select-hosts writes more than
 // config/500-claims.yaml allows. The Task of this release never does that. The Task of an older
 // release may do it, if the run was started before BPA was upgraded.
 const policyRefusal = "denied request: a task select-hosts may"
@@ -93,7 +93,8 @@ func stopped(r Run, t Task) bool {
 }
 
 func tektonReason(r Run, reason, message string) contract.Reason {
-	// A run that timed out cancels its tasks. The reason of the task then only repeats this.
+	// When a run times out, its tasks are cancelled. A task's own reason then says nothing about
+	// the cause.
 	if tektonReasons[r.Reason] == contract.ReasonTimeout {
 		return contract.ReasonTimeout
 	}
@@ -150,8 +151,9 @@ func pause(attempt int32) time.Duration {
 	return min(p, longestPause)
 }
 
-// costless reports whether a failed run does not count as an attempt: it tried nothing on a host,
-// and the missing precondition can be missing for a long time.
+// costless reports whether a failed run does not count as an attempt. This is the case if the run
+// started no playbook, and a precondition was missing that can be missing for a long time. Waiting
+// for this precondition must not use up the attempts.
 func costless(failed Run, reason contract.Reason) bool {
 	if failed.Touched {
 		return false
@@ -163,10 +165,10 @@ func costless(failed Run, reason contract.Reason) bool {
 	return false
 }
 
-// inARow counts the last runs, without a break, that failed for this reason. The intervals between
-// attempts grow with this number, because artifacts can be missing for days. The same is true for
-// hosts that turn out to be unsuitable only during a run: the controller does not read their
-// network data, which may contain no address.
+// inARow counts the newest runs that failed one after the other for this reason. The intervals
+// between attempts grow with this number, because the cause can last for days. For example,
+// artifacts can be missing. Hosts can also turn out to be unsuitable only during a run, because the
+// controller does not read their network data, which may contain no address.
 func inARow(s Seen, reason contract.Reason) (n int32) {
 	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
 		n++

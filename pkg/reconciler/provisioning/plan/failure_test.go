@@ -9,9 +9,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// TestTektonCannotGetATask: the same outage is retried, whether Tekton reports it for the run or
-// for one of its tasks. If a playbook was started, the failed run counts as an attempt, so that a
-// playbook is not repeated without end.
+// TestTektonCannotGetATask: if Tekton cannot get a Task, the controller retries, whether Tekton
+// reports the error for the run or for one of its tasks. The failed run does not count as an
+// attempt, unless it started a playbook: a playbook must not be repeated without end.
 func TestTektonCannotGetATask(t *testing.T) {
 	limits := Limits{Attempts: 2, History: 2}
 	for _, r := range []Run{
@@ -71,8 +71,8 @@ func TestPolicyRefusesAnOlderTask(t *testing.T) {
 
 // TestNoTasksOfTheRelease: if the site has no Tasks of the requested kubespray release, there is no
 // automatic retry, and the hint names the missing Task. The test has the messages that Tekton
-// writes for a run and for one of its tasks. A missing Task without a release in its name is
-// another failure, because config/ installs these Tasks.
+// writes for a run and for one of its tasks. If a Task without a release in its name is missing,
+// the controller does retry, because config/ installs these Tasks.
 func TestNoTasksOfTheRelease(t *testing.T) {
 	couldnt := func(task string) string {
 		return `Pipeline bpa-system/bpa-install can't be Run; it contains Tasks that don't exist: Couldn't retrieve Task "": error requesting remote resource: ` +

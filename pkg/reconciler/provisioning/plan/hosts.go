@@ -20,7 +20,8 @@ const (
 )
 
 // reportNodes lists the nodes whose hosts are claimed and the nodes that have lost their hosts. It
-// leaves out nodes in a list that an earlier Provisioning of the same name wrote.
+// leaves out all other nodes, because an earlier Provisioning of the same name may have written the
+// list of nodes.
 func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	lost := map[string]string{}
 	for _, l := range s.losses() {
@@ -139,8 +140,9 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 	return corev1.ConditionTrue, v1alpha1.ReasonNoProblems, "no problem is reported for " + plural(len(c.status.Nodes), "host")
 }
 
-// spare returns the claimed hosts that have a problem and no node any more, sorted. A lost host
-// stays claimed until a user has checked it.
+// spare returns the names, sorted, of the claimed hosts that have a problem and are not the host of
+// any node. Such hosts exist after another host has replaced a lost host: the lost host stays
+// claimed until a user has checked it.
 func (s Seen) spare() []string {
 	var names []string
 	for name, h := range s.Site {

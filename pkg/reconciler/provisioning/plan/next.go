@@ -33,7 +33,8 @@ const (
 // Step is the result of Next.
 type Step struct {
 	Do Do
-	// Reason and Message explain why the step does no more than this. A condition shows them.
+	// Reason and Message explain why the controller does no more than this step. Conditions show
+	// them.
 	Reason, Message string
 	// Runs are the runs to cancel or to delete. Supersede means that the runs are cancelled because
 	// the spec was edited. Such a run is cancelled only if it has not touched a host.

@@ -58,7 +58,7 @@ func instant(t time.Time) *metav1.Time {
 // reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 	if r := s.Newest(); r != nil && r.State == Succeeded {
-		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the digest of a later build of BPA never replaces it
+		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the stored digest, even if this build computes another one
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
 		}
@@ -88,8 +88,9 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.NextAttempt = instant(at)
 		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
-		// The step names the missing precondition. A NextAttempt in the past tells users that they
-		// need not act because of the failure itself.
+		// The next run may start now. If it does not start, the message of the step says what is
+		// missing. NextAttempt is then in the past. This tells users that they need not act because
+		// of the failure itself.
 		f.Hint, f.NextAttempt = step.Message, instant(r.Completed)
 		if again {
 			f.NextAttempt = instant(at)
@@ -214,8 +215,9 @@ func (c conditions) collectAnother() string {
 	return annotate
 }
 
-// failure returns the failure of the last run. It returns nil if something newer must be reported:
-// another rule than the one for failed runs chose the step, or the step has a message.
+// failure returns the failure of the last run, or nil if the step says something newer. The step
+// does so if it has a message, or if its reason is not that of the failure: then the step was not
+// chosen because of the failed run.
 func (c conditions) failure() *v1alpha1.FailureStatus {
 	f := c.status.Failure
 	if f == nil || c.step.Reason != f.Reason || c.step.Message != "" {

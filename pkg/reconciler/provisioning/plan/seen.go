@@ -189,8 +189,10 @@ func (s Seen) ActiveRuns() []Run {
 	return active
 }
 
-// wanted reports whether a run was started for the current inputs and with the current key.
-// Removing the retry annotation does not request another run.
+// wanted reports whether the newest run r is still the run that the user wants. It returns false if
+// the controller stopped r because of an edit, if the inputs have changed, if the SSH key that a
+// host rejected was replaced, or if the retry annotation has a new value. Removing that annotation
+// does not request another run.
 func (s Seen) wanted(r Run) bool {
 	return !r.Superseded && !s.KeyChanged && r.Inputs == s.Inputs && (s.Retry == "" || r.Retry == s.Retry)
 }
@@ -204,9 +206,10 @@ func (s Seen) Unedited() bool {
 
 // Recompute replaces the digests of the newest run and of the installed cluster by digest, which
 // this build has computed from the newest run's request. carried is the digest that was stored with
-// this request; empty: none was stored. If there is an installed cluster, all stored digests
-// describe that cluster, because no run starts for another one. Recompute reports whether it
-// replaced a digest.
+// this request; empty: none was stored. If no cluster is installed, Recompute replaces nothing if
+// there is no run, or if carried shows that the stored request is not that of the newest run. If a
+// cluster is installed, all stored digests describe that cluster, because no run starts for another
+// one. Recompute reports whether it replaced a digest.
 func (s *Seen) Recompute(carried, digest string) bool {
 	newest := s.Newest()
 	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {
@@ -230,9 +233,9 @@ func (s Seen) installedDigest() string {
 	return s.InstalledDigest
 }
 
-// Installed reports whether the cluster runs, as far as this is known: the last run succeeded. If
-// the runs were deleted, the status must say that a cluster was installed. An active run means
-// false.
+// Installed reports whether the cluster runs, as far as this is known. It returns true if the
+// newest run succeeded. If all runs were deleted, it returns true if the status says that a cluster
+// was installed. While a run is active, it returns false.
 func (s Seen) Installed() bool {
 	newest := s.Newest()
 	if newest == nil || newest.State == Active {

@@ -12,8 +12,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Namespace is the namespace of the Tasks and Pipelines. It is also the namespace of the namespaced
-// objects that belong to their ClusterRoles.
+// Namespace is the namespace in which config/ installs the Tasks, the Pipelines, and all its other
+// namespaced objects.
 const Namespace = "bpa-system"
 
 // LabelCAPICluster marks a kubeconfig Secret as Cluster API does, so that tools for Cluster API
