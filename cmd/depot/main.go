@@ -42,8 +42,8 @@ func main() {
 		c.hosts = append(c.hosts, host)
 		return nil
 	})
-	flag.IntVar(&c.connections, "max-connections", 2048, "most connections at a time on --listen, and as many on --tls-listen; further connections wait")
-	flag.IntVar(&c.perAddress, "max-connections-per-address", 0, "most connections of one client address at a time; the same number of further connections waits, and all others are closed (0: half of --max-connections)")
+	flag.IntVar(&c.connections, "max-connections", 2048, "maximum number of connections at a time on --listen, and the same number on --tls-listen; further connections wait")
+	flag.IntVar(&c.perAddress, "max-connections-per-address", 0, "maximum number of open connections of one client address; the same number of further connections waits, and all others are closed (0: half of --max-connections)")
 	c.minRate = size(deadline.Default().Rate)
 	flag.Var(&c.minRate, "min-rate", "lowest average speed of a transfer in bytes per second; the depot cuts off a slower transfer")
 	flag.BoolVar(&c.anonymousRead, "anonymous-read", true, "allow reads without a token; false: reads need a token and permission too")

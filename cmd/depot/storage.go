@@ -27,9 +27,9 @@ type storage struct {
 func (s *storage) flags(set *flag.FlagSet) {
 	s.limits = limits.Limits{MaxUpload: 64 << 30, MaxOpen: 256, Expiry: 7 * 24 * time.Hour, MinFree: 1 << 30}
 	set.Var((*size)(&s.limits.MaxUpload), "max-upload", "largest upload, and largest unpacked size of an archive (bytes, or with KiB, MiB, GiB, TiB; 0: no limit)")
-	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "most unfinished uploads and pushes at a time (0: no limit)")
+	set.IntVar(&s.limits.MaxOpen, "max-open-uploads", s.limits.MaxOpen, "maximum number of unfinished uploads and pushes at a time (0: no limit)")
 	set.DurationVar(&s.limits.Expiry, "upload-expiry", s.limits.Expiry, "how long an unfinished upload may receive no data before the depot removes it (0: forever)")
-	set.Var((*size)(&s.limits.Quota), "quota", "most space that images, uploads and plain files may use together (0: no limit)")
+	set.Var((*size)(&s.limits.Quota), "quota", "maximum space that images, uploads and plain files may use together (0: no limit)")
 	set.Var((*size)(&s.limits.MinFree), "min-free", "disk space below --root that uploads must leave free; with --s3-bucket only plain files use that disk")
 	s.where(set)
 }

@@ -134,7 +134,7 @@ type bound struct {
 
 func (b *bound) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, refuse("it unpacks to far more bytes than it has, as a bomb does, or to more than the depot's limit for one upload")
+		return 0, refuse("its unpacked content is far larger than the archive, as in a decompression bomb, or larger than the depot's limit for one upload")
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)

@@ -126,7 +126,7 @@ func (s *Store) Link(ctx context.Context, repository string, desc v1.Descriptor)
 		return nil
 	}
 	if err == nil {
-		err = errors.New("the registry began an upload instead")
+		err = errors.New("the registry did not link the blob, but began an upload")
 	}
 	return fmt.Errorf("link %s into %s: %w", desc.Digest, repository, err)
 }

@@ -131,7 +131,7 @@ func (s *Store) Abort(ctx context.Context, repository, id string) error {
 type OtherContentError struct{ Computed digest.Digest }
 
 func (e *OtherContentError) Error() string {
-	return "the content is not the expected one: it has " + e.Computed.String()
+	return "the content does not match: its digest is " + e.Computed.String()
 }
 
 // AddKnown stores the content of r as a blob of a repository. If the content does not have the

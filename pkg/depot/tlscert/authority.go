@@ -123,7 +123,7 @@ func (a *Authority) changeHosts(path string, old *pair) (*pair, error) {
 		a.log.Warn("the authority has a new certificate that permits the depot's names only. Machines with the old certificate continue to work, but trust the authority's key for every name: replace the old certificate there by /ca.crt", change...)
 		return made, nil
 	}
-	a.log.Info("the authority has a new certificate for other names. Machines with the old certificate continue to work with the names that it permits: replace it by /ca.crt where a new name is used", change...)
+	a.log.Info("the authority has a new certificate for other names. Machines with the old certificate continue to work with the names that the old certificate permits: replace it by /ca.crt on machines that use a new name", change...)
 	return made, nil
 }
 

@@ -94,7 +94,7 @@ func (s *Service) free(ctx context.Context, ref protocol.Ref) error {
 		return err
 	}
 	if open {
-		return fmt.Errorf("an upload of %s is under way, so it %w, or continue the upload", ref, ErrExists)
+		return fmt.Errorf("an upload of %s is under way, so the artifact %w, or continue the upload", ref, ErrExists)
 	}
 	_, err = s.store.Load(ctx, ref.Repository(), protocol.Tag)
 	if err == nil {
