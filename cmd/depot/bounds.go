@@ -6,8 +6,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/deadline"
 )
 
-// bounds are the connection limits of one listener: most limits all connections together, and each
-// limits the connections of one client address.
+// bounds has the connection limits of one listener. The field most is the limit for all connections
+// together, and the field each is the limit for one client address.
 type bounds struct{ most, each int }
 
 // bounds returns the limits that the flags set. By default one client address may use half of all

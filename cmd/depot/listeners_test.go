@@ -287,7 +287,8 @@ func TestSilentRequestsKeepNobodyOut(t *testing.T) {
 }
 
 // TestTwoAddressesKeepNobodyOutForLong takes all places of a listener with idle connections of two
-// clients. More connections of these clients send silent requests and wait for the same places.
+// clients. Each of these clients then opens more connections, which send requests without their
+// body and wait for places. A third client must nevertheless be served within a limited time.
 func TestTwoAddressesKeepNobodyOutForLong(t *testing.T) {
 	const places, each = 8, 4
 	depot := open(t, t.TempDir(), fmt.Sprint("--max-connections=", places), fmt.Sprint("--max-connections-per-address=", each))

@@ -156,8 +156,9 @@ func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (c
 	}, nil
 }
 
-// runGC removes the manifests and blobs that are needed neither by a tag nor by an image that the
-// file of --keep lists. Without --keep, all images stay.
+// runGC removes the manifests and blobs that nothing needs. With --keep, it keeps those that a tag
+// needs, and those that an image in the list of the --keep file needs. Without --keep, all images
+// stay.
 func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("gc", flag.ExitOnError)
