@@ -10,10 +10,10 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Hook wraps a registry that uses this store's driver. If a manifest that is written through the
-// wrapped registry has a subject, a referrer link is written too. If the store already has content
-// that is written through the wrapped registry, the new content replaces the stored content, which
-// may be damaged. The store's own Registry is wrapped already.
+// Hook wraps a registry that uses this store's driver. When the wrapped registry stores a manifest
+// with a subject, it also writes a referrer link. When it receives content that the store already
+// has, the new content replaces the stored content, which may be damaged. The store's own Registry
+// is wrapped already.
 func (s *Store) Hook(registry distribution.Namespace) (distribution.Namespace, error) {
 	enumerator, ok := registry.(distribution.RepositoryEnumerator)
 	if !ok {
@@ -95,9 +95,9 @@ func (m *manifests) Put(ctx context.Context, manifest distribution.Manifest, opt
 	return d, err
 }
 
-// Delete removes the manifest before its referrer link: a crash between these two steps leaves only
-// a link, which no client sees. Before both, Delete removes the links of the manifest's other
-// digests, since these must not outlive the manifest.
+// Delete first removes the links of the manifest's other digests, since these must not outlive the
+// manifest. It then removes the manifest, and after that the referrer link. A crash between the
+// last two steps leaves only a referrer link, which no client sees.
 func (m *manifests) Delete(ctx context.Context, d digest.Digest) error {
 	body, err := m.store.Manifest(ctx, m.name, d)
 	if err != nil {

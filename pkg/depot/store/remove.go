@@ -14,8 +14,8 @@ import (
 )
 
 // removalsDir is the folder, in the storage driver, that has a note for each removal in progress. A
-// note is a small file that names the document. Without it, a kill between two steps would leave a
-// repository without a tag that nothing recognizes as garbage.
+// note is a small file that names the document. Without the note, a kill between two steps could
+// leave a repository that has no tag, and nothing would recognize that repository as garbage.
 const removalsDir = "/depot/removals"
 
 // removal is the content of a note: it names a document that is being removed. Because of Digest, a

@@ -15,17 +15,18 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// The state of an upload's hash is saved in a file whose name is the offset, in the folder in which
-// the registry library saves its own states. With the state, the bytes before the offset need not
-// be read again. A state is written after its bytes are durable, and replaces the previous state. A
-// state must not be ahead of the data, since other bytes may be written there later.
+// The store saves the state of an upload's hash, so that the bytes before the state's offset need
+// not be read again. The name of the state's file is the offset. The file is in the folder in which
+// the registry library saves its own states. A state is written after its bytes are durable, and
+// replaces the previous state. A state must not include bytes that are not stored, since other
+// bytes may be written at their offsets later.
 
 // errNoState means that the hash of an upload cannot be continued at its offset.
 var errNoState = errors.New("the checksum of the upload cannot be continued, since its bytes cannot be read back: delete the upload and begin again")
 
-// hashAt returns the hash of an upload's first offset bytes. Only after a crash or a full disk is
-// there no state for exactly this offset. On a disk, hashAt then reads the bytes since the last
-// state; in a bucket, it returns errNoState.
+// hashAt returns the hash of an upload's first offset bytes. Normally, a state for exactly this
+// offset exists. After a crash or a full disk, it may be missing. On a disk, hashAt then reads the
+// bytes since the last state. In a bucket, it returns errNoState.
 func (s *Store) hashAt(ctx context.Context, repository, id string, offset int64) (hash.Hash, error) {
 	h, err := s.loadState(ctx, repository, id, offset)
 	if !IsAbsent(err) {
@@ -138,7 +139,8 @@ func statePath(repository, id string, offset int64) string {
 
 // FewStates returns a driver for the registry that keeps only the newest two hash states of a push.
 // The registry saves a state for each piece that a client pushes, and lists all states before each
-// piece. It writes a state before its bytes, so the previous state is still needed after a crash.
+// piece. The registry writes a state before the bytes of that state are stored, so the previous
+// state is still needed after a crash.
 func FewStates(driver storagedriver.StorageDriver) storagedriver.StorageDriver {
 	return fewStates{driver}
 }

@@ -55,7 +55,7 @@ func TestDigestAfterACrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The rest goes beyond the offset of the saved state.
+			// With these bytes, the upload ends beyond the offset of the saved state.
 			end, err := s.Append(t.Context(), "r", id, offset, strings.NewReader(" other bytes after that"))
 			if err != nil {
 				t.Fatal(err)

@@ -68,7 +68,7 @@ func startServer(t *testing.T) *server {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it returns an error, since the server was killed
+		_ = cmd.Wait() // Wait returns an error, since the server was killed
 		if t.Failed() {
 			t.Logf("the S3 server said:\n%s", out.String())
 		}
