@@ -35,10 +35,10 @@ func parseRef(name string) (ref, error) {
 	return r, nil
 }
 
-// refsOf returns the references of an image in a layout. It uses the first of these that exists:
-// the full name that a tool wrote, a reference annotation with a full name, docker's list of names,
-// and the reference annotation with a tag alone. In the last case the archive's own name is the
-// image's name.
+// refsOf returns the references of an image in a layout. It uses the first of these sources that
+// exists: annotationContainerd, a reference annotation with a full name, the names in docker's
+// manifest.json, and a reference annotation with only a tag. In the last case, the image gets its
+// name from the archive's own name.
 func refsOf(root v1.Descriptor, archive string, c contents, i image) ([]ref, error) {
 	if full := root.Annotations[annotationContainerd]; full != "" {
 		r, err := parseRef(full)

@@ -3,8 +3,8 @@ package archive
 // These constants bound the work that an archive can cause. Its lists may name the same object many
 // times, and nested lists multiply that number.
 const (
-	// maxWork limits the sizes, in bytes, of all manifests and configs that the archive names. An
-	// object that is named several times counts each time.
+	// maxWork limits the total size, in bytes, of the manifests and configs that the archive names.
+	// An object that is named several times counts each time.
 	maxWork = 256 << 20
 	// perName is added, in bytes, to the size of an object each time it is named.
 	perName = 256

@@ -13,8 +13,9 @@ type Limits struct {
 	Rate int64
 }
 
-// Default returns limits that cut off a silent client after 10 s, and a client that transfers less
-// than 8 KiB/s after 2 min at the latest.
+// Default returns limits that cut off a client that transfers nothing in the first 10 s, or that
+// later pauses for more than 2 min. They also cut off a client whose average speed stays below
+// 8 KiB/s, once it has used up the waiting time that it earned before.
 func Default() Limits { return Limits{First: 10 * time.Second, Pause: 2 * time.Minute, Rate: 8 << 10} }
 
 // earned returns the waiting time that n bytes earn.

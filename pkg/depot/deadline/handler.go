@@ -50,7 +50,7 @@ type body struct {
 
 // grant sets the deadline for the next read by the handler or the server. It sets none after the
 // end of the body: the server then continues to read only to notice a disconnect, and would treat
-// an expired deadline as one.
+// an expired deadline as a disconnect.
 func (b *body) grant() {
 	if b == nil {
 		return
@@ -185,8 +185,8 @@ func (w *writer) answer() {
 	}
 }
 
-// buffered is more than the number of bytes of a response that the server buffers. Once more bytes
-// are sent, the server has sent the headers.
+// buffered, in bytes, is larger than the server's buffer for a response. Once the handler has
+// written more bytes than that, the server has sent the headers.
 const buffered = 16 << 10
 
 func (w *writer) Write(p []byte) (total int, err error) {

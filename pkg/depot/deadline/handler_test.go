@@ -216,7 +216,7 @@ func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	})
 	c := connect()
 	say(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
-	wantTimeout(t, errs) // here the deadline ends the body, not the handler
+	wantTimeout(t, errs) // the handler has not ended the body yet, so the package's own deadline did
 	d := connect()
 	say(t, d, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
 	began := time.Now()
@@ -308,7 +308,7 @@ func TestASlowDownloadThatKeepsTheRateEndsWell(t *testing.T) {
 	}
 }
 
-// late is a reader that waits before its first byte, like a slow storage.
+// late is a reader that waits before its first byte, as slow storage does.
 type late struct {
 	io.Reader
 	wait time.Duration

@@ -44,8 +44,8 @@ func (i *importer) Restore(ctx context.Context, name string, size int64, open fu
 	return i.Import(ctx, name, size, open)
 }
 
-// In a store that is not a directory, the depot reads an archive through the link in the staging
-// repository, as long as the archive is received but not yet published.
+// In a store that is not a directory, the depot reads a received archive through its link in the
+// staging repository. A collection must therefore keep this link until the archive is published.
 func TestAnUploadThatWaitsToBePublishedIsStillRead(t *testing.T) {
 	s, err := store.Over(t.Context(), inmemory.New())
 	if err != nil {

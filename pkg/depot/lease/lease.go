@@ -152,7 +152,7 @@ func (l *Lease) read(ctx context.Context) (n note, there bool, err error) {
 }
 
 func (l *Lease) write(ctx context.Context) error {
-	began := l.clock.Now() // taken before the write, which may take long
+	began := l.clock.Now() // the time before the write, since the write may take long
 	body, err := json.Marshal(note{l.owner, l.process, l.host, began.UTC(), rand.Text()})
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// post opens an upload: by the tus protocol for a tus client, and otherwise by ICN's form.
+// post opens an upload. A tus client uses the tus protocol; any other client sends the record as in
+// ICN.
 func (a *api) post(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Tus-Resumable") != "" {
 		a.tusCreate(w, r)

@@ -19,7 +19,8 @@ import (
 var OpenAPI []byte
 
 // lockWait is how long a request waits while another request works on the same artifact. The other
-// request either ends soon, or is a transfer that this request interrupts and resumes.
+// request usually ends soon. If it is a stalled transfer of the upload that this request continues,
+// this request interrupts that transfer.
 const lockWait = 20 * time.Second
 
 // api serves /v1.

@@ -108,7 +108,7 @@ func (r *scrubber) checkTarget(ctx context.Context, isManifest bool, to, place d
 	}
 	f, err := r.store.Driver.Reader(ctx, store.BlobPath(to), 0)
 	if store.IsAbsent(err) && !isManifest {
-		return nil // the link of a layer may outlive the layer; if a manifest needs the layer, need reports that the layer is missing
+		return nil // the link of a layer may outlive the layer; if a manifest needs the layer, the method need reports it as missing
 	}
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func keptBy(ctx context.Context, repo distribution.Repository, d digest.Digest) 
 	if kept, err := repo.Blobs(ctx).Stat(ctx, d); err == nil {
 		return kept.Digest
 	}
-	return d // need then reports this blob as missing
+	return d // the method need then reports this blob as missing
 }
 
 func isIndex(m distribution.Manifest) bool {

@@ -52,8 +52,8 @@ type Cluster struct {
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// These are the limits of one report: maxPackages is the number of its packages, and maxText the
-// number of bytes in the texts of one package.
+// These are the limits of one report. maxPackages is the number of its packages. maxText is the
+// number of bytes that the name, the version and the message of one package have together.
 const (
 	maxPackages = 5000
 	maxText     = 2048

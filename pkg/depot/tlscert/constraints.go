@@ -11,9 +11,9 @@ const nowhere = "invalid"
 
 // constrain limits an authority to these hosts. They must include names and addresses, since a type
 // of name without a permitted value is not limited at all (RFC 5280, 4.2.1.10). For this reason,
-// e-mail addresses and URIs get a permitted host that does not exist. The standard has an empty
-// string to exclude all of them, but OpenSSL ignores it. A permitted DNS name also permits the
-// names below it.
+// e-mail addresses and URIs get a permitted host that does not exist. By the standard, an empty
+// string would exclude all e-mail addresses and URIs, but OpenSSL ignores an empty string. A
+// permitted DNS name also permits the names below it.
 func constrain(c *x509.Certificate, hosts []string) {
 	c.PermittedDNSDomainsCritical = true // for all types of names: a client that does not support constraints must reject the certificate
 	c.PermittedEmailAddresses, c.PermittedURIDomains = []string{nowhere}, []string{nowhere}

@@ -14,10 +14,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// Same handles a client that sends an artifact although the artifact, or an open upload of it,
-// exists. It reads body to its end, and returns the record of the stored artifact if body has the
-// same content. If the artifact has other content, or is not complete, Same returns the error
-// exists, without reading more than needed.
+// Same handles a client that sends an artifact although the depot already has the artifact, or an
+// open upload of it. If body has the same content as the stored artifact, Same reads body to its
+// end and returns the artifact's record. If the artifact has other content, or is not complete,
+// Same returns the parameter exists as its error. It then reads no more of body than needed.
 //
 // The checksum in the record does not show that the stored content is still intact. Same therefore
 // compares the stored content with body while body arrives. That needs no space, and hardly more
@@ -81,7 +81,7 @@ func (s *Service) compare(ctx context.Context, a Stored, body io.Reader) (protoc
 }
 
 // differing handles a body that differs from the stored content: it checks which of the two is
-// wrong. rest is the part of the body that was not read yet.
+// wrong. rest is the part of the body that has not been read yet.
 func (s *Service) differing(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	rec := a.Record
 	intact, err := s.store.Intact(ctx, a.Digest, rec.ImageLength)
