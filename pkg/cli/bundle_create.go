@@ -120,8 +120,8 @@ func (s *session) createFromDepot(ctx context.Context, o bundleOptions, form for
 	return s.pack(ctx, form, list, bundle.WithLocal(transfer.FromDepot(depot), disk))
 }
 
-// wanted returns the artifacts that the flags name. For files that --file takes from this machine,
-// the map gives the local path by the path in the depot.
+// wanted returns the artifacts that the flags name. The map has an entry for each file that --file
+// names. The key is the path of the file in the depot, and the value is its path on this machine.
 func (o bundleOptions) wanted(stdin io.Reader) (artifacts.List, map[string]string, error) {
 	var lists []artifacts.List
 	for _, name := range o.lists {

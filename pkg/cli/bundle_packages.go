@@ -53,7 +53,8 @@ func (o packageOptions) parse() (all []artifacts.Package) {
 }
 
 // take removes the OS packages from the list, because a bundle contains them as files. It returns
-// the packages to pack, each with its operating system, or none with --without-packages.
+// the packages to pack, each with its operating system. With --system it leaves out packages of
+// other systems. With --without-packages it returns no packages.
 func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []artifacts.Package, err error) {
 	all := list.Packages
 	list.Packages = nil
@@ -68,7 +69,7 @@ func (o packageOptions) take(list *artifacts.List, log io.Writer) (wanted []arti
 		case p.System != "":
 			wanted = append(wanted, p)
 		case len(o.systems) == 0:
-			return nil, usageError(fmt.Errorf("--system is missing: the package %s has no system: give the operating system of the nodes, such as ubuntu-24.04, or leave packages out with --without-packages", p))
+			return nil, usageError(fmt.Errorf("--system is missing: the package %s has no system; give the operating system of the nodes, such as ubuntu-24.04, or leave packages out with --without-packages", p))
 		default:
 			for _, p.System = range o.systems {
 				wanted = append(wanted, p)
@@ -105,9 +106,9 @@ func architectures(platforms []v1.Platform) (names []string, err error) {
 	return names, nil
 }
 
-// nodesOf returns the architectures for which packages are fetched. These are the architectures of
-// --platform. Without the flag they are the architectures on the list, and if the list has none,
-// this machine's architecture.
+// nodesOf returns the architectures for which packages are fetched. With --platform, these are the
+// architectures of the platforms. Without the flag, they are the architectures of the wanted
+// packages. If no wanted package has an architecture, nodesOf returns this machine's architecture.
 func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, error) {
 	var listed []string
 	for _, p := range wanted {
@@ -126,8 +127,8 @@ func nodesOf(wanted []artifacts.Package, platforms []v1.Platform) ([]string, err
 }
 
 // fetchPackages fetches the packages from the archives of the distributions into the folder dir. It
-// returns the files on a list with their paths in the depot. disk maps these paths to paths on this
-// machine.
+// returns a list of the files by their paths in the depot. disk maps the path of each file in the
+// depot to its path on this machine.
 func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, wanted []artifacts.Package, dir string) (list artifacts.List, disk map[string]string, err error) {
 	systems := artifacts.List{Packages: wanted}.Systems()
 	if len(systems) > 1 && len(o.sources) > 0 {
@@ -161,8 +162,9 @@ func (s *session) fetchPackages(ctx context.Context, o packageOptions, f form, w
 	return list, disk, nil
 }
 
-// heldPackages returns those files in a depot that hold the wanted packages and their dependencies.
-// For a system of which no package is wanted, it returns the files of all packages.
+// heldPackages returns the files in a depot that contain the wanted packages and their
+// dependencies. If no package of a system is wanted, it returns the files of all packages of that
+// system.
 func heldPackages(ctx context.Context, depot *client.Depot, systems []string, f form, wanted []artifacts.Package) (list artifacts.List, err error) {
 	nodes, err := architectures(f.platforms)
 	if err != nil {

@@ -155,7 +155,7 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 	return f
 }
 
-// lacks records for each of the nodes why the host does not fit it.
+// lacks adds the reason why the host does not fit, for each of these nodes.
 func (f *fit) lacks(why string, nodes []string) {
 	if f.Why == nil {
 		f.Why = map[string]string{}

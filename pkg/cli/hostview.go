@@ -124,7 +124,7 @@ func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) st
 
 // undoing returns the merge patch that releases a host. The patch removes the claim and the
 // operating system image that BPA requested, and restores the values that BPA replaced. It contains
-// no single quotes, so a shell command can have it between single quotes.
+// no single quotes, so it can be single-quoted in a shell command.
 func undoing(host *metal3.BareMetalHost) string {
 	freed := host.DeepCopy()
 	hostimaging.TakeAway(freed)

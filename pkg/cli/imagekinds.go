@@ -28,10 +28,10 @@ const (
 	maxExpired = 5
 )
 
-// unread holds the kinds that are not searched. A Node lists all images on its disk, so with Nodes,
-// gc would free no image that is on a disk. Secrets are left out so that the user does not need the
-// right to read all Secrets. Objects of the other kinds change often and contain no image that a
-// cluster could run again.
+// unread holds the kinds that are not searched. Nodes are left out because a Node lists all images
+// on its disk. If Nodes were searched, gc would free no image that is on the disk of a node.
+// Secrets are left out so that the user does not need the right to read all Secrets. Objects of the
+// other kinds in unread change often and contain no image that a cluster could run again.
 var unread = map[schema.GroupResource]bool{
 	{Resource: "secrets"}:                                   true,
 	{Resource: "nodes"}:                                     true,

@@ -47,10 +47,10 @@ func mergeInto(own, added *clientcmdapi.Config, o kubeconfigOptions) error {
 	return nil
 }
 
-// serverOf returns the server of the kubeconfig entry with this name. This is the server of the
-// context with this name. If there is no such context, it is the server of the cluster with this
-// name, because a context with another name may use that cluster. It returns an empty string if
-// there is neither.
+// serverOf returns the server of the context with this name. If there is no such context, serverOf
+// returns the server of the cluster with this name, because a context with another name may use
+// that cluster. If there is neither, it returns an empty string. If the context refers to a cluster
+// that config lacks, it returns a text for the error message.
 func serverOf(config *clientcmdapi.Config, name string) string {
 	if context := config.Contexts[name]; context != nil {
 		if cluster := config.Clusters[context.Cluster]; cluster != nil {

@@ -72,9 +72,11 @@ func (s *reporter) fresh(topic, what string) bool {
 }
 
 // condition returns a note about a condition that became true or false. It returns false if there
-// is nothing to report. This is so for a condition that is Unknown, because its step has not
-// happened yet. Ready and Stalled are reported at the end of the command. Conditions without news
-// are not reported: no plugins were requested, or no host has a problem.
+// is nothing to report, which is so in these cases:
+//   - The condition is the same as in the last call.
+//   - The condition is Unknown, because its step has not happened yet.
+//   - The condition is Ready or Stalled. These are reported at the end of the command.
+//   - The condition only says that no plugins were requested, or that no host has a problem.
 func (s *reporter) condition(cond apis.Condition) (string, bool) {
 	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
 		return "", false

@@ -29,7 +29,7 @@ type site struct {
 	// flags holds the flags that suggested commands must repeat so that they
 	// reach the same cluster, such as " --context=lab".
 	flags string
-	// access writes the kubeconfig of --merge.
+	// access reads and writes the user's kubeconfig, to which --merge adds a context.
 	access clientcmd.ConfigAccess
 }
 

@@ -46,7 +46,7 @@ the command follows the only Provisioning of the namespace.
 	return cmd
 }
 
-// exitCodes returns the exit codes of longHelp.
+// exitCodes returns the part of longHelp that lists the exit codes.
 func exitCodes() string {
 	_, codes, _ := strings.Cut(longHelp, "Exit codes:")
 	return "Exit codes:" + codes
