@@ -2,9 +2,7 @@
 // from a killed supervisor, from the death of all processes as in a reboot, and from down followed
 // by up.
 //
-// The tests need root and interrupt everything that runs on the machine, so they are only built with
-// -tags e2e. The script run executes them in a sandbox, on a second bootstrap machine, so that the
-// machine in use is not interrupted:
-//
-//	bootstrap/e2e/run
+// The tests need root and interrupt everything that runs on the machine, so they are only built
+// with -tags e2e. The script bootstrap/e2e/run executes the tests in a sandbox, on a second
+// bootstrap machine, so that they do not interrupt the machine in use.
 package e2e

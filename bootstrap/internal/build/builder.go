@@ -128,11 +128,12 @@ func (b Builder) runCounted(ctx context.Context, cmd *exec.Cmd, t Target) (strin
 // modTimes holds modification times by path.
 type modTimes map[string]time.Time
 
-// linkPresent creates hard links to the present programs in fresh, the folder that Go builds into,
-// because Go does not link a program again if the folder contains it and it is up to date. Go
+// linkPresent fills the folder fresh with hard links to the programs that exist in Bin. Go builds
+// into fresh, and does not link a program again if fresh contains an up-to-date file of it. Go
 // removes an outdated file before it writes the new one, so the program in Bin does not change. But
-// Go sets the modification time of an up-to-date file, and its hard link in Bin has the same time.
-// Therefore linkPresent returns the modification times, which restore sets again.
+// Go sets the modification time of an up-to-date file, and this also changes the time of the
+// program in Bin, because both are the same file. Therefore linkPresent returns the modification
+// times of the programs in Bin, and restore sets them again.
 func (b Builder) linkPresent(t Target, fresh string) modTimes {
 	times := modTimes{}
 	for _, name := range t.programs() {

@@ -86,8 +86,8 @@ func TestJoinTektonFailsOnUnexpectedManifests(t *testing.T) {
 	}
 }
 
-// withDepot starts a registry and makes reference match its images instead of the depot's. It
-// returns the registry's address.
+// withDepot starts a registry and returns its address. It also changes the pattern reference, which
+// then matches images of this registry instead of images of the depot.
 func withDepot(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

@@ -42,9 +42,9 @@ type koRun struct {
 // pushes to the depot's local address, where base images are too, so that their layers are not
 // uploaded again. The returned manifests contain the address from which nodes pull.
 //
-// ko runs go build once for each image, two at a time. Go's cache has no lock, so that both builds
-// would compile shared packages. Therefore resolve first compiles all packages with one command,
-// which also reports progress.
+// ko runs go build once for each image, with two builds at a time. Go's cache has no lock, so both
+// builds would compile the packages that they share. Therefore resolve first compiles all packages
+// with one command, which also reports progress.
 func (c Cluster) resolve(ctx context.Context, r koRun) ([]byte, error) {
 	b := build.Builder{Source: r.dir, Log: c.Log, Progress: c.Progress}
 	if err := b.Compile(ctx, build.Target{Name: r.name, Packages: programs(r.stdin), Tags: r.tags}); err != nil {

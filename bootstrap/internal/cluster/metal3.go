@@ -114,7 +114,7 @@ func served(d definition) []string {
 	return names
 }
 
-// missing lists the elements of all that are not in some.
+// missing lists the elements of the slice all that the slice some does not contain.
 func missing(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }

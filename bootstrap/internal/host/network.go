@@ -14,8 +14,8 @@ import (
 // PrepareNetwork sets kernel parameters, creates the bridge, and adds firewall rules that keep pods
 // off other networks. It must run before any pod starts.
 func PrepareNetwork(ctx context.Context) error {
-	// An error does not matter: the module may be built in, and without it kube-proxy masquerades
-	// service connections.
+	// An error does not matter. The kernel may have the module built in. If the kernel lacks the
+	// module, kube-proxy masquerades service connections.
 	_, _ = run(ctx, "", "modprobe", "-q", "br_netfilter")
 	if err := sysctls(); err != nil {
 		return err

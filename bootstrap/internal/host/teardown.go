@@ -70,8 +70,8 @@ func withoutOurRules(saved string) string {
 	return kept.String()
 }
 
-// RemoveFiles removes the files that the cluster wrote below the state folder. It also removes its
-// files in a few other folders, which components use whatever their configuration is.
+// RemoveFiles removes the files that the cluster wrote below the state folder. It also removes the
+// cluster's files in a few other folders. The components use these folders with any configuration.
 func RemoveFiles(l layout.Layout) error {
 	if err := UnmountBelow(l.Root); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 )
 
 // Push pushes the image to the reference, unless the reference already has the same digest. It
-// reports whether it pushed. as contains the credentials for the push. The digest is read
-// anonymously.
+// reports whether it pushed. The parameter as contains the credentials for the push. Push reads the
+// digest of the reference anonymously.
 func Push(ctx context.Context, ref string, img v1.Image, as authn.Authenticator) (pushed bool, err error) {
 	tag, err := name.ParseReference(ref)
 	if err != nil {

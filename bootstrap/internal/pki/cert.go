@@ -40,8 +40,9 @@ type subject struct {
 	ca     bool
 }
 
-// ensure returns the pair of the subject. It keeps the stored pair if that matches, and issues a
-// new one otherwise. If parent is nil, the certificate is self-signed.
+// ensure returns the pair of the subject. If the stored certificate matches the subject, ensure
+// keeps the stored pair. Otherwise it issues a new pair. If parent is nil, the certificate is
+// self-signed.
 func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
 	have, err := load(dir, s.file)
 	switch {
@@ -57,8 +58,8 @@ func ensure(dir string, s subject, parent *pair, now time.Time) (*pair, error) {
 	return made, store(dir, s.file, made)
 }
 
-// matches reports whether the certificate has the content of the subject, is signed by parent (by
-// itself if parent is nil) and does not expire within renewAt.
+// matches reports whether the certificate has the content of the subject, is signed by parent and
+// does not expire within renewAt. If parent is nil, the certificate must be self-signed.
 func matches(c *x509.Certificate, s subject, parent *pair, now time.Time) bool {
 	issuer := c
 	if parent != nil {

@@ -97,8 +97,8 @@ func etcd(dir string, now time.Time) error {
 	return err
 }
 
-// accountKeys creates the key pair that signs service account tokens if it is missing. It never
-// replaces the pair, because that would invalidate every token in use.
+// accountKeys creates the key pair with which service account tokens are signed, unless the pair
+// exists. It never replaces the pair, because that would invalidate every token in use.
 func accountKeys(dir string) error {
 	private := filepath.Join(dir, "sa.key")
 	if _, err := os.Stat(private); !errors.Is(err, fs.ErrNotExist) {
