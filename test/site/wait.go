@@ -11,9 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 )
 
-// Await watches the objects in the site that have the kind of list. It returns the first object for
-// which done returns true, and fails the test after limit. It never polls. The parameter what
-// describes the awaited state in the error message.
+// Await watches the objects of one kind in the site. The parameter list is a list of this kind.
+// Await returns the first object for which done returns true, and fails the test after limit. It
+// never polls. The parameter what describes the awaited state in the error message.
 func Await[T client.Object](s *Site, list client.ObjectList, what string, limit time.Duration, done func(T) bool) T {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

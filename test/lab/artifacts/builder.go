@@ -51,8 +51,9 @@ func (b *Builder) source(parts ...string) string {
 }
 func (b *Builder) stamps() stamp.Store { return stamp.Store{Dir: b.cache("stamps")} }
 
-// once calls create, unless it created the artifact name with the same key before and all outputs
-// exist. It logs the time that create took.
+// once calls create to create the artifact with this name. It does not call create if the artifact
+// was last created with the same key and all outputs still exist. It logs the time that create
+// took.
 func (b *Builder) once(name, key string, outputs []string, create func() error) error {
 	start := time.Now()
 	created, err := b.stamps().Do(name, key, outputs, create)

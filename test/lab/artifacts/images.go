@@ -13,8 +13,8 @@ import (
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// components are the programs of the multi-call binary for which the layer with that binary has
-// links.
+// components are programs of the multi-call binary. The layer that contains the binary also
+// contains a symbolic link to it for each of these programs.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
 func (b *Builder) makeNodeImage(ctx context.Context) error {

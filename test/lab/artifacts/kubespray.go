@@ -11,9 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/test/lab/pack"
 )
 
-// These are the versions of the files that only the real kubespray downloads, and not the playbooks
-// in test/playbooks. They are the nearest versions that are available as Go modules. A real site
-// uploads the upstream release files and does not set these variables.
+// These are the versions of the files that the real kubespray downloads but the playbooks in
+// test/playbooks do not. They are the nearest versions that are available as Go modules. A real
+// site uploads the upstream release files and does not set the kubespray variables for these
+// versions.
 const (
 	etcdVersion    = "3.6.5"
 	crictlVersion  = "1.34.0"

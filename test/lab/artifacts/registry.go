@@ -30,8 +30,8 @@ type image struct {
 }
 
 // push builds the image and pushes it, unless the registry already has it. The stamp of the image
-// contains the key of its last build and the digest that resulted. The registry has the image if
-// the key is the same and the tag in the registry has this digest.
+// contains the key and the digest of its last build. The registry has the image if the key did not
+// change and the tag in the registry has this digest.
 func (b *Builder) push(ctx context.Context, i image) error {
 	start := time.Now()
 	ref, err := name.ParseReference(cmp.Or(b.PushTo, b.Registry)+"/"+i.name, name.Insecure)

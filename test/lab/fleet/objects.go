@@ -37,9 +37,9 @@ func podName(namespace, host string) string { return namespace + "-" + host }
 
 func keyConfigName(namespace string) string { return keyConfig + "-" + namespace }
 
-// makePod returns the pod of a machine. The folders in which the machine writes most are on an
-// emptyDir, because an overlay file system, such as that of a container, cannot be on top of
-// another one.
+// makePod returns the pod of a machine. The folders to which the machine writes most data are on an
+// emptyDir and not in the container's file system. The latter is an overlay file system, on which
+// containerd in the machine could not create overlay file systems for its own containers.
 func makePod(namespace, host, image, nameserver string) *corev1.Pod {
 	yes, no := true, false
 	grace := int64(2)

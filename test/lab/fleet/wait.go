@@ -69,8 +69,9 @@ func (f *Fleet) waitPod(ctx context.Context, name string, done func(*corev1.Pod)
 	return ctx.Err()
 }
 
-// watchPod watches the pod until done returns true for it. The watch starts where the list from
-// ends, so that it misses no event. watchPod returns false when the server ends the watch.
+// watchPod watches the pod until done returns true for it. The watch starts at the resource version
+// of the list in from, so that it misses no event. watchPod returns false when the server ends the
+// watch.
 func (f *Fleet) watchPod(ctx context.Context, from *corev1.PodList, one []client.ListOption, done func(*corev1.Pod) bool) (bool, error) {
 	w, err := f.Client.Watch(ctx, &corev1.PodList{}, append(one, resumeAt(from.ResourceVersion))...)
 	if err != nil {

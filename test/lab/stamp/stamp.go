@@ -14,8 +14,9 @@ type Store struct {
 	Dir string
 }
 
-// Do calls create, unless it created the artifact name with the same key before and all outputs
-// still exist. It reports whether create ran.
+// Do calls create to create the artifact with this name, and then records the key. It does not call
+// create if the recorded key is the same and all outputs still exist. It reports whether create
+// ran.
 func (s Store) Do(name, key string, outputs []string, create func() error) (bool, error) {
 	if s.Value(name) == key && exist(outputs) {
 		return false, nil
