@@ -29,14 +29,15 @@ type options struct {
 	depotWrite, tokenFile, platforms string
 }
 
-// pinsSuffix is appended to the name of the list and gives the name of the file with the pins. A
-// pin is the depot's checksum of a file, which nodes verify instead of kubespray's checksum.
+// pinsSuffix is appended to the file name of the list. The result is the name of the file with the
+// pins. A pin is the depot's checksum of a file. Nodes verify the file with it instead of
+// kubespray's checksum.
 const pinsSuffix = ".pins"
 
 func main() {
 	var o options
 	o.request.flags()
-	flag.StringVar(&o.list, "list", "", "file that the step list writes and the step seed reads")
+	flag.StringVar(&o.list, "list", "", `file that the step "list" writes and the step "seed" reads`)
 	flag.StringVar(&o.playbooksDir, "playbooks-dir", "/kubespray", "list: folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&o.scratchDir, "scratch-dir", os.TempDir(), "list: writable folder")
 	flag.StringVar(&o.depotWrite, "depot", "", "seed: URL for writing to the depot; empty: the URL that nodes read from")
