@@ -39,8 +39,8 @@ type Missing struct {
 	// Elsewhere holds the operating systems for which the depot has no packages. Their nodes use
 	// their own sources.
 	Elsewhere []string
-	// Unresolved describes dependencies that the depot lacks, of packages that it has. These
-	// dependencies must be on the nodes already.
+	// Unresolved describes missing dependencies: the depot has a package, but lacks another package
+	// on which that package depends. These dependencies must be on the nodes already.
 	Unresolved []string
 }
 

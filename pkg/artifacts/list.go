@@ -119,7 +119,7 @@ func addImage(images map[Place]Image, i Image) error {
 		return fmt.Errorf("image %s is listed with two digests, %s and %s: keep one of them", i.Ref, other.Digest, i.Digest)
 	}
 	if twice && i.canonical() != other.canonical() {
-		return fmt.Errorf("images %s and %s both have the place %s in the depot, which does not store the registry's name: use another repository for one of them",
+		return fmt.Errorf("images %s and %s both have the name %s in the depot, which does not store the registry's name: use another repository for one of them",
 			other.Ref, i.Ref, place)
 	}
 	images[place] = i

@@ -15,11 +15,12 @@ const everywhere = "all"
 //
 //   - held holds the packages that were found, sorted.
 //   - missing holds the wanted packages that the index lacks.
-//   - unresolved describes the dependencies of held packages that the index lacks. Each name
-//     appears once, with the highest needed version: "libc6 (>= 2.34), which jq and 2 more need".
+//   - unresolved describes those dependencies of the packages in held that no package in the index
+//     satisfies. Each name appears once, with the highest needed version, such as
+//     "libc6 (>= 2.34), which jq and 2 more need".
 //
-// Unresolved dependencies are not errors: a bundle leaves out the packages that every installation
-// has, and the index does not list those.
+// Unresolved dependencies are not errors. A bundle leaves out the packages that every installation
+// has, so the index does not have them either.
 func (x *PackageIndex) Resolve(wanted []Package) (held []DebianPackage, missing []Package, unresolved []string) {
 	r := resolution{index: x, seen: map[visit]bool{}, held: map[*DebianPackage]bool{}, lacks: map[string]*lack{}}
 	for _, p := range wanted {
@@ -60,8 +61,8 @@ type resolution struct {
 	lacks map[string]*lack // by package name, or by the text of the relation if it has alternatives
 }
 
-// visit is a package on a node of an architecture. A package for all architectures is visited once
-// for each architecture, because its dependencies differ.
+// visit is a package and the architecture of the node on which it is needed. A package for all
+// architectures is visited once for each of them, because each needs other packages.
 type visit struct {
 	*DebianPackage
 	architecture string
@@ -125,8 +126,9 @@ func (l *lack) String() string {
 	return fmt.Sprintf("%s, which %s needs", l.text, l.by[0])
 }
 
-// first returns the package for the first of the alternatives that a package in the index
-// satisfies. apt chooses the same alternative. The result is nil if there is none.
+// first tries the alternatives in their order, and returns the package that satisfies the first
+// possible one. apt chooses the same alternative. The result is nil if the index has no package for
+// any of them.
 func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture string) *DebianPackage {
 	for _, a := range alternatives {
 		if found := x.find(a, architecture); found != nil {
