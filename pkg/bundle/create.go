@@ -18,7 +18,7 @@ import (
 
 // CreateOptions are the options of Create.
 type CreateOptions struct {
-	// Platforms selects the platforms to pack if an image is for several; none: all.
+	// Platforms are the platforms to pack of a multi-platform image; none: all.
 	Platforms []v1.Platform
 	// TempDir is the folder for temporary files; empty: the system's folder. Files whose size or
 	// checksum is unknown are stored there, one at a time.

@@ -150,7 +150,8 @@ func TestFilePathComesFromTheManifest(t *testing.T) {
 	}
 }
 
-// A random byte anywhere in a bundle gives an error or the packed content.
+// If one byte of a bundle is changed at random, Open or Verify returns an error, or the content is
+// still the packed one.
 func TestRandomDamage(t *testing.T) {
 	w := newFixture(t)
 	path := w.pack(t, 0)

@@ -10,10 +10,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/transfer"
 )
 
-// Import copies those artifacts of the bundle into the depot that the depot lacks. The depot is
-// asked by digest, and what it has is neither read nor sent again. An interrupted import therefore
-// resumes where it stopped. Before Import sends anything, it reads and checks all artifacts that it
-// will send.
+// Import copies those artifacts of the bundle into the depot that the depot lacks. It compares them
+// by digest. Content that the depot has is neither read from the bundle nor sent again, so an
+// interrupted import resumes where it stopped. Before Import sends anything, it reads and checks
+// all artifacts that it will send.
 func Import(ctx context.Context, b *Bundle, to *client.Depot, log io.Writer) (transfer.Done, error) {
 	missing, err := Diff(ctx, b, to)
 	if err != nil {

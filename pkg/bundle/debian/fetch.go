@@ -209,7 +209,7 @@ func (a *apt) deb(name string) (Deb, error) {
 	disk := filepath.Join(a.dir, "archives", name)
 	file, err := os.Open(disk)
 	if errors.Is(err, os.ErrNotExist) {
-		return Deb{}, fmt.Errorf("apt-get did not fetch %s: for a source on this machine's disk, write copy: instead of file: in its line", name)
+		return Deb{}, fmt.Errorf("apt-get did not fetch %s: for a source on this machine's disk, write \"copy:\" instead of \"file:\" in its line", name)
 	}
 	if err != nil {
 		return Deb{}, err

@@ -95,11 +95,12 @@ func (b baseline) add(fields map[string]string) error {
 //
 // The versions on the nodes are unknown. The file therefore gives each package a version a bit
 // lower than the oldest version in the sources. For example, "1.2~" satisfies ">= 1.1" but neither
-// "= 1.2" nor ">= 1.2". If a package needs one of the latter, apt-get fetches version 1.2 for the
-// bundle.
+// "= 1.2" nor ">= 1.2". If another package has one of these two dependencies, apt-get fetches
+// version 1.2 for the bundle.
 //
-// The file contains no dependencies of these packages. On the nodes they are satisfied, but with
-// the lowered versions apt could find some of them unsatisfied.
+// The file contains no dependencies of the packages in the baseline. On the nodes these
+// dependencies are satisfied, but with the lowered versions apt could find some of them
+// unsatisfied.
 func (b baseline) status() string {
 	var text strings.Builder
 	var names []string

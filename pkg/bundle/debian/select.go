@@ -12,15 +12,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// maxIndex is the maximum size of the index of a depot's package source in bytes: some hundred
-// thousand packages.
+// maxIndex is the maximum size in bytes of the index of a depot's package source. This is enough
+// for some hundred thousand packages.
 const maxIndex = 256 << 20
 
-// Select returns the files of the wanted packages, and of those of their dependencies that the
-// depot has. index is the index of the depot's package source. It finds dependencies with
-// PackageIndex.Resolve, like the check whether a depot is complete. If wanted is empty, Select
-// returns the files of all packages. The architectures have Debian's names; none: all architectures
-// in the index.
+// Select returns the files of the wanted packages and of their dependencies, as far as the depot
+// has these dependencies. index is the index of the depot's package source. Select finds
+// dependencies with PackageIndex.Resolve, as does the check whether a depot is complete. If wanted
+// is empty, Select returns the files of all packages. architectures contains Debian's names; if it
+// is empty, all architectures in the index are used.
 func Select(index io.Reader, system string, wanted []artifacts.Package, architectures []string) ([]artifacts.File, error) {
 	text, err := io.ReadAll(io.LimitReader(index, maxIndex))
 	if err != nil {

@@ -64,7 +64,7 @@ func Architecture(p v1.Platform) (string, error) {
 	return name, nil
 }
 
-// PathOf returns the path below /files in a depot of a Debian package. file is the name under which
+// PathOf returns the path of a Debian package below /files in a depot. file is the name under which
 // apt-get stores the package. An epoch in this name, such as 5%3a, is omitted, because clients
 // differ in how they encode a percent sign in a URL. The archives of the distributions omit it too.
 func PathOf(system, file string) (string, error) {
