@@ -37,9 +37,10 @@ const forgetSource = `rm -f ` + aptConfig + ` ` + aptSource
 
 // sourceScript configures the depot as a package source of apt on a node, if the depot has packages
 // for the node's system. It checks this with apt's own download helper, because the helper uses the
-// same configuration as apt. Package lists that apt fetched earlier get the time 1970: otherwise
-// kubespray would consider them fresh for a day, and would not fetch the depot's lists. $URL,
-// $SOURCE and $CONFIG are replaced by base64. The script must not contain a single quote.
+// same configuration as apt. It sets the time of package lists that apt fetched earlier to 1970.
+// Otherwise, kubespray would consider them fresh for a day, and would not fetch the depot's lists.
+// $URL, $SOURCE and $CONFIG are replaced by their values in base64. The script must not contain a
+// single quote.
 const sourceScript = `set -eu; umask 022; export LC_ALL=C
 source=` + aptSource + ` config=` + aptConfig + ` helper=/usr/lib/apt/apt-helper
 [ -x $helper ] || { echo other; exit 0; }
@@ -104,11 +105,12 @@ func sourceOf(folder string) string {
 	return "# Written by BPA.\nTypes: deb\nURIs: " + folder + "\nSuites: /\nTrusted: yes\nCheck-Date: no\n"
 }
 
-// configOf returns apt's configuration. apt connects to the depot without a proxy, and verifies the
-// depot's certificate with the file at contract.DepotCAPath. The names of these two options contain
-// the depot's host, which cannot be an IPv6 address there. For a depot with an IPv6 address, apt
-// therefore uses a configured proxy, and verifies the certificate with the system's trust store. On
-// a closed site apt ignores all other sources, because it would try each of them for minutes.
+// configOf returns apt's configuration. One option makes apt connect to the depot without a proxy,
+// and another makes it verify the depot's certificate with the file at contract.DepotCAPath. The
+// names of both options contain the depot's host, and such a name cannot contain an IPv6 address.
+// For a depot with an IPv6 address, apt therefore uses a configured proxy, and verifies the
+// certificate with the system's trust store. On a closed site apt ignores all other sources,
+// because it would try each of them for minutes.
 func configOf(request contract.Request, depot *url.URL) string {
 	var lines []string
 	if host := depot.Hostname(); !strings.Contains(host, ":") {

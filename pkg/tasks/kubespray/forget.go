@@ -34,7 +34,7 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 func (w *watch) forget(ctx context.Context, name string) string {
 	const ready = `--output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
 	later := func(err error) string {
-		return fmt.Sprintf("not removed from the cluster (%v); when you are sure that it is lost: kubectl delete node %s", err, name)
+		return fmt.Sprintf("not removed from the cluster (%v); when you are sure that it is lost, run: kubectl delete node %s", err, name)
 	}
 	state, err := w.ask(ctx, "get node "+name+" --ignore-not-found "+ready, 64<<10)
 	switch state := strings.TrimSpace(string(state)); {

@@ -98,10 +98,10 @@ func (t *progressWriter) write() error {
 	return t.store.Set(ctx, contract.KeyProgress, string(text))
 }
 
-// keyTasks is the key in the Store of the progress under which the number of tasks of each playbook
-// is kept: how many tasks it started in its last successful run. The playbook is identified by its
-// name and its estimated number of tasks, so that another playbook with the same name does not get
-// the number: {"cluster.yml 1132": 1212}.
+// keyTasks is a key in the Store Ports.Progress. Its value is a JSON object, such as
+// {"cluster.yml 1132": 1212}. The object maps each playbook to the number of tasks that the
+// playbook started in its last successful run. A playbook is identified by its name and its
+// estimated number of tasks, so that another playbook with the same name does not get the number.
 const keyTasks = "tasks.json"
 
 // expectation is the number of tasks that a playbook will probably start.

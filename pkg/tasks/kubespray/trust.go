@@ -21,7 +21,8 @@ var errNoTrust = errors.New("the depot's certificate cannot be installed")
 // the file already has this content, nothing is left to do. Each file in the trust store must hold
 // only one certificate, because OpenSSL's index ignores other files. Each file must have a new
 // name, because otherwise Debian does not rebuild the index. The script removes the files of an
-// earlier run. $PEM is replaced by base64. The script must not contain a single quote.
+// earlier run. $PEM is replaced by the certificates in base64. The script must not contain a single
+// quote.
 const trustScript = `set -eu; umask 022
 ca=` + contract.DepotCAPath + `
 mkdir -p "${ca%/*}"; printf %s $PEM | base64 -d >"$ca.new"

@@ -144,7 +144,7 @@ func TestTrustScriptDoesItOnceAndAgainAfterAFailure(t *testing.T) {
 	n.holds(t, ca)
 }
 
-// The depot's certificate is replaced. Meanwhile a site can have two certificates.
+// While a site replaces the depot's certificate, it can have both the old and the new certificate.
 func TestTrustScriptReplacesWhatWasThere(t *testing.T) {
 	n := newNodeRoot(t)
 	next := strings.Replace(ca, "MIIB", "MIIC", 1)

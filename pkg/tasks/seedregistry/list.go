@@ -65,7 +65,7 @@ func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, [
 	if err != nil {
 		return artifacts.List{}, nil, err
 	}
-	fmt.Fprintf(ports.Log, "Listing with %s what %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
+	fmt.Fprintf(ports.Log, "Running %s to list the artifacts that %s nodes need for Kubernetes %s\n", playbook, kinds(nodes), in.Request.KubernetesVersion)
 	if err := run(ctx, in, ports, playbook); err != nil {
 		return artifacts.List{}, nil, err
 	}
@@ -111,7 +111,7 @@ func prepare(in ListInput, system System, nodes []standIn) (string, error) {
 	}
 	files := map[string][]byte{
 		"inventory/hosts.ini": rendered.HostsINI, "inventory/group_vars/all/bpa.json": rendered.GroupVars,
-		"inventory/group_vars/all/a-checksums.json": checksums, // Ansible reads this file before bpa.json, so that the variables of the user win
+		"inventory/group_vars/all/a-checksums.json": checksums, // Ansible reads this file before bpa.json, so the user's variables in bpa.json override it
 		"extra-vars.json": extra, "kubespray.yml": kubesprayEntry, "lists/.keep": nil, "tmp/.keep": nil,
 	}
 	for _, n := range nodes {

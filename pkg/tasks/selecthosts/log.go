@@ -96,8 +96,8 @@ const (
 	shown     = 200 // hosts per slot
 )
 
-// explain prints why each host does not fit, if err is that there is no possible assignment of
-// hosts.
+// explain prints why hosts do not fit, if err reports that there is no possible assignment of
+// hosts. For any other error it prints nothing.
 func explain(log io.Writer, err error) {
 	var nofit *assign.NoFit
 	if !errors.As(err, &nofit) {
