@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// flaky serves the content. For the first answers, as many as breaks says, it closes the connection
-// after a third of the content.
+// flaky serves the content. In the first answers, it closes the connection after a third of the
+// content. The number of these answers is breaks.
 func flaky(t *testing.T, content []byte, etag string, breaks int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if etag != "" {

@@ -79,8 +79,8 @@ func TestUpstreamRefuses(t *testing.T) {
 	}
 }
 
-// If the client may not write to one repository, the blobs that its image shares with other images
-// are still sent for these images.
+// If the client may not write to the repository of one image, the blobs that this image shares with
+// other images are still sent for those images.
 func TestRefusedImageLeavesOthersTheirBlobs(t *testing.T) {
 	net, site := newInternet(t), depottest.Start(t)
 	depot, err := url.Parse(site.URL)

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Jobs is the number of blobs and files that are copied at the same time; 0: 8.
 	Jobs int
-	// Platforms selects the platforms to copy if an image is for several; none: all.
+	// Platforms are the platforms to copy of a multi-platform image; none: all.
 	Platforms []v1.Platform
 	// Log receives a line for each image and file, and a line every few seconds; nil: no log.
 	Log io.Writer
@@ -36,8 +36,8 @@ type Options struct {
 type Done struct {
 	// Images and Files are the numbers of artifacts that were copied.
 	Images, Files int
-	// Sent is the number of bytes that were sent. There is the number of bytes that were not sent,
-	// because the depot had blobs with these digests already.
+	// Sent is the number of bytes that were sent. The field There is the number of bytes that were
+	// not sent, because the depot had blobs with these digests already.
 	Sent, There int64
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// Upstream is the source for the Internet: each image's own registry, each file's own server.
+// Upstream is the source that reads from the Internet. It reads each image from its own registry,
+// and each file from its own server.
 type Upstream struct {
 	puller *remote.Puller
 	client *http.Client
