@@ -45,24 +45,24 @@ var (
 // would become an entry of its own in the index.
 func parseControl(text string) (Control, error) {
 	if strings.ContainsAny(text, "\r\x00") {
-		return Control{}, malformed("its file control has a character that is not allowed there (CR or NUL)")
+		return Control{}, malformed("its control file has a character that is not allowed there (CR or NUL)")
 	}
 	values := map[string]string{}
 	var kept strings.Builder
 	current := ""
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
 		if strings.TrimSpace(line) == "" {
-			return Control{}, malformed("its file control is empty or has more than one paragraph")
+			return Control{}, malformed("its control file is empty or has more than one paragraph")
 		}
 		if line[0] != ' ' && line[0] != '\t' {
 			name, value, ok := strings.Cut(line, ":")
 			current = strings.ToLower(name)
 			if _, twice := values[current]; !ok || twice || !fieldName.MatchString(name) || strings.HasPrefix(name, "#") {
-				return Control{}, malformed("its file control has a line that is not a field, or a second field of the same name: %.80q", line)
+				return Control{}, malformed("its control file has a line that is not a field, or a second field of the same name: %.80q", line)
 			}
 			values[current] = strings.TrimSpace(value)
 		} else if needed[current] != nil || current == "" {
-			return Control{}, malformed("its file control has a line that continues nothing: %.80q", line)
+			return Control{}, malformed("its control file has an indented line that continues nothing: %.80q", line)
 		}
 		if !slices.Contains(added, current) {
 			kept.WriteString(line + "\n")
@@ -70,7 +70,7 @@ func parseControl(text string) (Control, error) {
 	}
 	for _, name := range []string{"package", "version", "architecture"} {
 		if !needed[name].MatchString(values[name]) {
-			return Control{}, malformed("its file control has no valid %s: %.80q", name, values[name])
+			return Control{}, malformed("its control file has no valid %s: %.80q", name, values[name])
 		}
 	}
 	return Control{values["package"], values["version"], values["architecture"], []byte(kept.String())}, nil

@@ -56,7 +56,7 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// controlText returns the file control of a package. The members must be debian-binary,
+// controlText returns the content of a package's control file. The members must be debian-binary,
 // control.tar* and data.tar*, in this order. Members whose names begin with "_" may stand between
 // them.
 func controlText(in io.ReaderAt, size int64) ([]byte, error) {
@@ -147,9 +147,9 @@ func (m *member) controlFile() ([]byte, error) {
 		header, err := files.Next()
 		switch {
 		case limited.N == 0:
-			return nil, malformed("there is no file control in the first %d bytes of its %s", maxUnpacked, m.name)
+			return nil, malformed("there is no control file in the first %d bytes of its %s", maxUnpacked, m.name)
 		case errors.Is(err, io.EOF):
-			return nil, malformed("there is no file control in its %s", m.name)
+			return nil, malformed("there is no control file in its %s", m.name)
 		case err != nil:
 			return nil, malformed("its %s cannot be read: %v", m.name, err)
 		}
@@ -162,10 +162,10 @@ func (m *member) controlFile() ([]byte, error) {
 func readBounded(control io.Reader, in string) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(control, maxControl+1))
 	if err != nil {
-		return nil, malformed("the file control in its %s cannot be read: %v", in, err)
+		return nil, malformed("the control file in its %s cannot be read: %v", in, err)
 	}
 	if len(text) > maxControl {
-		return nil, malformed("its file control has more than %d bytes", maxControl)
+		return nil, malformed("its control file has more than %d bytes", maxControl)
 	}
 	return text, nil
 }

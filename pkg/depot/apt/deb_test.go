@@ -120,7 +120,7 @@ func TestInvalidPackagesAreRefused(t *testing.T) {
 		"not what it says":    {withControl(t, "control.tar.gz", "text"), "control.tar.gz cannot be unpacked"},
 		"not xz":              {withControl(t, "control.tar.xz", "some text that is long"), "does not begin as an xz file"},
 		"damaged xz":          {withControl(t, "control.tar.xz", changed(packed(t, "x", toXZ), 15)), "xz block is damaged"},
-		"no file":             {withControl(t, "control.tar", tarOf(t, "md5sums", "")), "no file control in its control.tar"},
+		"no file":             {withControl(t, "control.tar", tarOf(t, "md5sums", "")), "no control file in its control.tar"},
 		"half a tar":          {withControl(t, "control.tar", tarOf(t, "control", plainControl)[:540]), "cannot be read"},
 		"bomb before":         {withControl(t, "control.tar.gz", packed(t, tarOf(t, "md5sums", strings.Repeat("0", maxUnpacked), "control", plainControl), toGzip)), "first 16777216 bytes"},
 		"bomb itself":         {withControl(t, "control.tar.gz", packed(t, tarOf(t, "control", plainControl+strings.Repeat(" x\n", maxControl)), toGzip)), "more than 262144 bytes"},

@@ -45,9 +45,9 @@ type walker struct {
 	found  content
 }
 
-// walk adds the packages in the folder name, which is a folder of parent. at is the path of the
-// folder name below the system's folder. Each folder is opened once, because opening every file by
-// its path from the root takes three times as long.
+// walk adds the packages of one folder and its subfolders. The folder has this name in parent, and
+// at is its path below the system's folder. Each folder is opened once, because opening every file
+// by its path from the root takes three times as long.
 func (w *walker) walk(parent *os.Root, name, at string) error {
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
@@ -76,8 +76,8 @@ func (w *walker) visit(dir *os.Root, entry fs.DirEntry, rest string) error {
 		return nil
 	}
 	if entry.IsDir() {
-		// A folder that the depot may not read is listed as a package that cannot be read, so that
-		// it does not hide the other packages.
+		// If the depot may not read a folder, the folder is listed as a package that cannot be
+		// read. An error would hide the other packages.
 		if err := w.walk(dir, entry.Name(), rest); !errors.Is(err, fs.ErrPermission) {
 			return err
 		}

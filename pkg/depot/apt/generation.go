@@ -33,9 +33,10 @@ type indexFile struct {
 }
 
 // These constants limit the generations that are kept. A generation is kept for keepFor after the
-// next one has replaced it: a node that has read its Release has this time to read the indexes that
-// the Release names. The newest keepNewest generations are always kept. keepAtMost limits the
-// number of generations, and keepBytes the size of their indexes in bytes.
+// next one has replaced it. In this time, a node that has read the Release of the old generation
+// can still read the indexes that this Release names. The newest keepNewest generations are always
+// kept. keepAtMost limits the number of generations, and keepBytes the size of their indexes in
+// bytes.
 const (
 	keepFor    = 15 * time.Minute
 	keepNewest = 3

@@ -27,7 +27,7 @@ type repository struct {
 	mu       sync.Mutex
 	listedAt time.Time // when the last listing of the folder began
 	records  map[string]record
-	logged   map[string]string // path to the problem that was logged for it
+	logged   map[string]string // path -> the problem that was logged for it
 	// history has the generations that were served, newest first. The first one is served now.
 	history []generation
 	stale   bool // the records have changed since the newest generation

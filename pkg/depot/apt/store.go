@@ -33,7 +33,7 @@ func (s *Repositories) Check(name string) error {
 	if own || err != nil {
 		return err
 	}
-	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages there: upload the packages only, and read %s. "+
+	return refuse(http.StatusConflict, "%q: the depot makes the index of %s/%s itself, from the packages there. Upload only the packages; clients find the new index in %s. "+
 		"To serve a mirror with its own index unchanged, upload its dists/ first", name, protocol.AptFolder, system, releaseName)
 }
 

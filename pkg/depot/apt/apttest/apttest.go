@@ -10,7 +10,7 @@ import (
 )
 
 // Package returns a package of the given name, version and architecture that contains no files.
-// fields are further lines of the file control, each with its newline.
+// fields are further lines of its control file, each with its newline.
 func Package(t testing.TB, name, version, architecture, fields string) []byte {
 	t.Helper()
 	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: Nobody <nobody@example.org>\nDescription: nothing\n at all\n%s",
@@ -33,7 +33,7 @@ func Archive(t testing.TB, members ...string) []byte {
 	return b.Bytes()
 }
 
-// Control returns a control.tar.gz whose file control is text.
+// Control returns a control.tar.gz whose control file has the content text.
 func Control(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
