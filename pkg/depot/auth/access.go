@@ -24,8 +24,8 @@ const (
 	// If that name is not a valid namespace name, they are cluster-wide. Resource names are
 	// clusters.
 	Artifacts = "artifacts"
-	// ArtifactStatus is the installation status at /v1, a subresource: an account that reports it
-	// needs no right to change artifacts.
+	// ArtifactStatus is the installation status at /v1. It is a subresource, so that an account
+	// that reports the status needs no right to change artifacts.
 	ArtifactStatus = "artifacts/status"
 	// Files are the plain files at /files. They are cluster-wide. Resource names are paths without
 	// a leading slash.
@@ -149,10 +149,10 @@ func reservedNeeds(images []Access) []Access {
 	return nil
 }
 
-// isForm reports whether the request's body is a form. The access check reads parameters from the
-// URL only, but the registry library also reads them from a form (such as "from", the repository
-// that a blob is mounted from), and would keep the whole form in memory. Forms are therefore
-// refused.
+// isForm reports whether the request's body is a form. Forms are refused for two reasons. The
+// access check reads parameters from the URL only, but the registry library also reads them from a
+// form: the parameter "from" of a form could name a repository that the user has no right to read.
+// Also, the library would keep the whole form in memory.
 func isForm(r *http.Request) bool {
 	kind := strings.ToLower(r.Header.Get("Content-Type"))
 	return strings.Contains(kind, "form-urlencoded") || strings.Contains(kind, "multipart/")

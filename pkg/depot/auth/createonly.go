@@ -7,7 +7,8 @@ import (
 
 // authorize reports whether the user has the right that access describes. A user who may create but
 // not update may still PUT a tag or a file that does not exist yet, because that replaces nothing.
-// authorize returns the last right that it has checked: it has the verb create in this case.
+// For such a request, authorize also checks the right to create. It returns the right that it has
+// checked last.
 //
 // Another client may create the same tag or file before the body of this request is complete. So
 // the request is forwarded with If-None-Match: * (RFC 9110, 13.1.2). Tags are not locked: if two
@@ -24,8 +25,9 @@ func (h *Handler) authorize(r *http.Request, user User, access Access) (Access, 
 	return access, allowed, err
 }
 
-// isWhole reports whether the request writes the whole tag or plain file that access is about. A
-// request at /v1 never does.
+// isWhole reports whether the request is a PUT of the tag or plain file that access is about. Only
+// for such a request, the right to create may be enough. isWhole returns false for every request at
+// /v1.
 func isWhole(r *http.Request, access Access) bool {
 	return r.Method == http.MethodPut && access.Verb == Update &&
 		(access.Resource == Images && strings.HasPrefix(r.URL.Path, pingPath) || access.Resource == Files)

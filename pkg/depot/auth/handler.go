@@ -141,7 +141,7 @@ func levelOf(r *http.Request) slog.Level {
 
 var (
 	errNoToken      = errors.New("no token")
-	errNoAuthorizer = errors.New("this depot has no Kubernetes to ask about tokens: start it with --kubeconfig, or write on its own machine at --local-listen")
+	errNoAuthorizer = errors.New("this depot has no Kubernetes to ask about tokens: start it with --kubeconfig, or write from the depot's own machine through its local listener (--local-listen)")
 )
 
 // user returns the token's user.

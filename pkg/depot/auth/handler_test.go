@@ -135,8 +135,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// A form could name the repository that a blob is mounted from. The access check reads only the
-// URL, so it would not check the right to that repository.
+// A form could name the repository from which a blob is taken. The access check reads only the URL,
+// so it would not check the right to that repository.
 func TestRegistryTakesNoForms(t *testing.T) {
 	for _, kind := range []string{"application/x-www-form-urlencoded", "Application/X-WWW-Form-urlencoded; charset=utf-8", "multipart/form-data; boundary=b", "multipart/mixed; boundary=b"} {
 		got := ask(newHandler(newFake()), "POST", "/v2/app/blobs/uploads/", "Content-Type", kind, "Authorization", "Bearer tok-robot")

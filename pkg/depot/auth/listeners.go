@@ -24,14 +24,14 @@ func ReadOnly(next http.Handler, where string) http.Handler {
 	})
 }
 
-// Local serves a listener for users of the machine, such as a socket file: every right, without a
-// token. Web pages must not use this listener through a browser on the machine. So Local refuses
-// requests that a browser sends for another origin, and requests with a foreign host name, which
-// may resolve to loopback.
+// Local serves a listener for users of the machine, such as a socket file. Local itself asks for no
+// token and checks no rights. A web page must not be able to use this listener through a browser on
+// the machine. So Local refuses requests that a browser sends for another origin. It also refuses
+// requests with a foreign host name, because such a name may resolve to loopback.
 func Local(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The peer's address is also checked: with route_localnet, packets of a neighbour can reach
-		// loopback.
+		// The peer's address is also checked: if the kernel setting route_localnet is on, packets
+		// from another machine can reach loopback.
 		if !throughFile(r) && !(isLocalName(r.Host) && isLocalName(r.RemoteAddr)) {
 			refuse(w, r, http.StatusForbidden, "this listener is for this machine only: connect to localhost or 127.0.0.1")
 			return

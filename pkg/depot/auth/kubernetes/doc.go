@@ -1,5 +1,5 @@
-// Package kubernetes checks the depot's tokens and rights at a Kubernetes API server: TokenReview
-// returns the user of a token, SubjectAccessReview whether that user has a right.
+// Package kubernetes checks the depot's tokens and rights at a Kubernetes API server: a TokenReview
+// returns the user of a token, and a SubjectAccessReview returns whether that user has a right.
 //
 // Invariant: memory and the number of parallel calls are bounded, whatever clients send; answers
 // are cached for seconds only; an error never gives access.
