@@ -19,8 +19,8 @@ func isOther(d digest.Digest) bool {
 }
 
 // digestAliases lets clients name blobs by sha384 or sha512 digests. The registry library accepts
-// such blobs, but it cannot mount them by these digests. In its answers, it names the sha256
-// digest, which clients treat as damage.
+// such blobs, but it cannot mount them (take them from another repository) by these digests. Also,
+// its answers name the sha256 digest. Clients treat a digest other than their own as damage.
 type digestAliases struct {
 	store *store.Store
 	log   *slog.Logger
@@ -47,9 +47,9 @@ func (n *digestAliases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.next.ServeHTTP(w, r)
 }
 
-// mount mounts a blob from the repository from. It replaces the digest in the request by the sha256
-// digest of the blob, which the library can mount. If from does not have the blob, the library
-// starts an upload instead.
+// mount handles a request to take a blob from the repository from, without an upload. It replaces
+// the digest in the request by the blob's sha256 digest, because the library can mount by sha256
+// digests only. If from does not have the blob, the library starts an upload instead.
 func (n *digestAliases) mount(w http.ResponseWriter, r *http.Request, asked digest.Digest, from string) {
 	query := r.URL.Query()
 	query.Del("mount")

@@ -17,8 +17,8 @@ import (
 // piece before the piece is written.
 type pushLimiter struct {
 	quota *limits.Quota
-	// makeWay removes the push that has been idle longest, if it has been idle long enough, and
-	// reports whether it removed one.
+	// makeWay is called if too many uploads are open. It removes the push that has been idle
+	// longest, unless that push was active recently, and reports whether it removed one.
 	makeWay func(context.Context) bool
 	next    http.Handler
 }
@@ -45,7 +45,8 @@ func (p *pushLimiter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.take(w, r, key, folder)
 }
 
-// slot counts a new push as open until the store counts it.
+// slot counts a new push as open until the request ends. From then on, the store counts the push.
+// If too many uploads are open, slot calls makeWay and tries once more.
 func (p *pushLimiter) slot(ctx context.Context, key string) error {
 	err := p.quota.Slot(key)
 	var full *limits.Refusal
@@ -113,7 +114,8 @@ func (b *quotaBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusalWriter replaces the library's error answer by the refusal that ended the body.
+// refusalWriter replaces the library's error answer if the quota has refused a piece of the body.
+// The client then gets the reason of that refusal.
 type refusalWriter struct {
 	http.ResponseWriter
 	body    *quotaBody

@@ -14,7 +14,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// lister answers GET /v2/{name}/referrers/{digest}, which the registry's library lacks: the list of
+// lister answers GET /v2/{name}/referrers/{digest}, which the registry library lacks: the list of
 // manifests that refer to a manifest. All other requests go to next.
 func lister(s *store.Store, log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

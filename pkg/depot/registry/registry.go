@@ -53,8 +53,8 @@ func New(root *os.Root, s *store.Store, expiry time.Duration) (r *Registry, err 
 
 // Handler returns the handler for /v2/: the registry library's handler, extended by reserved
 // repositories, limits on pushes, referrers, manifest checks, and sha384 and sha512 digests.
-// makeWay removes the push that has been idle longest, if it has been idle long enough, and reports
-// whether it removed one.
+// makeWay is called if too many uploads are open. It removes the push that has been idle longest,
+// unless that push was active recently, and reports whether it removed one.
 func (r *Registry) Handler(quota *limits.Quota, makeWay func(context.Context) bool, log *slog.Logger) http.Handler {
 	blobs := &digestAliases{r.store, log, blobSender(r.store, r)}
 	return protectReserved(&pushLimiter{quota, makeWay, lister(r.store, log, &manifestValidator{r.store, log, blobs})})
@@ -103,9 +103,9 @@ func registryConfig(s *store.Store, secret string, expiry time.Duration) *config
 			sharedDriver: {"driver": store.FewStates(s.Driver)},
 			"delete":     {"enabled": true},
 			"redirect":   {"disable": true},
-			// The library removes an upload when enough time has passed since its start. The depot
-			// itself removes an upload at /v1 when enough time has passed since its last bytes. So
-			// the library must wait longer.
+			// The library measures the age of an upload from its start. The depot itself measures
+			// the idle time of an upload at /v1 from its last bytes, and removes the upload after
+			// expiry. So the library must wait longer than expiry.
 			"maintenance": {"uploadpurging": map[any]any{
 				"enabled": expiry > 0, "age": (2 * expiry).String(), "interval": "24h", "dryrun": false,
 			}},
