@@ -13,8 +13,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/uploads"
 )
 
-// sha256sumSuffix asks for the checksum of a file, as sumSuffix does. It is for the checksum URLs
-// of the images of hosts, where it shows users which kind of checksum Ironic reads.
+// sha256sumSuffix asks for the checksum of a file, as sumSuffix does. The checksum URLs of the
+// images of hosts end with this suffix, so that users see which kind of checksum Ironic reads.
 const sha256sumSuffix = ".sha256sum"
 
 // artifactFiles serves the artifacts of /v1 below /files, as {kind}/{owner}/{cluster}/{name}.

@@ -121,7 +121,7 @@ func (d *digests) keep(name string, k kept) {
 	}
 }
 
-// sidecar returns the path of a file's stored digest. The suffix is needed because a file a may be
-// removed and a file a/b stored: without the suffix, the old digest of a would be a file where the
-// digest of a/b needs a folder.
+// sidecar returns the path of a file's stored digest. The suffix is needed if the file "a" is
+// removed and then the file "a/b" is stored. Without the suffix, the old digest of "a" would be a
+// file at the path where the digest of "a/b" needs a folder.
 func sidecar(name string) string { return path.Join(digestsDir, name+".digest.json") }

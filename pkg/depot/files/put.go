@@ -21,8 +21,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// filePutter serves PUT of plain files. It stores a file completely or not at all, and replaces an
-// existing one. Before that, it compares the content with the checksum in the request's headers.
+// filePutter serves PUT of plain files. It first compares the content with the checksum in the
+// request's headers. Then it stores the file, completely or not at all, and replaces an existing
+// one.
 type filePutter struct {
 	root     *os.Root
 	digests  *digests

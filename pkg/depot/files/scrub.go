@@ -16,8 +16,9 @@ import (
 
 // Scrub reads the plain files below a depot's directory dir whose checksums are stored. It calls
 // report for each file whose content has changed without a write, or which cannot be read. It
-// returns how many files it has read, and how many have no stored checksum: users copied these into
-// the folder, and no client asked for their checksums yet.
+// returns how many files it has read, and how many have no stored checksum for their present
+// content: users have copied these into the folder or changed them there, and no client has asked
+// for their checksums since.
 func Scrub(ctx context.Context, dir string, report func(path, why string)) (read, unknown int, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
