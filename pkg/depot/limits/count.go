@@ -21,8 +21,9 @@ const (
 	retry = time.Minute
 )
 
-// Run counts the open uploads once. If All is set, it also counts blobs and plain files, and the plain
-// files again every hour until ctx ends, because users may change them without the depot.
+// Run counts the open uploads once. If All is set, it also counts blobs and plain files. Then it
+// counts the plain files again every hour until ctx ends, because users may change them without the
+// depot.
 func (c *Usage) Run(ctx context.Context, log *slog.Logger) {
 	started := time.Now()
 	for !c.Counted() {

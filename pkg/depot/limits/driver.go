@@ -193,7 +193,7 @@ func (c *Usage) forget(at string) {
 }
 
 // touch records activity in the folder of an upload. It adds an unknown upload only if begins is
-// set, because the registry's library also writes to the folders of uploads that have ended.
+// set, because the registry library also writes to the folders of uploads that have ended.
 func (c *Usage) touch(folder string, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

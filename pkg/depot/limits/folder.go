@@ -15,9 +15,9 @@ type folder struct {
 	mu    sync.Mutex
 	total int64
 
-	// counting is set while CountFiles runs. at is the file that CountFiles has reached, and sum
-	// the bytes so far. ahead holds the files that CountFiles must skip: Place has added them to
-	// sum before CountFiles has reached them.
+	// counting is set while CountFiles runs. at is the last file that CountFiles has counted, and
+	// sum is the number of bytes so far. If Place stores a file that CountFiles has not reached
+	// yet, it adds the size to sum and the name to ahead, so that CountFiles skips this file.
 	counting bool
 	at       string
 	sum      int64
