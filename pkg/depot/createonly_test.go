@@ -29,7 +29,7 @@ func (roles) Authorize(_ context.Context, user auth.User, access auth.Access) (b
 	return user.Name == "writer" || access.Verb == auth.Create, nil
 }
 
-// meanwhile is a request body that calls do before its first byte is read.
+// meanwhile is a request body. It calls the function do before its first byte is read.
 type meanwhile struct {
 	io.Reader
 	once sync.Once
@@ -78,7 +78,8 @@ func TestSeederReplacesNothingThatCameMeanwhile(t *testing.T) {
 			if got := do("seeder", "PUT", path, lateAt(path, evil), len(evil)); got.Code != http.StatusPreconditionFailed {
 				t.Errorf("seeder: %d %s; want %d", got.Code, got.Body, http.StatusPreconditionFailed)
 			}
-			// Two runs that seed for two clusters upload the same content.
+			// Two runs that seed for two clusters may upload the same content at the same time.
+			// Both uploads must succeed.
 			if got := do("seeder", "PUT", path+"2", lateAt(path+"2", good), len(good)); got.Code != http.StatusCreated {
 				t.Errorf("seeder, with the same: %d %s", got.Code, got.Body)
 			}

@@ -226,8 +226,8 @@ func TestAnArchiveReplacesDamagedImages(t *testing.T) {
 	}
 }
 
-// If an archive is uploaded again, it does not change tags that were moved after the first upload.
-// This is also so if the stored archive was damaged.
+// Uploading an archive again does not change tags that were moved after the first upload, even if
+// the stored archive was damaged.
 func TestAnArchiveSentAgainMovesNoTag(t *testing.T) {
 	dir := t.TempDir()
 	server := serve(t, dir)

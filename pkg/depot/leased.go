@@ -21,7 +21,8 @@ import (
 // The lock on the directory keeps two processes from using the same id.
 const idFile = "depot-id"
 
-// releaseTime limits how long a depot that stops tries to give back the lease of its bucket.
+// releaseTime is the longest time for which a depot tries to give back the lease of its bucket when
+// it stops.
 const releaseTime = 10 * time.Second
 
 // HoldBucket takes the lease of driver's bucket for the depot whose directory is root, and renews

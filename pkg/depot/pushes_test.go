@@ -20,9 +20,9 @@ func beginPush(t *testing.T, url string) string {
 	return url + call(t, "POST", url+"/v2/app/blobs/uploads/", nil).want(t, 202).header.Get("Location")
 }
 
-// sendSlowly announces size bytes and sends the first ones. The function that it returns sends the
-// rest and returns the status of the answer. When sendSlowly returns, the depot has asked for the
-// body, so it has reserved space for it.
+// sendSlowly announces size bytes and sends the bytes of first. The function finish sends the rest
+// and returns the status of the answer. The depot asks for a body only after it has reserved space
+// for this body. So the space is reserved when sendSlowly returns.
 func sendSlowly(t *testing.T, method, url string, size int64, first string) (finish func(rest string) int) {
 	t.Helper()
 	body, send := io.Pipe()

@@ -19,8 +19,9 @@ import (
 
 var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}\s`)
 
-// FileState returns a file's size and, if checksum is set, its SHA-256; there is false if the depot
-// does not have the file. The first request for a checksum takes as long as reading the file.
+// FileState returns a file's size and, if checksum is set, its SHA-256. The result there is false
+// if the depot does not have the file. The first request for a checksum takes as long as reading
+// the file.
 func (d *Depot) FileState(ctx context.Context, path string, checksum bool) (state artifacts.FileState, there bool, err error) {
 	header := http.Header{}
 	if checksum {

@@ -18,9 +18,9 @@ import (
 // retryPauses are the pauses between attempts to upload a blob.
 var retryPauses = []time.Duration{time.Second, 3 * time.Second}
 
-// PutBlob uploads a layer or a configuration, unless the repository has it already. from is another
-// repository of the depot; if the blob is there, the depot may take it from there, and the client
-// does not send it. If from is empty, there is no such repository.
+// PutBlob uploads a layer or a configuration, unless the repository has it already. from is empty
+// or names another repository of the depot. If that repository has the blob, the depot may take the
+// blob from there, and the client does not send it.
 //
 // The bytes go in the request that ends the upload. go-containerregistry would send them in a
 // separate request before that one, and a registry stores the state of the upload after such a

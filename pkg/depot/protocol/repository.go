@@ -45,8 +45,8 @@ func StatusRepository(owner, cluster string) string {
 }
 
 // Escape replaces a byte that is not legal in a component of a repository name by the constant
-// escaped and two hexadecimal digits. That constant is legal between letters and digits only, so
-// lead stands before it at the start of a component.
+// escaped and two hexadecimal digits. That constant is legal only between letters and digits. So if
+// a component would begin with it, Escape writes lead before it.
 const (
 	escaped = "__"
 	lead    = "x"
@@ -58,8 +58,8 @@ const (
 func Escape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		// If an escape follows an x at the start, the x must be escaped too: Unescape would take it
-		// for lead.
+		// An "x" at the start that is followed by an escape must be escaped too. Otherwise,
+		// Unescape would take this "x" for lead.
 		isLead := i == 0 && s[0] == lead[0] && len(s) > 1 && !stays(s, 1)
 		switch {
 		case stays(s, i) && !isLead:
