@@ -52,15 +52,18 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 // MissingStandby.
 //
 // Pinned slots get their hosts. An installed node stays on its host, as long as the request asks
-// for the node and the host is not lost. Other hosts that the Provisioning holds are kept as far as
-// this leaves a host for every node, but they may move to other nodes. A free host without trouble
-// replaces a held host in trouble whose node is not installed.
+// for the node and the host is not lost. Assign keeps as many as possible of the other hosts that
+// the Provisioning holds, provided that every node gets a host. These hosts may move to other
+// nodes. A free host without trouble replaces a held host in trouble whose node is not installed.
 //
-// Among the other hosts, hosts without trouble come before hosts in trouble. Hosts that have no
-// operating system or the OS image of the request come before hosts with another system. Then hosts
-// with neither SR-IOV nor QAT come first, and then the smallest sufficient hosts, so that special
-// and large hosts remain for nodes that need them. Among equal hosts the lower name wins. A better
-// assignment may exist if there are more than maxCombinations combinations of spreads.
+// The remaining nodes get the hosts that come first in this order. Hosts without trouble come
+// before hosts in trouble. Hosts that have no operating system or the OS image of the request come
+// before hosts with another system. Then hosts with neither SR-IOV nor QAT come first, and then the
+// smallest sufficient hosts, so that special and large hosts remain for nodes that need them. Among
+// equal hosts the lower name wins.
+//
+// If there are more than maxCombinations combinations of spreads, not all of them are tried. A
+// better assignment may then exist.
 func Assign(request contract.Request, all []hosts.Host) (Assignment, error) {
 	return AssignFrom(request, all, "")
 }

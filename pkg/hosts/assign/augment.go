@@ -14,8 +14,8 @@ type search struct {
 }
 
 const (
-	viaShared = -2        // the node is reached because one of its hosts can give up a shared place
-	deadNode  = 1<<31 - 1 // the round of nodes and classes that no later search needs to visit
+	viaShared = -2        // value in from: the node is reached because one of its hosts can give up a shared place
+	deadNode  = 1<<31 - 1 // value in seen and seenClass: no later search needs to visit the node or class
 )
 
 func newSearch(classes, nodes int) search {

@@ -41,8 +41,9 @@ func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	return r
 }
 
-// minimums lists the possible numbers of hosts in the emptiest domain, if hosts are in this many
-// places. Each spread within the limit e is found with one of these numbers.
+// minimums lists the values of minimum, as in method capacity, with which the given number of
+// places may be filled. Every way to fill the places within the limit e is possible with at least
+// one of these values.
 func (d *domains) minimums(places int, e spreadLimit) []int {
 	var found []int
 	for minimum := d.lowestMinimum(places, e); minimum <= d.smallestDomain(); minimum++ {
@@ -58,8 +59,8 @@ func (d *domains) minimums(places int, e spreadLimit) []int {
 	return found
 }
 
-// takesAll reports whether no domain has a limit below the number of hosts that could be placed in
-// it.
+// takesAll reports whether the upper limits of r exclude no host. Each domain may then take all its
+// hosts, or as many as there are places for them.
 func (d *domains) takesAll(r capacity) bool {
 	for i, supply := range d.supply {
 		if r.high[i] < min(supply, r.low[i]+r.shared) {
@@ -69,8 +70,8 @@ func (d *domains) takesAll(r capacity) bool {
 	return true
 }
 
-// lowestMinimum returns the lowest number of hosts in the emptiest domain with which the limits of
-// the domains allow all places to be filled.
+// lowestMinimum returns the lowest value of minimum, as in method capacity, with which the upper
+// limits of the domains together allow all places to be filled.
 func (d *domains) lowestMinimum(places int, e spreadLimit) int {
 	for minimum := 0; ; minimum++ {
 		capacity := e.unlabelled

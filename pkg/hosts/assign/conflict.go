@@ -33,15 +33,18 @@ func (w *work) explain(wanted demand, gaveUp bool) *NoFit {
 	return e
 }
 
-// minimalConflict finds a smallest set of nodes that cannot all have a host. It needs a finished
-// matching. It starts with a node without a host, and adds the nodes that have a host which this
-// node could have. Then it adds the nodes that have a host which one of the added nodes could have,
-// and so on. The nodes found in this way already have every host that any of them could have;
-// otherwise, the matching would not be finished. If any one of these nodes were not wanted, its
-// host could be passed on to the node without a host.
+// minimalConflict finds a smallest set of nodes that cannot all have a host. m must be a finished
+// matching.
 //
-// It returns the number of these nodes per class, and, also per class, the number of other nodes
-// without a host.
+// The set begins with one node without a host. If a node of the set could have a host that another
+// node has, that other node is added. This is repeated until no node can be added. Then every host
+// that a node of the set could have belongs to a node of the set; otherwise, the matching would not
+// be finished. So only the first node has no host. If any other node of the set were not wanted,
+// its host could be passed on to the first node. Of the sets that begin with different nodes, the
+// smallest is returned.
+//
+// minimalConflict returns the number of nodes of the set per class. also is the number of other
+// nodes without a host per class.
 func (m *matching) minimalConflict() (nodes, also []int) {
 	rivals := m.rivals()
 	best, start := []int(nil), none
@@ -66,7 +69,8 @@ func (m *matching) missing(class int) int {
 	return m.capacities[class].low[0] - m.occupied[m.firstNode[class]]
 }
 
-// rivals returns, for each class, the classes that have a host which the class could have.
+// rivals returns a table with one row per class. The row of a class contains the classes of the
+// nodes that have a host which the class could have.
 func (m *matching) rivals() table {
 	rivals := newTable(len(m.w.classes), len(m.w.classes))
 	empty := newSet(len(m.w.classes))
@@ -80,8 +84,8 @@ func (m *matching) rivals() table {
 	return rivals
 }
 
-// closure returns the number of nodes, per class, of the conflict that minimalConflict finds from
-// an empty place of class start.
+// closure finds the set that minimalConflict describes, beginning with an empty place of class
+// start. It returns the number of nodes of the set per class.
 func (m *matching) closure(rivals table, start int) []int {
 	nodes := make([]int, len(m.w.classes))
 	reached := newSet(len(m.w.classes))

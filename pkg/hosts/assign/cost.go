@@ -13,7 +13,7 @@ type cost [6]int64
 // Components of a cost. Each is a number of hosts, or the sum of a property of the hosts.
 const (
 	costTrouble = iota // hosts that are powered off or being serviced
-	costForeign        // hosts of costTrouble that the Provisioning does not hold
+	costForeign        // hosts that count in costTrouble and that the Provisioning does not hold
 	costOtherOS        // hosts with another operating system than the one that the request names
 	costSpecial        // number of features SR-IOV and QAT; hosts with them are kept for nodes that need them
 	costSize           // see size

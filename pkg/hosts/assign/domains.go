@@ -3,12 +3,12 @@ package assign
 import "slices"
 
 // domains are the values of a topology key that count for the spread of a class. These are the
-// values of the hosts that are fixed in the class, and of the hosts that fit it. The values of
-// other hosts do not count: of hosts that are reserved for a pinned slot (see reservePinned), that
-// lack a requirement, or that another object holds.
+// values of the hosts that are fixed in the class, and of the hosts that fit it. A value that only
+// other hosts have does not count. Examples of other hosts are those that lack a requirement, that
+// another object holds, or that are reserved for a pinned slot (see reservePinned).
 type domains struct {
 	names  []string // sorted
-	of     []int32  // per host: index of its domain; len(names) if the host has none of them
+	of     []int32  // per host: index of its domain; len(names) if the host is in no domain
 	supply []int    // per domain: number of hosts that fit and are not fixed
 	fixed  []int    // per domain: number of fixed hosts
 }

@@ -22,8 +22,8 @@ func (t *reference) isPin(b, h int) bool {
 }
 
 // leftByPins finds the hosts that the pinned slots do not need. It tries every placement of the
-// pinned slots. The slots do not need a host if some placement without it places as many pinned
-// slots as the best placement does.
+// pinned slots, and finds the maximum number of slots that can be placed. A host is not needed if
+// this maximum can also be reached without the host.
 func (t *reference) leftByPins() []bool {
 	var pinned []int
 	for b, class := range t.classes {

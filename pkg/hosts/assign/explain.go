@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// noFit returns an error for the given number of nodes of each class. m shows which nodes have the
-// hosts that these nodes could have.
+// noFit returns an error in which Unmet has the given number of nodes of each class. m shows which
+// of the hosts that fit these nodes are needed for other nodes.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	e := &NoFit{}
 	for _, host := range w.hosts {
@@ -69,7 +69,8 @@ func (w *work) namesOf(nodes []int) []string {
 	return names
 }
 
-// unmet describes a class. If inFull is set, the description has the obstacle of each host.
+// unmet describes a class. If inFull is set or the class is pinned, the description also explains
+// why hosts cannot be used (Why and Obstacles).
 func (w *work) unmet(m *matching, class int, inFull bool) Unmet {
 	c := w.classes[class]
 	u := Unmet{Nodes: 1, Of: c.places, Needs: needsText(*c.needs), set: c.set != nil}
@@ -137,8 +138,8 @@ func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 	}
 }
 
-// obstacles explains, by the name of the host, why each host cannot be used for a class. For a
-// pinned class, it has only the hosts in only.
+// obstacles maps the name of each host to the reason why the host cannot be used for a class. For a
+// pinned class, it contains only the hosts whose indexes are in only.
 func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	all, owners := map[string]string{}, w.ownersIn(m)
 	for h, host := range w.hosts {
@@ -178,8 +179,7 @@ func (w *work) pinOf(h int) string {
 	return ""
 }
 
-// ownersIn returns, by the index of the host, the name of the slot or set that the host is matched
-// with.
+// ownersIn maps the index of each matched host to the name of its slot or set.
 func (w *work) ownersIn(m *matching) map[int]string {
 	names := map[int]string{}
 	for i, c := range w.classes {

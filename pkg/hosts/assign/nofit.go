@@ -16,8 +16,9 @@ type NoFit struct {
 	// not wanted, each of the others could have one. Slots come in the order of the spec, then
 	// sets. Hosts that are pinned to other slots are not available to these nodes.
 	Unmet []Unmet
-	// Fitting lists the names of the hosts that at least one node of Unmet could have. It has fewer
-	// hosts than Unmet has nodes, unless the spread is the reason.
+	// Fitting lists the names of the hosts that at least one node of Unmet could have. They are
+	// fewer than the nodes in Unmet. If there would be enough hosts without the spreads, Fitting is
+	// empty.
 	Fitting []string
 	// Spread lists the sets in Unmet whose spread cannot be met. It is empty if there are too few
 	// hosts even without the spread.
@@ -41,12 +42,12 @@ type Unmet struct {
 	Nodes, Of int
 	// Needs describes the requirements, such as "8 CPUs, 16Gi".
 	Needs string
-	// Why explains why the pinned host cannot be used. For other nodes, it tells how many hosts
-	// fail each requirement.
+	// Why explains why a pinned slot cannot have the host with its MAC address. For other nodes, it
+	// tells how many hosts fail each requirement.
 	Why string
-	// Obstacles explains, by the name of the host, why each host cannot be used, such as "below
-	// 16Gi". For a pinned slot, it has only the hosts with its MAC address. If there are many
-	// classes of nodes, Obstacles is set only for the first ones.
+	// Obstacles maps the name of each host to the reason why the host cannot be used, such as
+	// "below 16Gi". For a pinned slot, it contains only the hosts with the slot's MAC address. If
+	// there are many classes of nodes, only the first classes and the pinned ones have Obstacles.
 	Obstacles map[string]string
 
 	set bool
@@ -69,7 +70,7 @@ func (e *NoFit) Error() string {
 // only once.
 func (e *NoFit) start() string {
 	var texts []string
-	var names [][]string // of the nodes with this explanation
+	var names [][]string // for each of texts, the names of the nodes that it describes
 	for _, u := range e.Unmet {
 		text := ""
 		if needs := u.needs(len(e.Unmet) == 1); needs != "" {

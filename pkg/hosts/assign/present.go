@@ -137,8 +137,8 @@ func (w *work) fixInstalled() {
 // be installed on it then.
 func (w *work) replaceable(h int) bool { return w.hosts[h].Trouble != "" && !w.hosts[h].Installed }
 
-// findSpare finds the places that may stay empty: those of standby hosts, but not at the first
-// claim. Once the active nodes of the set are held, or any node of the cluster was installed,
+// findSpare finds the places of standby hosts that may stay empty. At the first claim, there are
+// none. Once the active nodes of the set are held, or any node of the cluster was installed,
 // missing standby hosts are reported and are not a failure. All installed hosts may be lost by
 // then, but request.Installed still lists them.
 func (w *work) findSpare() {

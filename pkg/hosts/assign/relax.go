@@ -83,8 +83,9 @@ func (w *work) dropSpare(wanted *demand) result {
 // the demand stays as it is.
 const maxTightenMatchings = 400
 
-// tighten finds the smallest n from 0 to most for which the changed demand is good, and applies
-// this change. The caller must know that most is good. The search is fast if n is small.
+// tighten finds the smallest n from 0 to most with which good accepts the changed demand, and
+// applies this change to wanted. The caller must know that good accepts the change with n = most.
+// The search is fast if the result is small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()

@@ -74,8 +74,8 @@ func (w *work) try(wanted demand, maxDropped int) result {
 	}
 }
 
-// capacitiesOf returns the capacity of each class. pick has, for each class, the index of the value
-// to use in minimums.
+// capacitiesOf returns the capacity of each class. For class i, it uses the value at index pick[i]
+// of minimums[i].
 func (w *work) capacitiesOf(wanted demand, minimums [][]int, pick []int) []capacity {
 	capacities := make([]capacity, len(w.classes))
 	for i, c := range w.classes {

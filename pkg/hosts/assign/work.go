@@ -22,8 +22,8 @@ type work struct {
 	movable      []int // held hosts that may move to another place; hosts that keep their place most firmly come first
 	preferred    []int // the hosts of movable that should stay held (see replaceable), in the same order
 	currentClass []int // per host: the class of its current place, or none
-	// fixedIn has, for each host, the class in which its place is fixed, or none. retiredFrom has,
-	// for each host, the set that it must leave, or nil.
+	// fixedIn[h] is the class in which the place of host h is fixed, or none. retiredFrom[h] is the
+	// set that host h must leave, or nil.
 	fixedIn     []int
 	retiredFrom []*contract.Set
 
