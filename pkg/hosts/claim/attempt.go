@@ -23,11 +23,11 @@ type claimant struct {
 
 	hardware      map[string]*metal3.HardwareData // HardwareData by the name of the host; nil: not read yet
 	hardwareExact bool                            // reports that hardware was read with age exact
-	// taken has the hosts that this claim took or may have taken. A value is the host as last
-	// returned by the API server; nil: unknown.
+	// taken has the hosts that this claim took or may have taken, by name. A value is the host as
+	// last returned by the API server. It is nil if it is unknown whether the host was taken.
 	taken map[string]*metal3.BareMetalHost
 	// The following fields are reset at the beginning of each attempt:
-	known   map[string]*metal3.BareMetalHost // single hosts as last returned by the API server; nil: gone
+	known   map[string]*metal3.BareMetalHost // hosts that were read or written one by one, as last returned by the API server; nil: gone
 	written string                           // resourceVersion of the last write
 	first   string                           // see assign.AssignFrom
 }
@@ -119,7 +119,8 @@ func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err erro
 }
 
 // undo gives back the hosts that the claim took. It has a time limit of its own and also works
-// after the claim was cancelled. It returns err, together with its own error if it fails.
+// after the claim was cancelled. It returns err. If hosts could not be given back, the result also
+// contains that error.
 func (c *claimant) undo(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer stop()

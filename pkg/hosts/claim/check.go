@@ -17,9 +17,8 @@ import (
 
 // check lists our hosts once more after the last write. This is necessary because the decision may
 // be based on old data, and because some clients write consumerRef without checking it. check
-// returns an error unless all assigned hosts are ours. It releases our other hosts, except hosts
-// that are lost and hosts on which the cluster may be installed; it returns the names of these
-// exceptions.
+// returns an error unless all assigned hosts are ours. It releases our other hosts. Hosts that are
+// lost, and hosts on which the cluster may be installed, stay held; check returns their names.
 func (c *claimant) check(ctx context.Context, d decision) (kept []string, err error) {
 	ours, err := c.ours(ctx)
 	if err != nil {
@@ -67,12 +66,12 @@ func (c *claimant) ours(ctx context.Context) (map[string]*metal3.BareMetalHost, 
 	return ours, nil
 }
 
-// releaseExcess releases hosts that are held and not assigned, with one exception: a host stays
-// held if it is lost, or if the cluster is or may be installed on it, because software of the
-// cluster may still run on it. The exception does not apply to a host that this claim took.
+// releaseExcess releases the hosts that are held but not assigned. Two kinds of host stay held:
+// lost hosts, and hosts on which the cluster is or may be installed, because the cluster's software
+// may still run there. A host that this claim itself took is always released.
 //
-// A host that stays held loses the label with its node name. Otherwise, it could later count as
-// that node although another host has the node's place.
+// A host that stays held loses the labels of its node. Otherwise, it could later be mistaken for
+// that node, although another host now has the node's place.
 func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.BareMetalHost) (kept []string, err error) {
 	release := maps.Clone(excess)
 	for name, host := range excess {
@@ -92,8 +91,8 @@ func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.
 }
 
 // mayBeInstalled reports whether the cluster may be installed on a host. This is the case if the
-// request lists the host. A later request lists only the hosts of the last run, so it is also the
-// case if the host has the label that an earlier claim wrote.
+// request lists the host, or if an earlier claim wrote the label contract.LabelFormerNode. The
+// label is needed because a later request lists only the hosts of the last run.
 func (c *claimant) mayBeInstalled(host *metal3.BareMetalHost) bool {
 	_, former := host.Labels[contract.LabelFormerNode]
 	return former || slices.Contains(c.request.Installed, host.Name)

@@ -13,8 +13,8 @@ const (
 	// maxRechoices limits how often one attempt chooses other hosts. At this limit, the attempt
 	// fails and all its hosts are given back.
 	maxRechoices = 8
-	// rereadAfter is the number of losses after which all hosts are listed again. After so many
-	// losses the snapshot is outdated, and reading it again costs less than further losses.
+	// rereadAfter is the number of losses after which all hosts are listed again. By then, the
+	// snapshot is outdated, and reading it again costs less than further losses.
 	rereadAfter = 4
 	// backoff is about the time that another claimant needs to finish its work.
 	backoff = 100 * time.Millisecond
@@ -30,10 +30,11 @@ type loss struct {
 	ascending bool   // reports that no host up to this name may be taken any more
 }
 
-// chooseAgain makes a new decision after a loss. It keeps the hosts that are already claimed, and
-// uses what the attempt has learnt about single hosts. From the second loss on, it waits first, so
-// that other claimants can finish. Among equal hosts, it does not begin with the next name, because
-// the other claimant will probably take that host.
+// chooseAgain makes a new decision after a loss. It keeps the hosts that are already claimed. For
+// hosts that this attempt has read or written since the snapshot, it uses the newer data. From the
+// second loss on, it waits first, so that other claimants can finish. Among equal hosts, it does
+// not begin with the name after the lost host, because the other claimant will probably take that
+// host next.
 func (c *claimant) chooseAgain(ctx context.Context, d decision, lost loss) (decision, error) {
 	w, err := d.snapshot, error(nil)
 	if lost.times > 0 {
@@ -69,7 +70,8 @@ func (c *claimant) startHost(w snapshot) string {
 	return w.facts[int(sum.Sum32()%uint32(len(w.facts)))].Name
 }
 
-// excludeUpTo marks as unusable all hosts with a name up to last that the owner does not hold.
+// excludeUpTo marks each host whose name is not after last as unusable, unless the owner holds the
+// host.
 func (w *snapshot) excludeUpTo(last string, me hosts.Owner) {
 	for i := range w.facts {
 		if h := &w.facts[i]; h.Name <= last && h.Unusable == "" && !me.Holds(*h) {

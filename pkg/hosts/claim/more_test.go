@@ -256,9 +256,9 @@ func lagging(t *testing.T, c client.WithWatch) client.WithWatch {
 	})
 }
 
-// TestMakeBearsLabels checks that a claim is decided again only if a change affects the request,
-// and that not all hosts are listed again for this. Otherwise, claims would often fail, because
-// users and Metal3 write to hosts at any time.
+// TestMakeBearsLabels changes a label of a host while the host is claimed. The claim must choose
+// another host only if the request uses the label, and must not list all hosts again for this.
+// Otherwise, claims would often fail, because users and Metal3 write to hosts at any time.
 func TestMakeBearsLabels(t *testing.T) {
 	for label, host := range map[string]string{"theirs": "host-2", "rack": "host-3"} {
 		t.Run(label, func(t *testing.T) {

@@ -29,7 +29,8 @@ func Release(ctx context.Context, c client.Client, owner hosts.Owner, names []st
 	return changeAll(ctx, c, owner, unread(names), "release", free)
 }
 
-// unread returns a map in which every named host is nil, which means that it was not read yet.
+// unread returns a map with the value nil for each named host. This means that the host has not
+// been read yet.
 func unread(names []string) map[string]*metal3.BareMetalHost {
 	known := map[string]*metal3.BareMetalHost{}
 	for _, name := range names {
@@ -40,7 +41,8 @@ func unread(names []string) map[string]*metal3.BareMetalHost {
 
 // ReleaseAll gives back all hosts of the namespace that the owner holds by consumerRef. It finds
 // them by the label of the claim, so that the API server need not send all hosts of the namespace.
-// further names hosts that may have lost this label; a cache can find them by consumerRef.
+// Hosts that may have lost this label must be named in further. A caller with a cache can find them
+// by consumerRef.
 func ReleaseAll(ctx context.Context, c client.Client, owner hosts.Owner, further ...string) (released []string, err error) {
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {

@@ -57,8 +57,8 @@ func (c *claimant) read(ctx context.Context, oldest age) (snapshot, error) {
 	return w, nil
 }
 
-// update returns a copy of a snapshot in which some hosts are newer: those that the API server has
-// returned singly in this attempt.
+// update returns a copy of a snapshot with newer data for the hosts that this attempt has read or
+// written one by one. Hosts that no longer exist are removed.
 func (c *claimant) update(old snapshot) snapshot {
 	w := snapshot{objects: maps.Clone(old.objects)}
 	for _, h := range old.facts {
