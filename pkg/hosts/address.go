@@ -21,29 +21,32 @@ const (
 // families, second is the address of the other family; otherwise it is the zero Addr. If there is
 // no first address, why is the reason, in words that complete "host-1 is ...".
 //
-// mac is the MAC address to which the slot is pinned, or empty. The rules are tried in this order
-// until one gives an address:
+// mac is the MAC address to which the slot is pinned, or empty. The network card with this address
+// is the pinned card. These rules are tried in this order until one gives an address:
 //
-//  1. the pinned card, which is the network card with this MAC address, if it has an address;
-//  2. the network or link of the host's network data that access.Interface names. If access.Interface
-//     is set and this rule gives no address, the host has none;
-//  3. an address in access.Subnets[0]: of the boot card, of another card, or of the network data. If
-//     access.Subnets is set and no card is pinned, no address outside of this subnet is used, not
-//     even one from rule 2;
-//  4. the boot card;
-//  5. the network data: the addresses of the pinned card, or the only address of each family;
-//  6. the only card that has addresses.
+//  1. The pinned card.
+//  2. The network or link with the id access.Interface in the host's network data. If
+//     access.Interface is set and this rule gives no address, the host has none.
+//  3. An address in access.Subnets[0]. The boot card is searched first, then the other cards, and
+//     then the network data. If access.Subnets is set and no card is pinned, no address outside of
+//     this subnet is used, not even one from rule 2.
+//  4. The boot card.
+//  5. The network data. If they have addresses for the pinned card, these are used. Otherwise, the
+//     only address of each family is used. If the data have several of one family, the host has no
+//     address.
+//  6. The only card that has addresses.
 //
-// If NetworkDataFirst is set, the addresses in the network data come before those that were seen on
-// the cards. The order is then: the addresses of the pinned card in the data, rule 2, the addresses
-// of the data in access.Subnets[0], and rule 5. If the data have several addresses, rule 5 uses
-// those of the boot card. If the data cannot be read, there is no address. If the data have no
-// address, because the host uses DHCP, or no address in the subnet, the numbered rules apply.
+// If NetworkDataFirst is set, the network data are used before the addresses that were seen on the
+// cards. They are searched in this order: the addresses of the pinned card, rule 2,
+// access.Subnets[0], and rule 5. If the data have several addresses, rule 5 then uses those of the
+// boot card. If the data cannot be read, the host has no address. If the data have no address,
+// because the host uses DHCP, or no address in the subnet, the numbered rules apply.
 //
-// IPv4 comes before IPv6, unless access.Subnets has another order. If access.Subnets[1] is set, the
-// second address is in that subnet, and a host without such an address has no address at all. The
-// exception is a host whose card is pinned. For this host, and without access.Subnets[1], the
-// second address comes from the same card or network as the first.
+// IPv4 comes before IPv6, unless access.Subnets has another order. The second address normally
+// comes from the same card or network as the first. If access.Subnets[1] is set, the second address
+// is in that subnet, and a host without such an address has no address at all. There is one
+// exception: if a card is pinned and the host has no address in that subnet, the second address
+// comes from the same card or network as the first.
 func (h *Host) Addresses(mac string, access contract.Access) (first, second netip.Addr, why string) {
 	addresses, why := h.choose(mac, access)
 	if why != "" {
@@ -84,8 +87,9 @@ func (h *Host) WantsNetworkData(mac string, access contract.Access) bool {
 }
 
 // Unreachable explains why a host has no address for a node, in words that complete "host-1 is
-// ...". The result is empty if the host has an address. It is also empty if the host may get one:
-// from network data that were not read yet, or together with its operating system.
+// ...". The result is empty if the host has an address. It is also empty if the host may still get
+// an address, because its network data have not been read yet, or because it gets its address
+// together with its operating system.
 func (h *Host) Unreachable(mac string, request *contract.Request) string {
 	if h.AddressedLater(request) {
 		return ""
@@ -247,8 +251,8 @@ func (h *Host) within(subnet string, candidates []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// orUnread returns why. If the host has network data that were not read yet, it returns unread
-// instead, because these may contain an address.
+// orUnread returns why. If the host's network data have not been read yet, it returns unread
+// instead, because these data may contain an address.
 func (h *Host) orUnread(why string) string {
 	if h.NetworkUnread {
 		return unread

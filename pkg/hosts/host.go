@@ -39,8 +39,8 @@ type Host struct {
 	// Labels are the labels of the BareMetalHost.
 	Labels map[string]string
 	// NetworkData are the addresses that the host's network data assign to the host, in the order
-	// of the data. NetworkUnread reports that the host has network data that were not read yet. The
-	// host may then have further addresses.
+	// of the data. NetworkUnread reports that the host has network data that have not been read
+	// yet. The host may then have further addresses.
 	NetworkData   []NetworkAddress
 	NetworkUnread bool
 	// NetworkUnreadable reports that the Secret with the network data is missing or invalid.

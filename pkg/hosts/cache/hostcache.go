@@ -31,9 +31,9 @@ type Cache struct {
 	hardware bool
 }
 
-// These limits for calls of the API server replace the lower defaults of client-go, with which the
-// release of a cluster with hundreds of hosts takes long. The API server has its own protection
-// against overload.
+// These limits for calls of the API server replace the defaults of client-go. The defaults are so
+// low that the release of a cluster with hundreds of hosts would take long. The API server has its
+// own protection against overload.
 const callsPerSecond, callsAtOnce = 200, 400
 
 // New makes an empty cache, which Start fills. The cluster must have the kind BareMetalHost.
@@ -177,9 +177,9 @@ func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	return found, err
 }
 
-// Release gives back every host that the owner holds. It finds the hosts in two ways, because each
-// can miss some: in the cache, which may not be up to date, and by the label of the claim, which a
-// user may have removed. It returns the names of the released hosts.
+// Release gives back every host that the owner holds, and returns the names of these hosts. It
+// finds the hosts in two ways, because each can miss some. It searches the cache, which may not be
+// up to date. It also searches by the label of the claim, which a user may have removed.
 func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
 	held, err := c.Held(ctx, owner)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// Of describes a host. Each hardware fact is read from the HardwareData of the host, which outlive
-// its status. A fact that is missing there is read from the status. data may be nil. The result
-// shares the labels with the object, and also the CPU flags if they are already in the form of
-// Flags.
+// Of describes a host. data is the HardwareData of the host, or nil. Each hardware fact is read
+// from data, because this object outlives the status of the host. A fact that is missing in data is
+// read from the status. The result and the object share the labels. They also share the CPU flags
+// if these are already in the form of Flags.
 //
 // Metal3 does not report SR-IOV and QAT. The labels contract.LabelSRIOV and contract.LabelQAT of
 // the host have the value "true" if the host has the feature, and any other value if it does not.
-// Without the label, a host has SR-IOV if the model of one of its network cards is known to support
-// it (see knownSRIOV), and it has no QAT.
+// Without its label, a host has no QAT. Without its label, a host has SR-IOV if the model of one of
+// its network cards is known to support it (see knownSRIOV).
 func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 	h := hosts.Host{
 		Name:          host.Name,
