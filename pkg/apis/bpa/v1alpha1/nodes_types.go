@@ -46,15 +46,16 @@ type NodeSet struct {
 	// Default worker.
 	// +kubebuilder:validation:Enum=control-plane;worker;control-plane-worker
 	Role NodeRole `json:"role,omitempty"`
-	// Count is the number of nodes, at least one in total.
+	// Count is the number of active nodes and of standby nodes. A set must have at least one node.
 	Count            NodeCount `json:"count"`
 	HostRequirements `json:",inline"`
 	// TopologyKey is a host label, such as airshipit.org/rack. The nodes are spread over its
 	// values. If it is empty, the nodes are not spread.
 	TopologyKey string `json:"topologyKey,omitempty"`
-	// MaxSkew is the largest allowed difference between the fullest and the emptiest value of
-	// topologyKey. It counts active and standby nodes, and only values that have hosts for the set.
-	// It requires topologyKey. Default 1.
+	// MaxSkew limits how unevenly the nodes are spread over the values of topologyKey. It is the
+	// largest allowed difference between the number of nodes at the value with the most nodes and
+	// the number at the value with the fewest. Active and standby nodes both count. Values without
+	// a host for the set do not count. MaxSkew requires topologyKey. Default 1.
 	// +kubebuilder:validation:Minimum=0
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 	// WhenUnsatisfiable has the meaning of the same field in a pod's topologySpreadConstraints.

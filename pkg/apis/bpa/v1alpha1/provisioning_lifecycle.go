@@ -16,8 +16,8 @@ const (
 	ConditionReady = apis.ConditionReady
 
 	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it
-	// requests. It is False if no assignment exists; the message names the unmet requirements and
-	// how many hosts fail them. It is Unknown until hosts are found.
+	// requests. It is False if no assignment gives every node a host; the message then names the
+	// unmet requirements and how many hosts fail them. It is Unknown until hosts are found.
 	ConditionHostsClaimed apis.ConditionType = "HostsClaimed"
 
 	// ConditionArtifactsAvailable is True once the last run found all required images and files in

@@ -27,7 +27,7 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 		return nil
 	}
 	old, _ := apis.GetBaseline(ctx).(*Provisioning)
-	if old != nil { // the stored object has no defaults if the defaulting webhook was missing at that time
+	if old != nil { // the stored object has no defaults if the defaulting webhook was missing when it was stored
 		old = old.DeepCopy()
 		old.SetDefaults(ctx)
 	}
@@ -71,8 +71,8 @@ func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
 }
 
 // clusterFields are the fields of a spec that define the cluster. A new field of ProvisioningSpec
-// is not one of them unless it is added here. The controller's digest of a request (from.Digest)
-// depends on the same fields; a test in package from compares both.
+// is not one of them unless it is added here. The controller's digest of a request (Digest in
+// package contract/from) depends on the same fields. A test in that package compares both.
 type clusterFields struct {
 	Masters    []map[string]Master
 	Workers    []map[string]Worker

@@ -52,9 +52,9 @@ func (h *HostRequirements) isNothing() bool {
 	return equality.Semantic.DeepEqual(asked, HostRequirements{})
 }
 
-// and returns the combination of h and o: a host meets it only if the host meets both. Of two
-// numbers the combination has the greater one, and of two lists it has every item. If h and o
-// contradict each other, and returns an error that names the field.
+// and returns the combination of h and o: a host meets the combination only if it meets both. Of
+// two numbers the combination has the greater one, and of two lists it has every item. The method
+// returns an error that names the field if h and o contradict each other.
 func (h *HostRequirements) and(o *HostRequirements) (HostRequirements, error) {
 	if field, mine, theirs, ok := h.contradiction(o); ok {
 		return HostRequirements{}, fmt.Errorf("%s: no host is both %q and %q", field, mine, theirs)
@@ -91,9 +91,9 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction returns the first field, in the order of texts, in which h and o require different
-// values. The two requirements cannot be combined, because a contract.Request has only one value
-// for such a field.
+// contradiction compares the string requirements of h and o, in the order in which the method texts
+// lists them. It returns the first field for which h and o require different values. Such
+// requirements cannot be combined, because a contract.Request has only one value for the field.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {

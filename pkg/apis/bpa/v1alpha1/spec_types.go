@@ -6,7 +6,7 @@ import (
 )
 
 // OSImageSpec is an operating system image for hosts in Metal3's state "available". It has the
-// fields of a BareMetalHost's image, and the Secrets that belong to it.
+// fields of a BareMetalHost's image, and the names of Secrets with further data for the host.
 type OSImageSpec struct {
 	// Upload is an OS image that was uploaded to the depot, as OWNER/CLUSTER/NAME. The depot
 	// provides its URL and checksum. No host is claimed before the image is in the depot. Ironic
@@ -25,8 +25,8 @@ type OSImageSpec struct {
 	Format string `json:"format,omitempty"`
 	// UserData is the name of a Secret in the same namespace with cloud-init user data for the
 	// host. The user data must authorize the key of spec.ssh. In the name, $(host) stands for the
-	// name of the BareMetalHost and $(node) for the name of the node. If it is empty, the host
-	// keeps its current value.
+	// name of the BareMetalHost and $(node) for the name of the node. If userData is empty, the
+	// host keeps its current value.
 	UserData string `json:"userData,omitempty"`
 	// NetworkData is the name of a Secret with the host's network data (OpenStack
 	// network_data.json). The name can contain the same placeholders as userData.
@@ -36,10 +36,11 @@ type OSImageSpec struct {
 	MetaData string `json:"metaData,omitempty"`
 }
 
-// AccessSpec selects one of a host's addresses for its node. The first rule that gives an address
-// decides: the card with the node's mac-address; the network or link that interface names; subnets;
-// the card that the host boots from; the host's network data; the only card that has an address. If
-// Metal3 installs the host's operating system, its network data come first.
+// AccessSpec selects one of a host's addresses for its node. These rules are tried in this order
+// until one gives an address: (1) the network card with the node's mac-address; (2) the network or
+// link that interface names; (3) subnets; (4) the card that the host boots from; (5) the host's
+// network data; (6) the only card that has an address. If Metal3 installs the host's operating
+// system, the addresses in the host's network data come before those of its cards.
 type AccessSpec struct {
 	// Subnets are CIDRs. With two CIDRs, one must be IPv4 and the other IPv6, and nodes have two
 	// addresses.

@@ -77,7 +77,7 @@ func IsPlainHTTP(address string) bool {
 // HTTP, because Metal3 compares the image with a digest.
 func (d *DepotSpec) validateInsecure() *apis.FieldError {
 	if d.Insecure || !IsPlainHTTP(d.URL) || validateDepotURL("url", d.URL) != nil {
-		return nil // validateDepotURL reports an invalid URL; it must not be quoted here, because it may contain a password
+		return nil // validateDepotURL reports an invalid URL; the URL must not be quoted here, because it may contain a password
 	}
 	return problem("url", "write the depot's https address, and caBundle if the nodes do not trust its certificate; to accept plain HTTP, set insecure: true",
 		"%q is plain HTTP: anyone on the network path can change what is installed on the nodes", d.URL)

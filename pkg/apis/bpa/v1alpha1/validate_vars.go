@@ -41,8 +41,9 @@ var ownVariables = map[string]string{
 var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_connection",
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_become_password", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
-// maxRelease is the maximum length of a release's name. The name of the Task contains this name,
-// and it and the names derived from it must not exceed 63 characters.
+// maxRelease is the maximum length of a release's name. The name of a Task contains the name of the
+// release. The name of the Task, and the names that are derived from it, must not exceed 63
+// characters.
 const maxRelease = 40
 
 // validate checks the names of the variables. Their values are not checked.
