@@ -50,9 +50,10 @@ type Request struct {
 	// DepotCA is the certificate, in PEM, of the authority that signed the depot's certificate. Empty:
 	// the nodes trust that authority already, or the depot uses plain HTTP.
 	DepotCA string `json:"depotCA,omitempty"`
-	// DepotOfSite reports that URL and CA come from the site's settings. The run sends its token only
-	// to that depot, because the token is valid there and must not reach a server that a Provisioning
-	// names. The param "depot" of the Task seed-registry overrides this.
+	// DepotOfSite reports that DepotURL and DepotCA come from the site's settings. The run sends
+	// its token only to that depot, because the token is valid there and must not reach a server
+	// that a Provisioning names. There is one exception: if the param "depot" of the Task
+	// seed-registry is set, the run writes to the address in this param and always sends the token.
 	DepotOfSite bool `json:"depotOfSite,omitempty"`
 	// DepotChecksums reports that files are compared with the depot's digests instead of the
 	// checksums in kubespray's tables.

@@ -18,12 +18,13 @@ type Task struct {
 	// Name is the name of the Tekton Task, of its file in tekton/tasks, and of the program in cmd.
 	// Without its dashes, it is also the name of the package in pkg/tasks.
 	Name string
-	// Params, Workspaces and Results are the names that the Task declares, in its order.
-	// ResultFailure is left out, because every task has it.
+	// Params, Workspaces and Results are the names that the Task declares, in the order of its
+	// file. ResultFailure is left out, because every task has it.
 	Params, Workspaces, Results []string
-	// ConfigMaps return the names of the ConfigMaps that the task's account can access, for the
-	// name of a Provisioning. Verbs are the permitted operations on them. If both are empty, the
-	// account has no token for the API server.
+	// ConfigMaps are functions, one for each ConfigMap that the task's account can access. A
+	// function returns the name of the ConfigMap for the name of a Provisioning. Verbs are the
+	// permitted operations on these ConfigMaps. If both fields are empty, the account has no token
+	// for the API server.
 	ConfigMaps []func(provisioning string) string
 	Verbs      []string
 	// ClaimsHosts reports that, while the task runs, its account can also claim hosts of its

@@ -137,7 +137,7 @@ func (p Pins) vars(version string) map[string]any {
 		vars[c.variable] = fmt.Sprintf("{{ %s[image_arch] | default(%s) }}", literal, c.own())
 	}
 	if len(supported) > 0 {
-		supported["amd64"] = map[string]string{version: unlisted} // for every architecture, kubespray reads the oldest supported version from this entry
+		supported["amd64"] = map[string]string{version: unlisted} // kubespray reads the oldest supported version from the entry for amd64, on every architecture
 		for _, table := range Tables {
 			vars[table] = supported
 		}

@@ -72,8 +72,8 @@ func withTheirs(ours []mirror, theirs json.RawMessage) any {
 			all = append(all, m)
 		}
 	}
-	// The user's entries are last. If a template in one of them gives the prefix of an entry of
-	// BPA's, the later entry is used.
+	// The user's entries are last, because their prefixes can contain templates. If the result of a
+	// template is the prefix of one of BPA's entries, the later entry is used, which is the user's.
 	for _, entry := range entries {
 		all = append(all, entry)
 	}

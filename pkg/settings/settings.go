@@ -89,8 +89,7 @@ func readBool(text string, into *bool) bool {
 	return err == nil
 }
 
-// depotKeys maps each of these fields of spec.depot to the key of the ConfigMap for which the same
-// rules apply.
+// depotKeys maps a field of spec.depot to the key of the ConfigMap to which the same rules apply.
 var depotKeys = map[string]string{"url": "depot-url", "imageURL": "depot-image-url", "caBundle": "depot-ca"}
 
 // Parse reads the ConfigMap. Its error lists the errors of all keys, and ends with one command that

@@ -80,10 +80,10 @@ func identityOf(r contract.Request) identity {
 // Digest identifies the cluster that a request describes. It depends only on the fields of
 // identity.
 //
-// It does not depend on the address of the cluster and the source of its parts (user, port, depot,
-// the object's UID), because a site that moves its depot has not changed its clusters. Nor does it
-// depend on standby hosts, the image and the operating system for later hosts, and the label with
-// the cluster's name.
+// It does not depend on the SSH user and port, on the depot, or on the object's UID. For example, a
+// site that moves its depot has not changed its clusters. It does not depend on standby hosts or on
+// the label with the cluster's name. It does not depend on OSImage and OperatingSystem, which only
+// affect hosts that are claimed later.
 //
 // It depends on the kubespray release, because a run of another release would upgrade the existing
 // nodes.
@@ -120,9 +120,9 @@ func workersSorted[T any](items []T, of func(T) (name string, roles []string)) [
 	return items
 }
 
-// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. BPA
-// recognizes by it the clusters that those versions installed. Unlike Digest, it depends on the
-// label with the cluster's name and on the order of workers.
+// DigestV1 computes the digest that older versions of BPA stored with runs and in the status. With
+// this digest, BPA recognizes the clusters that those versions installed. Unlike Digest, it depends
+// on the label with the cluster's name and on the order of workers.
 func DigestV1(r contract.Request) (string, error) {
 	id := identityOf(r)
 	id.Cluster = r.Cluster

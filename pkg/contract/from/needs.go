@@ -41,7 +41,7 @@ func makeSets(wanted []v1alpha1.NodeSet) (sets []contract.Set, err error) {
 	return sets, nil
 }
 
-// makeRoles returns the roles in the contract's order.
+// makeRoles returns the roles in the order that contract.Slot requires: control-plane, then worker.
 func makeRoles(controlPlane, worker bool) (roles []string) {
 	if controlPlane {
 		roles = append(roles, contract.RoleControlPlane)
@@ -142,10 +142,10 @@ func makeOSImage(o *v1alpha1.OSImageSpec, depot string) *contract.OSImage {
 	if o.Upload == "" || depot == "" {
 		return made
 	}
-	// These are paths of the depot. The checksum file contains the digest next to the name of the
-	// image, by which Ironic finds it. The type must be auto: with type sha256, an Ironic whose
-	// conductor downloads images (image_download_source = local) would use the URL itself as the
-	// digest.
+	// The image and its checksum file are at these paths of the depot. The checksum file contains
+	// the digest next to the name of the image; Ironic finds the digest by this name. The checksum
+	// type must be auto: with type sha256, an Ironic whose conductor downloads images
+	// (image_download_source = local) would use the URL of the checksum file as the digest.
 	made.URL = depot + "/files/os_images/" + o.Upload
 	made.Checksum, made.ChecksumType, made.Uploaded = made.URL+".sha256sum", "auto", true
 	return made
