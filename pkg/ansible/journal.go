@@ -131,7 +131,7 @@ func (j *Journal) endTask() {
 	j.task, j.count, j.noticed = "", tally{}, 0
 }
 
-// slow is the run time from which a task's line shows the run time.
+// slow is the minimum run time of a task for which the line in the log shows the run time.
 const slow = 5 * time.Second
 
 func (j *Journal) line(task string, count tally, at time.Time, took time.Duration) {

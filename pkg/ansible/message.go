@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// maxMessage is the maximum length of a failure's message in bytes. maxTail is the maximum
-	// length of the part of a command's output in it.
+	// maxMessage is the maximum length of a failure's message in bytes. If the message quotes a
+	// command's output, it contains only the end of the output. maxTail is the maximum length of
+	// this end in bytes.
 	maxMessage = 1500
 	maxTail    = 450
 )

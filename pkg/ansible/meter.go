@@ -34,8 +34,9 @@ func (m *Meter) See(e Event) bool {
 	return true
 }
 
-// unknownTasks is the assumed number of tasks if the real number is not known. The estimate is half
-// of the range after this many tasks, and approaches the end without reaching it.
+// unknownTasks is used if the expected number of tasks is not known. After this many started tasks,
+// the estimate is half of the range. It then grows more and more slowly, and never reaches the end
+// of the range.
 const unknownTasks = 100
 
 func (m *Meter) estimate() int {

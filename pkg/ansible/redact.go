@@ -10,8 +10,8 @@ const hidden = "[hidden]"
 
 var (
 	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
-	// encodedPEM matches base64 text of which the decoded form begins with "-----BEGIN ".
-	// Kubeconfigs hold keys and certificates in this form.
+	// encodedPEM matches base64 text whose decoded form begins with "-----BEGIN ". Kubeconfigs hold
+	// keys and certificates in this form.
 	encodedPEM  = regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`)
 	bearer      = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)
 	webToken    = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)

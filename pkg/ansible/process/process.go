@@ -45,7 +45,7 @@ func Exec(ctx context.Context, killAfter time.Duration, c Command, stdout, stder
 	case err == nil, errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
 		return status(cmd.ProcessState), nil
 	case ctx.Err() != nil:
-		return -1, nil // the caller sees in its context why the command ended
+		return -1, nil // the caller can read in ctx why the command ended
 	}
 	return 0, err
 }
@@ -57,9 +57,9 @@ func status(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// CloseMasters ends the connections that ssh keeps open for reuse, with control sockets in cp below
-// scratch. Their processes run in other sessions, so a signal to the process group does not reach
-// them.
+// CloseMasters ends the connections that ssh keeps open for reuse. Their control sockets are in the
+// folder cp below scratch. The processes of these connections run in other sessions, so a signal to
+// the process group does not reach them.
 func CloseMasters(scratch string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
