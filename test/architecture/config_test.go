@@ -45,8 +45,8 @@ func manifests(t *testing.T) map[string][]unstructured.Unstructured {
 	return all
 }
 
-// TestDeploymentsAreRestricted checks that the pods of all Deployments meet the rules of
-// unrestricted: the namespace admits only restricted pods, and ko can build an image only if its
+// TestDeploymentsAreRestricted checks that the function unrestricted finds nothing in the pods of
+// all Deployments. The namespace admits only restricted pods, and ko can build an image only if its
 // program exists.
 func TestDeploymentsAreRestricted(t *testing.T) {
 	found := 0

@@ -143,8 +143,8 @@ func impossible(all []hosts.Host) contract.Request {
 }
 
 // narrow returns a request for 500 slots, and for 500 nodes in sets that are spread over racks. It
-// changes the labels in all, so that rack r01 has only three hosts. These are too few for the
-// spread, unless the spread is soft.
+// changes the labels of the given hosts, so that only three hosts remain in rack r01. Three hosts
+// are too few for the spread, unless the spread is soft.
 func narrow(all []hosts.Host, soft bool) contract.Request {
 	request := slots(500)
 	for i := range 2 {

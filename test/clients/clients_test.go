@@ -68,8 +68,8 @@ func TestClients(t *testing.T) {
 }
 
 // canBeManaged pushes and pulls the image at an endpoint. If the client is a keeper, it also copies
-// the image, lists the tags and deletes the copy. The results are checked through another listener,
-// whose address is other, without the client.
+// the image, lists the tags and deletes the copy. other is the address of another listener, through
+// which the results are checked without the client.
 func (i *image) canBeManaged(t *testing.T, c client, at endpoint, other, repository string) {
 	ref := at.address + "/" + repository
 	must(t)(c.push(t, i.layout, ref+":v1"))

@@ -24,8 +24,8 @@ import (
 	"github.com/akraino-icn/bpa/test/site"
 )
 
-// grantCommand matches the command at the end of a refusal. The command permits only the account of
-// this run to add to the depot, and nothing else.
+// grantCommand matches the command at the end of a refusal. The command permits the account of this
+// run, and no other account, to add to the depot. It permits nothing else.
 var grantCommand = regexp.MustCompile(`kubectl create clusterrolebinding (\S+) --clusterrole=bpa-depot-seeder --serviceaccount=e2e-connected:edge-7-seed-registry\b`)
 
 // TestConnected checks that an artifact that the depot lacks is copied from upstream before any
@@ -71,7 +71,8 @@ func TestConnected(t *testing.T) {
 	runPod(t, s, ready, ref)
 }
 
-// images returns, as JSON, the images that the lab's nodes need, and the image more.
+// images returns, as JSON, the references of the images that the lab's nodes need, followed by the
+// reference more.
 func images(t *testing.T, more string) json.RawMessage {
 	t.Helper()
 	raw, err := json.Marshal([]string{"{{ kube_image_repo }}/pause:{{ pause_version }}", "{{ kube_image_repo }}/kube-proxy:v{{ kube_version }}", more})

@@ -69,8 +69,8 @@ func sentToOther(t *testing.T, s *site.Site, host string) int {
 	return counted(t, s, host, "203.0.113.2")
 }
 
-// TestOtherSystem checks that a host with another operating system than the spec says is reported,
-// and that nothing on the host is changed.
+// TestOtherSystem checks that a host is reported if its operating system differs from the one in
+// the spec, and that nothing on the host is changed.
 func TestOtherSystem(t *testing.T) {
 	s := site.New(t, "e2e-system", 1, 0)
 	s.Apply(oneMaster(s, "edge-11", withSystem("ubuntu-24.04")))

@@ -31,7 +31,7 @@ type audit struct {
 	problems []string
 	taken    int // number of changes from free to held
 	released int // number of changes from held to free
-	foreign  int // number of changes in taken whose holder is not a Provisioning
+	foreign  int // number of changes from free to held by a holder that is not a Provisioning; taken counts them too
 }
 
 // holding is the holder of a host, beginning with a resource version. The holder is empty if the
@@ -159,8 +159,8 @@ func (a *audit) close(t *testing.T, ctx context.Context, admin client.Client) *a
 	return a
 }
 
-// check compares a result with the history. At the version of the result, the claimant must have
-// held all the hosts that it believed to hold.
+// check compares a result with the history. At the version in the result, the claimant must really
+// have held every host that it reported.
 func (a *audit) check(t *testing.T, c completed) {
 	t.Helper()
 	for _, host := range c.Hosts {
@@ -170,7 +170,7 @@ func (a *audit) check(t *testing.T, c completed) {
 			i--
 		}
 		if i < 0 || h[i].holder != c.Name {
-			t.Errorf("%s believed to hold %s at version %d; the history around it: %v", c.Name, host, c.Version, h[max(0, i-1):min(len(h), i+2)])
+			t.Errorf("%s reported that it held %s at version %d; the history around this version: %v", c.Name, host, c.Version, h[max(0, i-1):min(len(h), i+2)])
 		}
 	}
 	if slices.Sort(c.Hosts); len(slices.Compact(c.Hosts)) != c.Wanted {

@@ -39,13 +39,13 @@ const (
 )
 
 // TestContest runs 20 claimants, each a process, that compete for 500 hosts until the goal is
-// reached. Meanwhile two controller replicas plan and release, a client changes hosts as Metal3 and
-// users do, and another one claims hosts for another holder. Claimants and replicas are killed at
-// random times and restarted.
+// reached. Meanwhile two controller replicas plan and release, one client changes hosts as Metal3
+// and users do, and a second client claims hosts for a holder that is not a Provisioning. Claimants
+// and replicas are killed at random times and restarted.
 //
 // An audit of every change of every host checks that no host changes from one holder to another
-// without a release, that a claimant holds the hosts that it believes to hold, and that no host is
-// held at the end.
+// without a release in between, that each claimant really holds the hosts that it reports, and that
+// no host is held at the end.
 func TestContest(t *testing.T) {
 	admin, err := accountClient(shared.kubeconfig, "")
 	if err != nil {

@@ -174,7 +174,7 @@ func (c *controller) alive(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-c.ended:
-		c.ended <- err // the cleanup receives it again
+		c.ended <- err // sent again, because the cleanup also receives the error
 		t.Fatalf("the controller exited: %v\n%s", err, c.output(t))
 	default:
 	}

@@ -20,8 +20,8 @@ const (
 	oldSpec = "masters: [{m: {memory: lots}, n: {mac-address: none}}]\nworkers: [{w: {cpu: 1}}]\ndepot: {url: 'http://10.60.0.1:5000'}"
 )
 
-// until calls ask until it returns true, for at most 30 s. It is for changed rules, which the API
-// server applies with a delay.
+// until calls ask repeatedly until ask returns true. It fails the test after 30 s. Tests use it
+// after a change of the rules, because the API server applies changed rules with a delay.
 func until(t *testing.T, what string, ask func() (out string, done bool)) {
 	t.Helper()
 	var out string

@@ -70,9 +70,10 @@ func TestBenchDepot(t *testing.T) {
 		func(n int) { pull(t, depot.url, n, pullJobs) },
 		func(n int) { pull(t, registry.url, n, pullJobs) }))
 	// This row has no goal, because the time depends on the client. The kernel sends the bytes
-	// without a copy, so they are not in the processor's cache when a client on the same machine
-	// hashes them, and a single connection waits for that client. Over a network, or with several
-	// connections, the processor time of the server is decisive instead.
+	// without a copy. When a client on the same machine hashes them, they are not in the
+	// processor's cache, so hashing is slow. A single connection has to wait for that client. Over
+	// a network, or with several connections, the time depends on the processor time of the server
+	// instead.
 	remark("pull, one layer at a time", compare(
 		func(n int) { pull(t, depot.url, n, 1) },
 		func(n int) { pull(t, registry.url, n, 1) }))
