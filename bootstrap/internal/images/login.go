@@ -18,7 +18,7 @@ const user = "machine"
 func Login(tokenFile string) (*authn.Basic, error) {
 	token, err := os.ReadFile(tokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot runs", err)
+		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot is running", err)
 	}
 	return &authn.Basic{Username: user, Password: strings.TrimSpace(string(token))}, nil
 }

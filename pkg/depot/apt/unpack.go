@@ -60,7 +60,7 @@ func unpackXZ(packed io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	if string(head[:len(xzMagic)]) != xzMagic || head[xzStreamHeader] == 0 {
-		return nil, malformed("it does not begin as an xz file with a block")
+		return nil, malformed("it does not begin as an xz file does, with a header and a block")
 	}
 	block := make([]byte, (int(head[xzStreamHeader])+1)*4)
 	block[0] = head[xzStreamHeader]

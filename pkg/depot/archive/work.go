@@ -18,7 +18,7 @@ type work int64
 // did counts one manifest or config of size bytes.
 func (w *work) did(size int) error {
 	if *w += work(size + perName); *w > maxWork {
-		return refuse("it names the same manifests too often, as a bomb does")
+		return refuse("it names the same manifests too often, as a decompression bomb does")
 	}
 	return nil
 }

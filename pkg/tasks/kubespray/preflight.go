@@ -203,7 +203,7 @@ func advice(in Input, n contract.Node, err error) string {
 	case contract.ReasonInvalidRequest:
 		return "Use hosts with that system, or correct spec.operatingSystem."
 	case contract.ReasonDepotUnavailable:
-		return "Check that the depot runs and that the node can reach it. Its address is set in spec.depot.url, or in depot-url of ConfigMap config-bpa."
+		return "Check that the depot is running and that the node can reach it. Its address is set in spec.depot.url, or in depot-url of ConfigMap config-bpa."
 	case contract.ReasonHostKeyChanged:
 		return fmt.Sprintf("If you reinstalled the machine, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s. If not, find out which machine answers at this address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))

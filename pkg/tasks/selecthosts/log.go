@@ -41,13 +41,13 @@ func logClaim(log io.Writer, request contract.Request, claimed *claim.Claim) {
 	t.Flush()
 	for _, set := range request.Sets {
 		if n := claimed.MissingStandby()[set.Name]; n > 0 {
-			fmt.Fprintf(log, "\nMissing standby hosts of set %s, since no more hosts fit: %d\n", set.Name, n)
+			fmt.Fprintf(log, "\nMissing standby hosts of set %s: %d, because no more hosts fit\n", set.Name, n)
 		}
 	}
 	for _, name := range claimed.Kept {
 		fmt.Fprintf(log, "\nHost %s stays claimed, although it is no longer a node (%s). To release it, make sure that nothing runs on it. "+
 			"Then end its quarantine, or remove its spec.consumerRef.\n",
-			name, cmp.Or(byName[name].Unusable, "the cluster may be installed on it"))
+			name, cmp.Or(byName[name].Unusable, "the cluster may already be installed on it"))
 	}
 }
 

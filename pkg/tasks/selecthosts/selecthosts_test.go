@@ -269,7 +269,7 @@ func TestLogOfKeptHosts(t *testing.T) {
 	if _, err := Run(ctx, Input{Request: r}, ports); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"Missing standby hosts of set w, since no more hosts fit: 1", "Host host-1 stays claimed, although it is no longer a node (in quarantine (burnt))"} {
+	for _, part := range []string{"Missing standby hosts of set w: 1, because no more hosts fit", "Host host-1 stays claimed, although it is no longer a node (in quarantine (burnt))"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("the log does not show %q:\n%s", part, log)
 		}

@@ -58,7 +58,7 @@ func (b *Builder) push(ctx context.Context, i image) error {
 		return err
 	}
 	if err := remote.Write(ref, built, remote.WithContext(ctx), remote.WithAuth(login)); err != nil {
-		return fmt.Errorf("push image %s: %w: check with `machine status` that the depot runs", ref, err)
+		return fmt.Errorf("push image %s: %w: check with `machine status` that the depot is running", ref, err)
 	}
 	digest, err := built.Digest()
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Builder) login() (authn.Authenticator, error) {
 	}
 	token, err := os.ReadFile(filepath.Join(b.State, "depot", "local-token"))
 	if err != nil {
-		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot runs", err)
+		return nil, fmt.Errorf("read the depot's local token: %w: check with `machine status` that the depot is running", err)
 	}
 	return &authn.Basic{Username: "lab", Password: strings.TrimSpace(string(token))}, nil
 }

@@ -202,7 +202,7 @@ func hintWaiting(cause Cause) string {
 	case contract.ReasonArtifactsMissing:
 		return "upload the missing artifacts to the depot; the controller then continues automatically"
 	case contract.ReasonDepotUnavailable:
-		return "check that the depot runs and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
+		return "check that the depot is running and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
 	}
 	if cause.Reason == contract.ReasonVersionSkew {
 		return "if no upgrade of BPA is in progress, apply the config/ of one release again; the controller then continues automatically"
