@@ -32,10 +32,10 @@ func fewerWorkers(p *v1alpha1.Provisioning) { p.Spec.Workers = p.Spec.Workers[:1
 func otherMasters(p *v1alpha1.Provisioning) { slices.Reverse(p.Spec.Masters) }
 func asInstalled(*v1alpha1.Provisioning)    {}
 
-// installedBy returns the state after an older version of BPA installed the cluster. digest is the
-// digest that this version computed. The function installed changes a Provisioning into the
-// installed one. objects are the run, which has this digest, and the ConfigMap with the request of
-// the run.
+// installedBy returns a cluster that an older version of BPA has installed. digest is the digest of
+// the request, as that version computed it. objects are the cluster's run, which records this
+// digest, and the ConfigMap with the request of the run. The function installed makes its argument
+// the Provisioning of this cluster.
 func installedBy(t *testing.T, digest string) (installed func(*v1alpha1.Provisioning), objects []runtime.Object) {
 	t.Helper()
 	p := edge(withTwoWorkers)
@@ -102,7 +102,7 @@ func TestUpgradeIsNoChange(t *testing.T) {
 	}
 }
 
-// TestTwoUpgrades: a build that computes other digests than the two builds before it still
+// TestTwoUpgrades: a build whose digests differ from those of the two builds before it still
 // recognizes the cluster. It keeps the stored digest, so that the next build recognizes the cluster
 // too.
 func TestTwoUpgrades(t *testing.T) {

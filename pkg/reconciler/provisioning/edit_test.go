@@ -258,8 +258,8 @@ func TestRunOfAnOlderBuildIsAdopted(t *testing.T) {
 	checkOne(t, w, "after it failed permanently")
 }
 
-// TestOtherDigestOfTheSameSpec: a build that computes other digests than the build that installed
-// the cluster recognizes the cluster as unchanged.
+// TestOtherDigestOfTheSameSpec: a build whose digests differ from those of the build that installed
+// the cluster still recognizes the cluster as unchanged.
 func TestOtherDigestOfTheSameSpec(t *testing.T) {
 	p := edge()
 	p.Status.InstalledDigest = "sha256:computed-otherwise"

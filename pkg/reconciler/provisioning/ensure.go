@@ -46,9 +46,9 @@ type kindClient[T object] interface {
 	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
 }
 
-// ensure creates an object. If this Provisioning already owns an object of that name, ensure
-// updates it: put copies the fields that must be equal. ensure writes only if the objects differ,
-// and never changes objects of other owners.
+// ensure creates the object want. If this Provisioning already owns an object of that name, ensure
+// updates the existing object: put copies from want the fields that must be equal. ensure writes
+// only if the objects differ in these fields, and never changes objects of other owners.
 func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kindClient[T], want T, put func(have, want T)) (T, error) {
 	what := fmt.Sprintf("%T %s", want, want.GetName())[1:]
 	have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})

@@ -16,11 +16,11 @@ import (
 )
 
 // revokeHosts removes the access of select-hosts to the namespace's hosts as soon as no
-// select-hosts is active, because users with the role edit of the namespace can act as the account
-// of select-hosts. revokeHosts looks for the RoleBinding in the cache, so it also finds one that an
-// earlier run or an older version of the controller left. waits means that the API server itself
-// reports that a select-hosts is still active. This task may have to release hosts, so the access
-// stays for now.
+// select-hosts is active. Otherwise, users with the role edit of the namespace could use this
+// access, because they can act as the account of select-hosts. revokeHosts looks for the
+// RoleBinding in the cache, so it also finds one that an earlier run or an older version of the
+// controller left. waits means that the API server itself reports that a select-hosts is still
+// active. This task may have to release hosts, so its access stays for now.
 func (r *Reconciler) revokeHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (waits bool, err error) {
 	if next.Do == plan.StartRun || seen.Claiming() { // a run that starts needs the binding, which an earlier reconcile may have created already
 		return false, nil

@@ -75,8 +75,8 @@ func (r *Reconciler) observeRunsLive(ctx context.Context, p *v1alpha1.Provisioni
 }
 
 // livePods returns the names of the pods that have not ended. It considers only pods that have the
-// cluster's label and all labels of with; nil: no further labels. They include the pods of runs
-// that belong to an earlier Provisioning of the same name.
+// cluster's label and every label in with. If with is nil, the cluster's label is enough. The
+// result includes pods of runs that belong to an earlier Provisioning of the same name.
 func (r *Reconciler) livePods(ctx context.Context, p *v1alpha1.Provisioning, with labels.Set) ([]string, error) {
 	of := labels.SelectorFromSet(labels.Merge(labels.Set{contract.LabelCluster: p.Name}, with))
 	pods, err := r.kube.CoreV1().Pods(p.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of.String()})

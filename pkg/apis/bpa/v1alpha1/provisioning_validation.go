@@ -96,8 +96,8 @@ func clusterOf(all ProvisioningSpec) clusterFields {
 	return clusterFields{spec.Masters, spec.Workers, spec.NodeSets, spec.PodSubnet, spec.Access, spec.Kubernetes, spec.Kubespray}
 }
 
-// compareSets sorts sets with control plane nodes first, in their original order, and the other
-// sets by name.
+// compareSets is a comparison function for a stable sort. It puts sets with control plane nodes
+// first, in their original order, and sorts the other sets by name.
 func compareSets(a, b NodeSet) int {
 	switch controlPlane, other := a.Role.ControlPlane(), b.Role.ControlPlane(); {
 	case controlPlane && other:

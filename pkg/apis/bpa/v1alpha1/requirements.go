@@ -91,9 +91,9 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 	}
 }
 
-// contradiction compares the string requirements of h and o, in the order in which the method texts
-// lists them. It returns the first field for which h and o require different values. Such
-// requirements cannot be combined, because a contract.Request has only one value for the field.
+// contradiction compares the string requirements of h and o, and returns the first field for which
+// they require different values. Such requirements cannot be combined, because a contract.Request
+// has only one value for the field. The order of the fields is that of the method texts.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {

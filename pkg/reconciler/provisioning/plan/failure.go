@@ -167,8 +167,8 @@ func costless(failed Run, reason contract.Reason) bool {
 
 // inARow counts the newest runs that failed one after the other for this reason. The intervals
 // between attempts grow with this number, because the cause can last for days. For example,
-// artifacts can be missing. Hosts can also turn out to be unsuitable only during a run, because the
-// controller does not read their network data, which may contain no address.
+// artifacts can be missing, or only a run can find that hosts are unsuitable: the controller does
+// not read the network data of hosts, which may contain no address.
 func inARow(s Seen, reason contract.Reason) (n int32) {
 	for i := len(s.Runs) - 1; i >= 0 && s.Runs[i].State == Failed && Classify(s.Runs[i]).Reason == reason; i-- {
 		n++

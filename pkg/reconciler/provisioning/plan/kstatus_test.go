@@ -36,7 +36,7 @@ func computed(t *testing.T, w *scene, observed int64) *status.Result {
 // failure that requires a user, and success.
 func TestKstatus(t *testing.T) {
 	w := newScene()
-	w.seen.Generation = 2 // not 1: the observedGeneration of the generation before would be 0, and the status omits a 0
+	w.seen.Generation = 2 // not 1: the observedGeneration before it would be 0, which the status omits
 	for _, step := range []struct {
 		happens string
 		want    status.Status

@@ -310,8 +310,9 @@ func start(s Seen) Step {
 }
 
 // operation returns the operation of a run that starts now, and the losses that the run repairs.
-// After a failed replacement, the next run continues it: select-hosts may have written the new
-// nodes already, so the old losses are not visible any more.
+// After a failed replacement, the next run continues that replacement and also repairs the losses
+// that the failed run recorded. These losses may not be visible in the list of nodes any more,
+// because select-hosts may already have written the new nodes.
 func (s Seen) operation() (string, []string) {
 	if s.installedDigest() == "" {
 		return contract.OperationInstall, nil

@@ -89,8 +89,8 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		f.Hint = hintWaiting(cause)
 	case again || !s.wanted(*r):
 		// The next run may start now. If it does not start, the message of the step says what is
-		// missing. NextAttempt is then in the past. This tells users that they need not act because
-		// of the failure itself.
+		// missing. NextAttempt is then in the past, which tells users that the failure itself needs
+		// no action.
 		f.Hint, f.NextAttempt = step.Message, instant(r.Completed)
 		if again {
 			f.NextAttempt = instant(at)
@@ -215,9 +215,8 @@ func (c conditions) collectAnother() string {
 	return annotate
 }
 
-// failure returns the failure of the last run, or nil if the step says something newer. The step
-// does so if it has a message, or if its reason is not that of the failure: then the step was not
-// chosen because of the failed run.
+// failure returns the failure of the last run. It returns nil if the step was not chosen because of
+// this failure: then the step has a message, or a reason that differs from that of the failure.
 func (c conditions) failure() *v1alpha1.FailureStatus {
 	f := c.status.Failure
 	if f == nil || c.step.Reason != f.Reason || c.step.Message != "" {

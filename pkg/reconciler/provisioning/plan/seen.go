@@ -204,12 +204,13 @@ func (s Seen) Unedited() bool {
 	return (s.InstalledDigest == "" || s.InstalledDigest == s.Digest) && (newest == nil || newest.Digest == s.Digest && newest.Inputs == s.Inputs)
 }
 
-// Recompute replaces the digests of the newest run and of the installed cluster by digest, which
-// this build has computed from the newest run's request. carried is the digest that was stored with
-// this request; empty: none was stored. If no cluster is installed, Recompute replaces nothing if
-// there is no run, or if carried shows that the stored request is not that of the newest run. If a
-// cluster is installed, all stored digests describe that cluster, because no run starts for another
-// one. Recompute reports whether it replaced a digest.
+// Recompute replaces the digests of the newest run and of the installed cluster by digest. This
+// build has computed digest from the request in the ConfigMap, which is normally that of the newest
+// run. carried is the digest that was stored with this request; empty: none was stored. If a
+// cluster is installed, Recompute always replaces the digests: all of them describe that cluster,
+// because no run starts for another one. If no cluster is installed, it replaces nothing in two
+// cases: there is no run, or carried shows that the request is not that of the newest run.
+// Recompute reports whether it replaced the digests.
 func (s *Seen) Recompute(carried, digest string) bool {
 	newest := s.Newest()
 	if s.installedDigest() == "" && (newest == nil || carried != "" && carried != newest.Digest) {

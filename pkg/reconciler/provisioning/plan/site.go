@@ -129,10 +129,10 @@ func (s Seen) lostWorkers() []Loss {
 	})
 }
 
-// due returns the losses that the controller repairs automatically. These are the confirmed losses
-// of workers whose set has a standby for them. due returns none while a control plane node is lost,
-// because all hosts of a site may appear to be gone: then the cause is something else, and a
-// replacement would not help.
+// due returns the losses that the controller repairs automatically: the confirmed losses of workers
+// whose set has a standby for them. While a control plane node is lost, due returns none. All hosts
+// of the site may then appear to be gone. If so, the cause is something else, and a replacement
+// would not help.
 func (s Seen) due() []Loss {
 	if len(s.lostControlPlanes()) > 0 {
 		return nil
