@@ -30,8 +30,8 @@ type options struct {
 }
 
 // pinsSuffix is appended to the file name of the list. The result is the name of the file with the
-// pins. A pin is the depot's checksum of a file. Nodes verify the file with it instead of
-// kubespray's checksum.
+// pins. A pin is the depot's checksum of a file that nodes download. Nodes verify the download with
+// the pin instead of kubespray's checksum.
 const pinsSuffix = ".pins"
 
 func main() {

@@ -48,9 +48,9 @@ func kinds() map[schema.GroupVersionKind]resourcesemantics.GenericCRD {
 	return all
 }
 
-// admitted limits the requests that the API server sends to this program to creations and updates
-// of objects. Deletions and status updates are not sent, so they succeed even while this program
-// does not run.
+// admitted makes the API server ask this program only about creations and updates of objects. The
+// API server does not ask about deletions and status updates, so they succeed even while this
+// program is not running.
 type admitted struct{ resourcesemantics.GenericCRD }
 
 var (

@@ -122,8 +122,8 @@ func commandTrouble(text string) Trouble {
 	return ""
 }
 
-// busy reports whether a request with this HTTP status may succeed later. This is so for no answer
-// (-1), a time-out, too many requests, and a server error.
+// busy reports whether a request with this HTTP status may succeed later. It returns true for no
+// answer (-1), a time-out, too many requests, and a server error.
 func busy(status int) bool { return status == -1 || status == 408 || status == 429 || status >= 500 }
 
 func number(digits string) int {

@@ -80,8 +80,9 @@ func ListingVars(request contract.Request) map[string]any {
 	return vars
 }
 
-// Pins are the checksums of files in the depot that nodes must verify: SHA-256 in hexadecimal, by
-// kubespray's checksum variable and then by kubespray's name of the architecture (amd64, arm64).
+// Pins are the checksums with which nodes must verify files of the depot. Each is a SHA-256 in
+// hexadecimal. The first key is kubespray's checksum variable. The second key is kubespray's name
+// of the architecture (amd64, arm64).
 type Pins map[string]map[string]string
 
 var (

@@ -72,8 +72,9 @@ func withTheirs(ours []mirror, theirs json.RawMessage) any {
 			all = append(all, m)
 		}
 	}
-	// The user's entries are last, because their prefixes can contain templates. If the result of a
-	// template is the prefix of one of BPA's entries, the later entry is used, which is the user's.
+	// The user's entries are last, because their prefixes can contain templates. The result of such
+	// a template can be the prefix of one of BPA's entries. In that case the later entry is used,
+	// which is the user's.
 	for _, entry := range entries {
 		all = append(all, entry)
 	}

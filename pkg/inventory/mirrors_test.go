@@ -68,7 +68,7 @@ func TestTheirMirrorsWithoutADepot(t *testing.T) {
 }
 
 // servers returns the field Server of each entry by prefix, with "depot" in place of the depot's
-// URL. It fails if a prefix occurs twice. containerd tries this server last.
+// URL. containerd tries the server in this field last. The test fails if a prefix occurs twice.
 func servers(t *testing.T, text json.RawMessage, depot string) map[string]string {
 	t.Helper()
 	var all []mirror

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// recheck is the interval between discovery requests if there is no change. They are needed because
-// a new kind can appear in discovery some time after its CRD was created.
+// recheck is the interval at which Wait checks again even without a change. These checks are needed
+// because a new kind can appear in discovery some time after its CRD was created.
 const recheck = 10 * time.Second
 
 // Cluster is the part of the cluster that Wait uses.

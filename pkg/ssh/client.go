@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	// ErrUnreachable reports that no SSH server answers with which this client can communicate. The
-	// cause may be temporary.
+	// ErrUnreachable reports that no SSH server answers, or that this client cannot communicate with
+	// the server. The cause may be temporary.
 	ErrUnreachable = errors.New("unreachable")
 	// ErrDenied reports that the server rejects the user or the key.
 	ErrDenied = errors.New("denied")
@@ -95,8 +95,8 @@ func Dial(ctx context.Context, to Target, key Key, pinned HostKey) (*Client, err
 }
 
 // hostKeyCheck verifies the server's host key and remembers it. The SSH library has no error types
-// for a changed key or a rejected login. The method explain uses the keys to find out which of them
-// happened.
+// for a changed key or a rejected login. The method explain therefore uses the keys to distinguish
+// these two errors.
 type hostKeyCheck struct {
 	pinned HostKey
 	seen   HostKey

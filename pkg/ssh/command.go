@@ -59,8 +59,9 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 	return c.conn.DialContext(ctx, network, address)
 }
 
-// bounded is a writer that keeps the first limit bytes. At the first byte after these it fails and
-// ends the session. Otherwise the session would wait for a reader of the remaining output.
+// bounded is a writer that accepts at most limit bytes in total. A Write that would exceed the
+// limit fails and ends the session. Otherwise the session would wait for a reader of the remaining
+// output.
 type bounded struct {
 	data  []byte
 	limit int

@@ -10,9 +10,9 @@ import (
 )
 
 // forget deletes lost nodes from the cluster, so that their pods are recreated on other nodes and a
-// new machine can use the name. It does not delete a Ready node, because that node is alive, or is
-// the new machine already. If a node cannot be deleted, the run does not fail, and the log tells
-// the user how to delete the node.
+// new machine can use the name. It does not delete a Ready node: either the old machine is alive,
+// or the new machine already has the name. If a node cannot be deleted, the run does not fail, and
+// the log tells the user how to delete the node.
 func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
 	if len(in.Request.Lost) == 0 {
 		return

@@ -28,8 +28,8 @@ func says(lines ...string) func(io.Writer) int {
 	}
 }
 
-// answers replaces the machine of each server whose number is a key of with. The other servers keep
-// the right machine.
+// answers replaces the machines of some servers. The map "with" holds the new machines by the
+// number of their server. The other servers keep the right machine.
 func (w *fixture) answers(with map[int]func(io.Writer) int) {
 	right := w.machine
 	w.machine = func(i int, command string, stdout io.Writer) int {

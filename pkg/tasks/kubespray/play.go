@@ -18,8 +18,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// play runs the playbook, reads its events, and returns its recap. It receives the estimated number
-// of tasks in the playbook from the channel counted.
+// play runs the playbook, reads its events, and returns its recap. The channel counted delivers the
+// estimated number of tasks in the playbook.
 func play(ctx context.Context, in Input, f files, ports Ports, progress *progressWriter, counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)

@@ -22,7 +22,8 @@ type Connection interface {
 	Close() error
 }
 
-// Dial opens a connection. A pinned of nil means the first contact: any host key is accepted.
+// Dial opens a connection. If pinned is nil, this is the first contact, and any host key is
+// accepted.
 type Dial func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (Connection, error)
 
 // DialSSH is the Dial for real SSH connections.
@@ -68,9 +69,9 @@ type Access struct {
 // verify that the machine at the node's address is the right one.
 var ErrNeverSeen = errors.New("no SSH host key is pinned for it: the task kubespray, which pins host keys, has not run on it")
 
-// FirstControlPlane connects to the first control plane that answers. It tries them in the order of
-// nodes. If none answers, it returns the error of the one that it tried first, with a failure
-// reason.
+// FirstControlPlane connects to the first control plane that answers. It tries the control planes
+// in their order in the slice nodes. If none answers, it returns the error of the first one. The
+// error has a failure reason.
 func (a Access) FirstControlPlane(ctx context.Context, nodes []contract.Node) (Connection, contract.Node, error) {
 	failed := error(task.Because(contract.ReasonInvalidRequest, errors.New("no node is a control plane")))
 	for i, node := range ControlPlanes(nodes) {

@@ -76,8 +76,8 @@ func parse(text []byte) (l listing, err error) {
 }
 
 // ReadList reads the list that the first step wrote. It rejects a list in which a file has a URL.
-// The reason: templates of a Provisioning run in the first step and can change the list, but must
-// not make the second step connect to other addresses.
+// Templates of a Provisioning run in the first step, so they can change the list. They must not be
+// able to make the second step connect to other addresses.
 func ReadList(path string) (artifacts.List, error) {
 	file, err := os.Open(path)
 	if err != nil {
