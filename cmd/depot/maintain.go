@@ -156,9 +156,9 @@ func (s *storage) alone(ctx context.Context, dir string, opened *store.Store) (c
 	}, nil
 }
 
-// runGC removes the manifests and blobs that nothing needs. With --keep, it keeps those that a tag
-// needs, and those that an image in the list of the --keep file needs. Without --keep, all images
-// stay.
+// runGC removes the manifests and blobs that nothing needs. Without --keep, all images stay. With
+// --keep, the images that have a tag and the images in the list of the --keep file stay, with
+// everything that they need.
 func runGC(ctx context.Context, args []string, out io.Writer) (int, error) {
 	var s storage
 	set := flag.NewFlagSet("gc", flag.ExitOnError)

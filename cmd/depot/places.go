@@ -137,9 +137,9 @@ func (p *places) admit(conn *net.TCPConn) {
 	}
 }
 
-// keep decides whether a new connection stays open. If it does not, first reports whether it is the
-// first refused connection of its client address. keep frees the place that run has taken, unless
-// the connection gets this place.
+// keep decides whether a new connection stays open. The result first is true if this connection is
+// the first one of its client address to be refused. keep frees the place that run has taken,
+// unless the connection gets this place.
 func (p *places) keep(address netip.Addr, conn *net.TCPConn) (kept, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,7 @@
 // and its memory use does not depend on the size of the stored content.
 //
 // The handler does not authenticate clients: wrap it with package auth. Then wrap the result with
-// package deadline, because both wait for slow clients without a time limit. The package must not
-// import Kubernetes or Knative packages, because the depot is built and started before a cluster
-// exists.
+// package deadline, because packages depot and auth wait for slow clients without a time limit. The
+// package must not import Kubernetes or Knative packages, because the depot is built and started
+// before a cluster exists.
 package depot

@@ -45,9 +45,9 @@ type walker struct {
 	found  content
 }
 
-// walk adds the packages of one folder and its subfolders. The folder has this name in parent, and
-// at is its path below the system's folder. Each folder is opened once, because opening every file
-// by its path from the root takes three times as long.
+// walk adds the packages of one folder and its subfolders. The parameter name is the folder's name
+// in parent, and at is its path below the system's folder. Each folder is opened once, because
+// opening every file by its path from the root takes three times as long.
 func (w *walker) walk(parent *os.Root, name, at string) error {
 	dir, err := parent.OpenRoot(name)
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 var ownIndex = []string{mirrorName, "InRelease", releaseName, indexName}
 
 var (
-	// fetchable matches the names that apt requests from a server unchanged. It excludes "#" and
-	// "?", because apt does not request them unchanged.
+	// fetchable matches the names that apt does not change when it requests them from a server. It
+	// matches no name with "#" or "?", because apt changes such a name.
 	fetchable = regexp.MustCompile(`^[A-Za-z0-9._+~:%@=,/-]+$`)
 )
 

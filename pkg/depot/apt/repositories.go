@@ -21,8 +21,8 @@ type Repositories struct {
 	mayStillChange time.Duration
 	log            *slog.Logger
 
-	// reading is held while a package is read, so that the depot reads one package at a time. Each
-	// takes up to maxUnpacked bytes of memory.
+	// reading is held while a package is read, so that the depot reads one package at a time.
+	// Reading a package takes up to maxUnpacked bytes of memory.
 	reading sync.Mutex
 
 	mu   sync.Mutex

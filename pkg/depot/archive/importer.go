@@ -23,9 +23,10 @@ type Importer struct {
 	Quota *limits.Quota
 }
 
-// Import imports an archive of size bytes. name is the archive's own name, from which an image gets
-// its name if the archive gives only a tag for it. Import returns the references of the images,
-// without a registry. An error in the archive is a Refusal, and leaves no image behind.
+// Import imports an archive of size bytes. name is the archive's own name. If the archive gives
+// only a tag for an image, Import makes the image's name from name. Import returns the references
+// of the images, without a registry. An error in the archive is a Refusal, and leaves no image
+// behind.
 func (i *Importer) Import(ctx context.Context, name string, size int64, open func() (io.ReadSeekCloser, error)) ([]string, error) {
 	return i.load(ctx, name, size, open, i.tag)
 }

@@ -12,7 +12,8 @@ const (
 	maxNames = 2000
 )
 
-// work is the number of bytes that maxWork limits.
+// work is the total size, in bytes, of the manifests and configs counted so far, plus perName for
+// each. It may not exceed maxWork.
 type work int64
 
 // did counts one manifest or config of size bytes.

@@ -160,7 +160,7 @@ func isForm(r *http.Request) bool {
 
 // uploadNeeds returns the rights for an upload of a blob. A client may name another repository in
 // the parameter "from": the registry then takes the blob from there, and the client does not send
-// it. This also needs the right to read the other repository.
+// it. Such a request also needs the right to read the other repository.
 func uploadNeeds(verb, repository string, r *http.Request) []Access {
 	if verb == Get {
 		return []Access{{Get, Images, "", repository}}

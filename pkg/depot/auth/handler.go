@@ -53,7 +53,7 @@ func WithAnonymousRead(anonymous bool) Option {
 	return func(h *Handler) { h.anonymousRead = anonymous }
 }
 
-// WithTokenCommand sets the command that answers recommend to get a token.
+// WithTokenCommand sets the command for getting a token. Answers recommend this command.
 func WithTokenCommand(command string) Option { return func(h *Handler) { h.getToken = command } }
 
 // WithLogger sets the logger for writes, refusals and failures of the Authorizer. The default is
@@ -71,8 +71,8 @@ func New(next http.Handler, opts ...Option) *Handler {
 
 // ServeHTTP refuses a request, or forwards it to the next handler without its credentials.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// In the tus protocol, this header replaces the method. Without it, the authorized method is
-	// the one that is served.
+	// In the tus protocol, this header replaces the method. It is removed, so that the method that
+	// is served is the one that was authorized.
 	r.Header.Del("X-HTTP-Method-Override")
 	token := tokenOf(r)
 	if r.URL.Path == tokenPath {

@@ -140,8 +140,8 @@ type writer struct {
 	rc        *http.ResponseController
 	body      *body
 	allowance allowance
-	// headers means that the handler has answered. flushed means that the server has drained the
-	// body, which it does before it sends the headers.
+	// headers means that the handler has answered. flushed means that the server has sent the
+	// headers. The server drains the body before that.
 	headers, flushed bool
 	sent             int64
 }
@@ -149,8 +149,8 @@ type writer struct {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// SetReadDeadline lets a handler end the body at once: a deadline that has passed wakes a Read that
-// waits. Any other deadline is ignored, so that no handler can give a client more time.
+// SetReadDeadline lets a handler end the body at once: a deadline in the past wakes a Read that is
+// waiting. Any other deadline is ignored, so that no handler can give a client more time.
 func (w *writer) SetReadDeadline(deadline time.Time) error {
 	if deadline.IsZero() || deadline.After(time.Now()) {
 		return nil
@@ -175,8 +175,8 @@ func (w *writer) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// answer is called before the response begins. The server then drains the body, and answer sets the
-// read deadline for that.
+// answer is called before the response begins. It sets the read deadline for the server, which then
+// drains the body.
 func (w *writer) answer() {
 	if !w.headers {
 		w.headers = true

@@ -216,7 +216,7 @@ func TestAHandlerEndsABodyAndNeverExtendsIt(t *testing.T) {
 	})
 	c := connect()
 	say(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
-	wantTimeout(t, errs) // the handler has not ended the body yet, so the package's own deadline did
+	wantTimeout(t, errs) // by the package's own deadline: the handler has not ended the body yet
 	d := connect()
 	say(t, d, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx")
 	began := time.Now()

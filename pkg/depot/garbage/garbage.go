@@ -231,8 +231,8 @@ func (c *collector) sweep(ctx context.Context) error {
 	return nil
 }
 
-// unstage removes the links to blobs from the staging repository. It keeps the links of uploads
-// that wait to be published. All other links point to blobs that are published or gone.
+// unstage removes the staging repository's links to blobs. It keeps the links of uploads that wait
+// to be published. All other links point to blobs that are published or gone.
 func (c *collector) unstage(ctx context.Context) error {
 	if c.dry {
 		return nil

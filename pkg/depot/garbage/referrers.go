@@ -11,10 +11,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/store"
 )
 
-// referrers marks the manifests that refer to a manifest that stays, such as its signature, and the
-// manifests that refer to these in turn. They would otherwise be removed, since they have no tag. A
-// manifest whose subject is removed, or was never in the repository, stays only if something else
-// needs it.
+// referrers marks every manifest whose subject stays, such as the signature of an image that stays.
+// It then does the same for the manifests whose subject is one of these. All of them would
+// otherwise be removed, since they have no tag. A manifest whose subject is removed, or was never
+// in the repository, stays only if something else needs it.
 func (c *collector) referrers(ctx context.Context, repo distribution.Repository, manifests distribution.ManifestService,
 	all []digest.Digest, stay map[digest.Digest]bool,
 ) error {

@@ -261,7 +261,8 @@ func TestReviewsUnderWayAreBounded(t *testing.T) {
 func TestCallLimit(t *testing.T) {
 	release := make(chan struct{})
 	r, _, _ := newTestAuthorizer(t, "depot", func(http.ResponseWriter, *http.Request) { <-release })
-	t.Cleanup(func() { close(release) }) // runs before the server is closed, which waits for this handler
+	// The server is closed after this cleanup, because closing it waits for the handler.
+	t.Cleanup(func() { close(release) })
 	began := time.Now()
 	if _, err := r.Authenticate(t.Context(), "good"); err == nil {
 		t.Error("no error")
