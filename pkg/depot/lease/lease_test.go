@@ -11,8 +11,8 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 )
 
-// fakeClock is a clock whose Wait returns at once. Every Wait calls each, in which a test does what
-// another depot would do.
+// fakeClock is a clock whose Wait returns at once. Wait calls the function each, unless it is nil.
+// With each, a test does what another depot would do at that time.
 type fakeClock struct {
 	now  time.Time
 	each func()

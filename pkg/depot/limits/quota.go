@@ -107,10 +107,10 @@ func (q *Quota) Hold(key string, size int64) error {
 	return nil
 }
 
-// Grow reserves more bytes for an upload whose folder is upload. They are in addition to the bytes
-// that are in the folder and to earlier reservations of key. Grow returns the size that the upload
-// has with all reserved bytes. If the meter does not know the upload, the whole size counts as
-// reserved until Release.
+// Grow adds a number of bytes, more, to the reservation of key, for the upload whose folder is
+// upload. If key has no reservation yet, the new one also includes the bytes that the folder has
+// already. Grow returns the size of the whole reservation. If the meter does not know the upload,
+// the whole size counts as reserved until Release.
 func (q *Quota) Grow(key, upload string, more int64) (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

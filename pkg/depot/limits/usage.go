@@ -76,8 +76,8 @@ func (c *Usage) Counted() bool {
 	return c.counted
 }
 
-// Expect adds an upload of an earlier process by its folder. Without it, Held would report the
-// upload as ended until Count finds it.
+// Expect adds the upload in the folder path, which an earlier process began. Without this call,
+// Held would report the upload as ended until Count finds it.
 func (c *Usage) Expect(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,8 +48,8 @@ func cutPath(path, word string) (name, rest string, ok bool) {
 	return name, rest, rest != "" && !strings.Contains(rest, "/")
 }
 
-// pages limits how many pages of referrers are built at once. The depot may read as many manifests
-// for each page as referrers.List allows, and anonymous clients may request pages.
+// pages limits how many pages of referrers are built at the same time. Anonymous clients may
+// request pages, and for each page the depot may read as many manifests as referrers.List allows.
 var pages = make(chan struct{}, 8)
 
 func sendReferrers(w http.ResponseWriter, r *http.Request, s *store.Store, log *slog.Logger, q referrers.Query) {

@@ -83,7 +83,7 @@ func newBody(w http.ResponseWriter, r *http.Request) *body {
 
 func (b *body) interrupt() {
 	b.interrupted.Store(true)
-	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that waits; on a connection without deadlines, that Read must end by itself
+	_ = b.rc.SetReadDeadline(time.Now()) // wakes a Read that is waiting; on a connection without deadlines, that Read must end by itself
 }
 
 func (b *body) Read(p []byte) (int, error) {

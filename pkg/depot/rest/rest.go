@@ -19,8 +19,8 @@ import (
 var OpenAPI []byte
 
 // lockWait is how long a request waits while another request works on the same artifact. The other
-// request usually ends soon. If it is a stalled transfer of the upload that this request continues,
-// this request interrupts that transfer.
+// request usually ends soon. If the waiting request continues an upload, and the other request is a
+// stalled transfer of the same upload, the waiting request interrupts the transfer.
 const lockWait = 20 * time.Second
 
 // api serves /v1.

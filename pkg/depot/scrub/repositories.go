@@ -93,9 +93,9 @@ func (r *scrubber) link(ctx context.Context, repository, inside, at string) erro
 	return nil
 }
 
-// checkTarget checks a link: to is the digest in the link, and place is the digest in the link's
-// path. Both must name the same content. If place is not a sha256, checkTarget reads the content
-// and compares its hash with place.
+// checkTarget checks that the two digests of a link name the same content. The digest in the link
+// is to, and the digest in the link's path is place. If place is not a sha256 and differs from to,
+// checkTarget reads the content and compares its hash with place.
 func (r *scrubber) checkTarget(ctx context.Context, isManifest bool, to, place digest.Digest) error {
 	if place.Algorithm() == digest.SHA256 || to == place {
 		if to != place {
@@ -255,9 +255,8 @@ func isIndex(m distribution.Manifest) bool {
 	return json.Unmarshal(body, &index) == nil && len(index.Manifests) > 0
 }
 
-// need checks a blob that an artifact or image needs. label is the name of the artifact or image,
-// and by is its manifest. If the blob is damaged or missing, need records this name and manifest in
-// the damage.
+// need checks the blob d, which an artifact or image needs. The name of the artifact or image is
+// label, and its manifest is by. If the blob is damaged or missing, need adds both to the damage.
 func (r *scrubber) need(ctx context.Context, d digest.Digest, label string, by manifest) {
 	damage, bad := r.bad[d]
 	if !bad {

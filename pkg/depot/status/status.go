@@ -68,9 +68,9 @@ const documentType = "application/vnd.akraino.bpa.status.v1"
 type Book struct {
 	store *store.Store
 	now   func() time.Time
-	// writing serializes changes. Without it, the deletion of a cluster's last report, which also
-	// removes the cluster's repository, could remove a report that another node sends at the same
-	// time.
+	// writing serializes changes. Deleting the last report of a cluster also removes the cluster's
+	// repository. Without the lock, a report that another node sends at the same time could be
+	// removed with it.
 	writing sync.Mutex
 }
 

@@ -24,8 +24,8 @@ const (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// authorityWarning is the time before the authority expires during which the log warns about
-	// it. Every machine that trusts this authority must then trust the next one too.
+	// authorityWarning is how long before the expiry of the authority the log begins to warn. In
+	// this time, every machine that trusts the authority must be made to trust the next one too.
 	authorityWarning = 365 * 24 * time.Hour
 	leafLife         = 90 * 24 * time.Hour
 	// renewAhead is how long before its expiry a server certificate is renewed, so that clients

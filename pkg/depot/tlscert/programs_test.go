@@ -116,8 +116,8 @@ func caFile(t *testing.T, a *Authority) string {
 	return path
 }
 
-// serve starts a server for host. It uses the certificate in with, or the depot's certificate if
-// with is nil.
+// serve starts a server for host. If with is nil, the server uses the depot's certificate.
+// Otherwise it uses the certificate and the key of with.
 func serve(t *testing.T, a *Authority, host string, with *pair) (port string) {
 	t.Helper()
 	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

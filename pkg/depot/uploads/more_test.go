@@ -40,8 +40,8 @@ func TestADamagedNoteStopsNothingElse(t *testing.T) {
 	if err := s.List(t.Context(), "", "", "", func(protocol.Record) error { return nil }, func(_ protocol.Ref, err error) error { return err }); err != nil {
 		t.Error(err)
 	}
-	// A note that cannot be parsed stops the collection, which must not remove a blob that may be
-	// in use.
+	// A note that cannot be parsed stops the garbage collection. Otherwise it could remove a blob
+	// that is in use.
 	var note *damagedNote
 	if _, err := Received(t.Context(), s.store); !errors.As(err, &note) || !strings.Contains(err.Error(), bad) {
 		t.Errorf("Received = %v, want an error that names %s", err, bad)

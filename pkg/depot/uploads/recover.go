@@ -103,9 +103,10 @@ func (s *Service) Inherit(ctx context.Context) error {
 // errLater means that the recovery of an upload is postponed, since it may take long.
 var errLater = errors.New("all its bytes are there")
 
-// Recover recovers the uploads that Inherit has found, one after the other. It returns when all are
-// recovered, or when ctx ends. Everything else can be used meanwhile. Uploads that clients can
-// resume come first, since they need little work.
+// Recover recovers the uploads that Inherit has found, one after the other. It begins with the
+// uploads that clients can resume, since they need little work; the uploads that have all their
+// bytes follow. Recover returns when all are recovered, or when ctx ends. Everything else can be
+// used meanwhile.
 func (s *Service) Recover(ctx context.Context) {
 	for {
 		for _, finish := range []bool{false, true} {

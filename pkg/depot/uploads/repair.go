@@ -12,8 +12,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
-// repairFrom repairs an artifact from a body of which the beginning was read already. It takes the
-// equal bytes from the stored content, then the piece that differs, and then the rest of the body.
+// repairFrom repairs an artifact from a body whose beginning c has compared already. It takes the
+// bytes that were equal from the stored content. They are followed by the piece of the body that
+// differs, and then by rest, which is the part of the body that has not been read yet.
 func (s *Service) repairFrom(ctx context.Context, a Stored, c *comparison, rest io.Reader) (protocol.Record, error) {
 	f, err := s.Content(ctx, a.Record.Ref(), a)
 	if err != nil {

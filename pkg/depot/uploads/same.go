@@ -17,7 +17,8 @@ import (
 // Same handles a client that sends an artifact although the depot already has the artifact, or an
 // open upload of it. If body has the same content as the stored artifact, Same reads body to its
 // end and returns the artifact's record. If the artifact has other content, or is not complete,
-// Same returns the parameter exists as its error. It then reads no more of body than needed.
+// Same returns the error that the caller has passed in exists. In this case, Same reads no more of
+// body than needed.
 //
 // The checksum in the record does not show that the stored content is still intact. Same therefore
 // compares the stored content with body while body arrives. That needs no space, and hardly more
