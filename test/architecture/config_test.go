@@ -46,8 +46,8 @@ func manifests(t *testing.T) map[string][]unstructured.Unstructured {
 }
 
 // TestDeploymentsAreRestricted checks that the function unrestricted finds nothing in the pods of
-// all Deployments. The namespace admits only restricted pods, and ko can build an image only if its
-// program exists.
+// all Deployments. The namespace admits only restricted pods. The function also checks that the
+// program of each image exists, because ko cannot build the image otherwise.
 func TestDeploymentsAreRestricted(t *testing.T) {
 	found := 0
 	for file, objects := range manifests(t) {

@@ -122,7 +122,7 @@ func (i *image) comesBack(t *testing.T, c client, ref string) {
 	i.isIn(t, layout)
 }
 
-// isAt checks that ref is the image. It does not use the client under test.
+// isAt checks that ref names the image. It reads ref without the client under test.
 func (i *image) isAt(t *testing.T, ref string) {
 	t.Helper()
 	index, err := remote.Index(parse(t, ref))

@@ -49,9 +49,10 @@ func makeImage(t *testing.T) *image {
 	return made
 }
 
-// canonical is an index without the field artifactType, as the Go types of the specification
-// encoded it before they had this field. skopeo decodes and encodes an index when it copies it. The
-// version in Debian preserves the digest only of an index in this form.
+// canonical is an index without the field artifactType. It has the form in which the Go types of
+// the specification encoded an index before they had this field. When skopeo copies an index, it
+// decodes the index and encodes it again. With Debian's version of skopeo, the copy has the same
+// digest only if the index has this form.
 type canonical struct {
 	original
 	raw []byte

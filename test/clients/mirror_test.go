@@ -87,8 +87,8 @@ func mirrorFolder(t *testing.T, depot *listeners.Depot) (folder string) {
 	return folder
 }
 
-// addUpstream sets an empty server in the default hosts.toml. A user can cause this with an entry
-// that has an empty server. containerd then tries the upstream registry after the depot.
+// addUpstream sets server = "" in the default hosts.toml, so that containerd tries the upstream
+// registry after the depot. A user can cause the same with an entry that has an empty server.
 func addUpstream(t *testing.T, folder string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "_default", "hosts.toml"))

@@ -15,9 +15,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// TestAssignments checks each block of the kind hosts on the pages. It assigns these hosts to the
-// last Provisioning before the block. The result must be the nodes, or the explanation, in the
-// block after it.
+// TestAssignments checks each block of the kind hosts on the pages. It assigns the hosts in the
+// block to the last Provisioning before the block. The result must be the nodes, or the
+// explanation, in the block that follows the hosts.
 func TestAssignments(t *testing.T) {
 	seen := 0
 	for _, page := range pages(t) {

@@ -25,8 +25,8 @@ func TestKubespray(t *testing.T) {
 
 	ready := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-12 to be Ready", installLimit, site.Ready)
 	checkCluster(t, s, ready, 2)
-	// This distinguishes kubespray, which runs etcd as a service of the machine, from the lab's
-	// playbooks, which run it as a static pod.
+	// The service proves that kubespray installed the cluster. kubespray runs etcd as a service of
+	// the machine; the lab's playbooks run it as a static pod.
 	if out := strings.TrimSpace(s.On("host-1", "systemctl is-active etcd.service || true")); out != "active" {
 		t.Errorf("etcd.service on the control plane is %q, want active: the playbooks were not kubespray's", out)
 	}

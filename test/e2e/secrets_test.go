@@ -10,8 +10,8 @@ import (
 // secretPattern matches kubeadm bootstrap tokens and bearer tokens.
 var secretPattern = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|Bearer [A-Za-z0-9._-]{20,}`)
 
-// privateKey returns up to 20 characters that precede "PRIVATE KEY-----" for the first time in
-// text. They contain no key material. privateKey returns nil if text has no private key.
+// privateKey finds the first "PRIVATE KEY-----" in text, and returns up to 20 characters before it.
+// These characters contain no key material. privateKey returns nil if text has no private key.
 func privateKey(text string) []string {
 	if i := strings.Index(text, "PRIVATE KEY-----"); i >= 0 {
 		return []string{text[max(0, i-20):i]}

@@ -316,7 +316,8 @@ func compete(ctx context.Context, admin client.Client) error {
 	}
 }
 
-// endOf returns nil if ctx has ended, because this explains err. Otherwise it returns err.
+// endOf returns nil if ctx has ended, because the end of ctx is then the cause of err. Otherwise it
+// returns err.
 func endOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

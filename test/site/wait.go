@@ -71,7 +71,8 @@ func AwaitGone(s *Site, list client.ObjectList, object client.Object, limit time
 	}
 	defer watcher.Stop()
 	// Read the object after the start of the watch, so that no deletion is missed. If the object is
-	// deleted before this read, the read shows it. If later, the watch has an event.
+	// deleted before this read, the read does not find it. If it is deleted after this read, the
+	// watch has an event.
 	if err := s.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)); client.IgnoreNotFound(err) == nil && err != nil {
 		return
 	}

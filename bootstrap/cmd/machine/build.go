@@ -13,9 +13,9 @@ import (
 	"github.com/akraino-icn/bpa/bootstrap/internal/layout"
 )
 
-// buildSteps returns one step for each named target, or for every target if names is empty. It
-// omits the machine command if the running program is the one in bin/, because the Makefile builds
-// that.
+// buildSteps returns one step for each named target, or for every target if names is empty. The
+// Makefile builds the machine command in bin/. If that is the running program, buildSteps omits the
+// target of the machine command.
 func buildSteps(l layout.Layout, source string, names ...string) []step {
 	var steps []step
 	for _, t := range build.Targets() {

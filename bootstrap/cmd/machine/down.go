@@ -40,8 +40,9 @@ func cleanCommand(l layout.Layout) *cobra.Command {
 }
 
 // down stops everything and removes the cluster. The order of the steps matters. The supervisor
-// stops first, because it would restart the components. Mounts go before files, because removing
-// the files would otherwise remove the content of the mounts.
+// stops before everything else, because it would restart the components. The mounts are detached
+// before the files are removed, because the removal would otherwise delete the content of the
+// mounts.
 func down(ctx context.Context, l layout.Layout) error {
 	return runSteps(ctx, l, "down", []step{
 		{title: "components", run: func(ctx context.Context, _ io.Writer) (string, error) { return "", stopSupervisor(ctx, l) }},

@@ -37,10 +37,10 @@ func (p *Progress) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// countAfter waits, and then sets the total unless ctx has ended. A build from Go's cache ends
-// during the wait and needs no total. The wait avoids the counting for such a build, because
-// counting takes seconds. The total is the number of packages compiled so far plus the number of
-// packages that Go's cache still lacks.
+// countAfter waits, and then sets the total unless ctx has ended. Counting takes seconds, and a
+// build from Go's cache needs no total. The wait is there so that such a build ends before the
+// counting begins. The total is the number of packages compiled so far plus the number of packages
+// that Go's cache still lacks.
 func (p *Progress) countAfter(ctx context.Context, wait time.Duration, dir string, flags, packages []string) {
 	select {
 	case <-ctx.Done():

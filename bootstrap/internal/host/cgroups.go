@@ -42,9 +42,9 @@ func cgroupMounts(mountinfo string) []string {
 	return roots
 }
 
-// unmountedHierarchies returns the v1 controllers in selfCgroup, the text of /proc/self/cgroup,
-// whose hierarchy is not mounted at any of roots. They matter because lab nodes create groups in
-// these hierarchies too.
+// unmountedHierarchies returns the v1 controllers whose hierarchy is not mounted at any of roots.
+// It reads the controllers from selfCgroup, which is the text of /proc/self/cgroup. Lab nodes
+// create groups even in hierarchies that are not mounted.
 func unmountedHierarchies(selfCgroup string, roots []string) []string {
 	var left []string
 	for line := range strings.Lines(selfCgroup) {

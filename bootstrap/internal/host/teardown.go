@@ -71,7 +71,8 @@ func withoutOurRules(saved string) string {
 }
 
 // RemoveFiles removes the files that the cluster wrote below the state folder. It also removes the
-// cluster's files in a few other folders. The components use these folders with any configuration.
+// cluster's files in a few other folders. The components write there whatever their configuration
+// is.
 func RemoveFiles(l layout.Layout) error {
 	if err := UnmountBelow(l.Root); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (c *Client) Reload(ctx context.Context) error {
 }
 
 // Stop stops the daemon and returns when the daemon and all its components have ended. It is not an
-// error if no daemon runs.
+// error if no daemon is running.
 func (c *Client) Stop(ctx context.Context) error {
 	if _, err := c.do(ctx, http.MethodPost, "/stop"); err != nil && !errors.Is(err, ErrNotRunning) {
 		return err

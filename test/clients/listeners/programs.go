@@ -13,7 +13,8 @@ import (
 
 const callLimit = time.Minute
 
-// Build builds the package pkg of the module in folder module, and returns the path of the program.
+// Build builds the package pkg, and returns the path of the program. The parameter module is the
+// folder of the package's module.
 func Build(t *testing.T, module, pkg string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), filepath.Base(pkg))

@@ -77,8 +77,8 @@ func TestUpWritesTheHostOfARunningMachine(t *testing.T) {
 	wantAuthorized(t, f, keys["10.60.0.1"])
 }
 
-// wantAuthorized checks that machines accept the public key in the parameter used. This key belongs
-// to the product's private key.
+// wantAuthorized checks that machines accept used, which is the public key that belongs to the
+// product's private key.
 func wantAuthorized(t *testing.T, f *Fleet, used ssh.PublicKey) {
 	t.Helper()
 	var accepted corev1.ConfigMap
