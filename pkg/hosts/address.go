@@ -251,8 +251,9 @@ func (h *Host) within(subnet string, candidates []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// orUnread returns why. If the host's network data have not been read yet, it returns unread
-// instead, because these data may contain an address.
+// orUnread returns the given reason unchanged if there are no unread network data. If the host's
+// network data have not been read yet, it returns the reason unread instead, because these data may
+// contain an address.
 func (h *Host) orUnread(why string) string {
 	if h.NetworkUnread {
 		return unread
@@ -272,7 +273,8 @@ func preferred(addresses []netip.Addr) netip.Addr {
 	return addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))]
 }
 
-// Remedy describes what a user can do if a host has no address. why is the reason from Addresses.
+// Remedy describes what a user can do if a host has no address. The parameter why is the reason
+// that Addresses returned.
 func Remedy(access contract.Access, why string) string {
 	switch {
 	case why == unreadable:

@@ -35,8 +35,8 @@ func (h *Host) chooseData(mac string, access contract.Access) (addresses []netip
 	return h.onNetwork("")
 }
 
-// inData returns only the first address of the network data that in accepts, or nil if there is
-// none.
+// inData returns the first address of the network data that the function in accepts, and no further
+// address. It returns nil if there is none.
 func (h *Host) inData(in func(netip.Addr) bool) []netip.Addr {
 	for _, n := range h.NetworkData {
 		if in(n.IP) {

@@ -22,8 +22,8 @@ const version2 = "v2:"
 // added here.
 //
 // The digest is computed from the JSON of this type, since version 1. The names and the order of
-// the fields must therefore never change. This includes three fields that are always empty, and one
-// that only version 1 uses.
+// the fields must therefore never change. For the same reason, three fields stay although they are
+// always empty, and Cluster stays although only version 1 uses it.
 type identity struct {
 	Provisioning      string                     `json:"provisioning"`
 	Namespace         string                     `json:"namespace"`

@@ -264,8 +264,8 @@ func TestDepotOfSite(t *testing.T) {
 	}
 }
 
-// The request for an uploaded image contains the URL at which the depot serves the image, and the
-// URL of the depot's digest of it.
+// The request for an uploaded image contains two URLs of the depot: that of the image, and that of
+// the file with the image's digest.
 func TestUploadedOSImage(t *testing.T) {
 	p := provisioning(func(p *v1alpha1.Provisioning) {
 		p.Spec.Depot = v1alpha1.DepotSpec{}

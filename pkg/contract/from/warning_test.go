@@ -68,9 +68,9 @@ var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 	"Paused":   {func(s *v1alpha1.ProvisioningSpec) { s.Paused = true }},
 }
 
-// The webhook warns that BPA does not apply an edit to an installed cluster if, and only if, the
-// edit changes the digest. The webhook has its own list of fields, because its package cannot call
-// Digest: this package imports that package.
+// The webhook must warn that BPA does not apply an edit to an installed cluster if the edit changes
+// the digest, and must not warn otherwise. The webhook cannot call Digest, because package from
+// imports the webhook's package. It therefore has its own list of fields.
 func TestWarningAndDigestAgree(t *testing.T) {
 	const text = `metadata: {namespace: site, name: edge-1, uid: uid-1}
 spec:

@@ -56,11 +56,11 @@ func (a Assignment) MissingStandby(request contract.Request) map[string]int {
 // the Provisioning holds, provided that every node gets a host. These hosts may move to other
 // nodes. A free host without trouble replaces a held host in trouble whose node is not installed.
 //
-// The remaining nodes get the hosts that come first in this order. Hosts without trouble come
-// before hosts in trouble. Hosts that have no operating system or the OS image of the request come
-// before hosts with another system. Then hosts with neither SR-IOV nor QAT come first, and then the
-// smallest sufficient hosts, so that special and large hosts remain for nodes that need them. Among
-// equal hosts the lower name wins.
+// The remaining nodes get the first sufficient hosts of a list that is sorted as follows. Hosts in
+// trouble are at the end. If the request has an OS image, hosts with another system are after those
+// that have this image and those that have no operating system. Next, hosts with neither SR-IOV nor
+// QAT precede hosts with them, and small hosts precede large ones, so that special and large hosts
+// remain for nodes that need them. Among equal hosts, the lower name wins.
 //
 // If there are more than maxCombinations combinations of spreads, not all of them are tried. A
 // better assignment may then exist.
@@ -68,8 +68,9 @@ func Assign(request contract.Request, all []hosts.Host) (Assignment, error) {
 	return AssignFrom(request, all, "")
 }
 
-// AssignFrom is like Assign, but among equal hosts it prefers the hosts whose names are not before
-// first. This keeps competing claimants from picking the same hosts.
+// AssignFrom is like Assign, but among equal hosts it begins with the name in parameter first, or
+// the next higher name. Names below it are used last. Different values of first keep competing
+// claimants from picking the same hosts.
 func AssignFrom(request contract.Request, all []hosts.Host, first string) (Assignment, error) {
 	w := newWork(request, all)
 	if first != "" {

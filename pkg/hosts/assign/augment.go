@@ -97,7 +97,7 @@ func (m *matching) reach(node, from int32) {
 	}
 }
 
-// markDead excludes the nodes that a failed search reached from all later searches.
+// markDead marks the nodes that a failed search has reached, so that no later search visits them.
 func (m *matching) markDead() {
 	for _, n := range m.queue {
 		if n < 0 {

@@ -27,9 +27,9 @@ type spreadLimit struct {
 	unlabelled int // maximum number of hosts without a domain
 }
 
-// capacity requires at least minimum and at most minimum+e.skew hosts in each domain, where fixed
-// hosts count. A domain with more fixed hosts gets no new ones, and its excess does not change the
-// limits of the other domains.
+// capacity requires at least minimum and at most minimum+e.skew hosts in each domain. Fixed hosts
+// count towards both limits. If a domain already has more fixed hosts than the upper limit, it gets
+// no new ones, and the limits of the other domains stay the same.
 func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	r := capacity{of: d.of, shared: places}
 	for _, fixed := range d.fixed {
@@ -41,9 +41,9 @@ func (d *domains) capacity(places, minimum int, e spreadLimit) capacity {
 	return r
 }
 
-// minimums lists the values of minimum, as in method capacity, with which the given number of
-// places may be filled. Every way to fill the places within the limit e is possible with at least
-// one of these values.
+// minimums lists, in ascending order, the values of method capacity's parameter minimum with which
+// the given number of places may be filled. Every way to fill the places within the limit e is
+// possible with at least one of these values.
 func (d *domains) minimums(places int, e spreadLimit) []int {
 	var found []int
 	for minimum := d.lowestMinimum(places, e); minimum <= d.smallestDomain(); minimum++ {
@@ -70,8 +70,8 @@ func (d *domains) takesAll(r capacity) bool {
 	return true
 }
 
-// lowestMinimum returns the lowest value of minimum, as in method capacity, with which the upper
-// limits of the domains together allow all places to be filled.
+// lowestMinimum returns the lowest value of method capacity's parameter minimum with which the
+// upper limits of the domains add up to at least the number of places.
 func (d *domains) lowestMinimum(places int, e spreadLimit) int {
 	for minimum := 0; ; minimum++ {
 		capacity := e.unlabelled

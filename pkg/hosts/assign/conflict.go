@@ -69,8 +69,8 @@ func (m *matching) missing(class int) int {
 	return m.capacities[class].low[0] - m.occupied[m.firstNode[class]]
 }
 
-// rivals returns a table with one row per class. The row of a class contains the classes of the
-// nodes that have a host which the class could have.
+// rivals returns a table with one row per class. Row b contains a class if a host that fits class b
+// has a place in that class.
 func (m *matching) rivals() table {
 	rivals := newTable(len(m.w.classes), len(m.w.classes))
 	empty := newSet(len(m.w.classes))

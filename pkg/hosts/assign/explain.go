@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// noFit returns an error in which Unmet has the given number of nodes of each class. m shows which
-// of the hosts that fit these nodes are needed for other nodes.
+// noFit returns an error whose field Unmet lists nodes[b] nodes of each class b. If m gives a host
+// a place in another class, the host counts as needed for other nodes, even if it fits.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
 	e := &NoFit{}
 	for _, host := range w.hosts {
@@ -139,7 +139,7 @@ func (w *work) pinProblem(c *class, obstacles map[string]string) string {
 }
 
 // obstacles maps the name of each host to the reason why the host cannot be used for a class. For a
-// pinned class, it contains only the hosts whose indexes are in only.
+// pinned class, it contains only the hosts with the indexes in the last parameter.
 func (w *work) obstacles(m *matching, class int, only []int) map[string]string {
 	all, owners := map[string]string{}, w.ownersIn(m)
 	for h, host := range w.hosts {

@@ -53,8 +53,8 @@ func (w *work) loosen(wanted *demand, class int) {
 	}
 }
 
-// dropSpare removes as few as possible of the places that may stay empty from the demand, so that
-// the demand can be met. It removes places without a held host first.
+// dropSpare changes the demand so that it can be met: it removes places that may stay empty, but as
+// few of them as possible. It removes places without a held host first.
 func (w *work) dropSpare(wanted *demand) result {
 	full := wanted.copy()
 	for i, c := range w.classes {
@@ -83,9 +83,9 @@ func (w *work) dropSpare(wanted *demand) result {
 // the demand stays as it is.
 const maxTightenMatchings = 400
 
-// tighten finds the smallest n from 0 to most with which good accepts the changed demand, and
-// applies this change to wanted. The caller must know that good accepts the change with n = most.
-// The search is fast if the result is small.
+// tighten applies change to wanted with the smallest n from 0 to most for which good accepts the
+// result. The caller must know that good accepts the result for n = most. The search is fast if
+// this n is small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()

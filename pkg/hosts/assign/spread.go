@@ -3,7 +3,7 @@ package assign
 // maxCoreTries limits the number of matchings that are computed to explain one failure.
 const maxCoreTries = 100
 
-// explainSpread explains why a demand cannot be met that could be met without spreads.
+// explainSpread explains why a demand cannot be met. Without the spreads, it could be met.
 func (w *work) explainSpread(wanted demand, gaveUp bool) *NoFit {
 	empty := newMatching(w, make([]capacity, len(w.classes)))
 	if gaveUp {
@@ -33,9 +33,10 @@ func (w *work) unlimited(wanted demand, class int) spreadLimit {
 	return spreadLimit{skew: len(w.hosts) + len(w.classes[class].fixed) + 1, unlabelled: len(w.hosts)}
 }
 
-// coreOf removes parts from a demand that cannot be met, until the rest could be met if any further
-// part were removed. It removes spreads first, then nodes. If maxCoreTries ends the search early,
-// parts may be left that could still be removed.
+// coreOf removes parts from a demand that cannot be met, as long as the rest cannot be met either.
+// It removes spreads first, then nodes. If any one further part were removed from the result, the
+// rest could be met. If maxCoreTries ends the search early, parts may be left that could still be
+// removed.
 func (w *work) coreOf(wanted demand) demand {
 	core := wanted.copy()
 	for b := range w.classes {

@@ -120,7 +120,7 @@ func (w *work) matchNeeds() {
 // byCost sorts the hosts by cost, cheapest first. Adding the hosts to a matching in this order
 // gives the cheapest set of hosts. The reason is that a matched host stays matched when others are
 // added, and that the sets of hosts that can be matched form a matroid. Hosts of equal cost are
-// sorted by name, but names before first come last.
+// sorted by name, beginning with the name in parameter first. Lower names are at the end.
 func (w *work) byCost(first string) {
 	w.order = w.order[:0]
 	costs := make([]cost, len(w.hosts))

@@ -65,7 +65,8 @@ func (c *Cache) NetworkDataSecrets(ctx context.Context, namespace string, names 
 	return secrets, nil
 }
 
-// each calls do for hosts of the cache. The hosts are not copied and must not be changed.
+// each calls the function do for every host of the cache that the options select. The hosts are not
+// copied and must not be changed.
 func (c *Cache) each(ctx context.Context, do func(*metal3.BareMetalHost), options ...client.ListOption) error {
 	var list metal3.BareMetalHostList
 	if err := c.cache.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {

@@ -101,8 +101,9 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestReleaseByCacheAndLabel checks that Release finds hosts in two ways: a host without the label
-// in the cache, and a host that is not in the cache yet by its label.
+// TestReleaseByCacheAndLabel checks that Release finds hosts in two ways. It finds a host without
+// the label because the host is in the cache. It finds a host that is not in the cache yet because
+// the host has the label.
 func TestReleaseByCacheAndLabel(t *testing.T) {
 	labelled, other := heldHost("site", "host-2", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-2", "Provisioning")
 	labelled.Labels = map[string]string{contract.LabelCluster: "edge-1"}

@@ -13,7 +13,8 @@ type pool[T any] struct {
 	kept map[string]T
 }
 
-// get returns the value of a key. If the pool does not have it, get calls first to create it.
+// get returns the value of a key. If the pool does not have the value, get creates it by calling
+// the function first.
 func (p *pool[T]) get(key string, first func() T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -182,8 +182,8 @@ func TestMakeWithoutFitChangesNothing(t *testing.T) {
 	expectHolders(t, c, map[string]string{"host-1": "edge-1/a"})
 }
 
-// onPatch calls first before the patch with this number, counted from 1. If first returns an error,
-// the patch fails with it.
+// onPatch calls the function first before one patch. number is the number of this patch, counted
+// from 1. If the function returns an error, the patch fails with this error.
 func onPatch(number int32, first func(c client.WithWatch, host string) error) interceptor.Funcs {
 	var count atomic.Int32
 	return interceptor.Funcs{

@@ -445,10 +445,11 @@ func TestFault_SIP_4_5_6_NetworkSecretMissing(t *testing.T) {
 	}
 }
 
-// TestNetworkDataBeforeTheLeaseOfTheInspection checks which addresses come first. If Metal3 has
-// installed the operating system, the network data come first, because the addresses of the
-// inspection were those of a ramdisk. If others have installed it, the addresses of the inspection
-// come first, because Metal3 does not apply the network data to such a host.
+// TestNetworkDataBeforeTheLeaseOfTheInspection checks which addresses are preferred. If Metal3 has
+// installed the operating system, those of the network data are preferred to those of the
+// inspection, because the addresses of the inspection were those of a ramdisk. If others have
+// installed it, those of the inspection are preferred, because Metal3 does not apply the network
+// data to such a host.
 func TestNetworkDataBeforeTheLeaseOfTheInspection(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*metal3.BareMetalHost)

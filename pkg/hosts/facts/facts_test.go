@@ -212,8 +212,8 @@ func TestNetworkDataSecret(t *testing.T) {
 	}
 }
 
-// TestNetworkDataFirst checks that network data come first only on hosts whose operating system
-// Metal3 installs.
+// TestNetworkDataFirst checks that NetworkDataFirst is set only for hosts that have network data
+// and whose operating system Metal3 installs.
 func TestNetworkDataFirst(t *testing.T) {
 	data := func(h *metal3.BareMetalHost) { h.Spec.NetworkData = &corev1.SecretReference{Name: "net"} }
 	image := func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://site/os"} }
