@@ -39,8 +39,8 @@ func (p Package) check() error {
 // DebianPackage is a package in a repository, with the fields that dependency resolution needs.
 type DebianPackage struct {
 	Name, Version, Architecture string
-	// Filename is relative to the repository. SHA256 is the checksum of the depot's own bytes in
-	// hexadecimal: apt installs no other bytes.
+	// Filename is relative to the repository. SHA256 is the checksum of the depot's copy of the
+	// file in hexadecimal. apt installs only a file with this checksum.
 	Filename, SHA256 string
 	// Depends and PreDepends hold the unparsed fields. They are parsed on demand, because only a
 	// few packages of an index are ever resolved.

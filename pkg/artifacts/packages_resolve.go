@@ -62,7 +62,8 @@ type resolution struct {
 }
 
 // visit is a package and the architecture of the node on which it is needed. A package for all
-// architectures is visited once for each of them, because each needs other packages.
+// architectures is visited once for each architecture, because on each of them it depends on other
+// packages.
 type visit struct {
 	*DebianPackage
 	architecture string
@@ -126,9 +127,8 @@ func (l *lack) String() string {
 	return fmt.Sprintf("%s, which %s needs", l.text, l.by[0])
 }
 
-// first tries the alternatives in their order, and returns the package that satisfies the first
-// possible one. apt chooses the same alternative. The result is nil if the index has no package for
-// any of them.
+// first tries the alternatives in their order. It returns the package for the first alternative
+// that the index satisfies, or nil if the index satisfies none. apt chooses the same alternative.
 func (x *PackageIndex) first(alternatives []dependency.Possibility, architecture string) *DebianPackage {
 	for _, a := range alternatives {
 		if found := x.find(a, architecture); found != nil {

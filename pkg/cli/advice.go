@@ -33,9 +33,11 @@ func verdictOf(p *v1alpha1.Provisioning) verdict {
 	return underway
 }
 
-// stalled returns the condition Stalled if it is true, its reason is not the failed run, and no run
-// is active. Otherwise it returns nil. While a run is active, the condition does not count, because
-// the end of the run decides.
+// stalled returns the condition Stalled if it is true. It returns nil in two cases even if the
+// condition is true:
+//   - A run is active. The end of the run then decides.
+//   - The condition has the same reason as a failure after which no attempt is planned. It then
+//     only repeats this failure.
 func stalled(p *v1alpha1.Provisioning) *apis.Condition {
 	cond, f := p.Status.GetCondition(v1alpha1.ConditionStalled), p.Status.Failure
 	if !cond.IsTrue() || running(p) || (f != nil && f.NextAttempt == nil && f.Reason == cond.Reason) {

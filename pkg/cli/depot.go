@@ -111,8 +111,8 @@ type cluster struct {
 	config *rest.Config
 }
 
-// clusters returns the clusters to search: the bootstrap cluster, the cluster of each Provisioning
-// without --skip, and the clusters of --cluster-kubeconfig.
+// clusters returns the clusters to search: the bootstrap cluster, the clusters of all Provisionings
+// except those that --skip names, and the clusters of --cluster-kubeconfig.
 func (s *site) clusters(ctx context.Context, o imagesInUseOptions) ([]cluster, error) {
 	all := []cluster{{"the bootstrap cluster", s.config}}
 	var provisionings v1alpha1.ProvisioningList

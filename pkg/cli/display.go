@@ -21,7 +21,7 @@ func newDisplay(out io.Writer) display {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return newBar(f)
 	}
-	return &lines{out: out, percent: -2} // differs from every percentage and from -1, so the first update is always written
+	return &lines{out: out, percent: -2} // no update has the percentage -2, so the first update is always written
 }
 
 // stepPace is the minimum time between two lines that have the same percentage and different steps.
@@ -88,7 +88,7 @@ func (b *bar) show(c update) {
 	if c.Text == "" {
 		return
 	}
-	_ = b.bar.Clear() // otherwise the end of a longer text stays behind a shorter one
+	_ = b.bar.Clear() // otherwise a shorter text leaves the end of a longer text on the screen
 	b.bar.Describe(b.fit(clock(c.Elapsed) + "  " + c.Text))
 	if c.Percent >= 0 {
 		_ = b.bar.Set(min(c.Percent, 99)) // the library would start a new line at 100

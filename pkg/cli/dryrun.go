@@ -155,7 +155,7 @@ func fitOf(request contract.Request, kinds []kind, h hosts.Host, becomes string)
 	return f
 }
 
-// lacks adds the reason why the host does not fit, for each of these nodes.
+// lacks records for each of the nodes that the host does not fit it, and why.
 func (f *fit) lacks(why string, nodes []string) {
 	if f.Why == nil {
 		f.Why = map[string]string{}

@@ -140,8 +140,8 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 	return p, nil
 }
 
-// hosts reads the namespace's hosts with their hardware, and the Provisionings, to find holders
-// that do not exist.
+// hosts reads the namespace's hosts with their hardware. It also reads the Provisionings, to find
+// hosts whose holder does not exist.
 func (s *site) hosts(ctx context.Context) (*hostView, error) {
 	var list metal3.BareMetalHostList
 	if err := s.client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {

@@ -23,8 +23,9 @@ var (
 )
 
 // add records each digest in value, which is a part of a JSON object: a map, a list or a string. It
-// uses no schema, so it also finds digests in unknown fields. Some digests it finds may not be of
-// images. They do no harm, because the depot has no image with such a digest.
+// uses no schema, so it also finds digests in unknown fields. Some of the
+// digests may not belong to images. They do no harm, because the depot has no image with such a
+// digest.
 func (i images) add(value any) error {
 	switch v := value.(type) {
 	case string:

@@ -118,8 +118,9 @@ func (s *site) notYet(p *v1alpha1.Provisioning, secretName string) error {
 		p.Name, secretName, whyNoKubeconfig(p), strings.Join(s.advice(p), "\n"))
 }
 
-// whyNoKubeconfig describes the condition that explains why there is no kubeconfig. This is
-// KubeconfigReady, or Ready if KubeconfigReady only waits for other conditions.
+// whyNoKubeconfig describes the condition that explains why there is no kubeconfig. It describes
+// KubeconfigReady. If KubeconfigReady is absent, is true or only waits for other conditions, it
+// describes Ready instead.
 func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
 	cond := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady)
 	if cond == nil || cond.Reason == v1alpha1.ReasonWaiting || cond.IsTrue() {

@@ -27,8 +27,9 @@ type state struct {
 // observe watches one Provisioning until ctx ends. If the reader is slower than the changes, it
 // gets the newest state and misses older ones.
 //
-// The informer resumes a watch that was closed. If the API server no longer has the changes since
-// then, the informer lists again. A restart of the API server therefore causes only a delay.
+// The informer resumes a watch that was closed. If the API server no longer has the changes that
+// the watch missed, the informer lists again. A restart of the API server therefore causes only a
+// delay.
 func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 	newest := make(latest, 1)
 	source := &singleObject{s.client, s.namespace, name, func() { newest.put(state{}) }}
@@ -69,9 +70,9 @@ func (l latest) seen(obj any) {
 	}
 }
 
-// put replaces the value. Two goroutines may call it at the same time: the
-// informer's for states, and the reflector's for errors and an absent object. So
-// put retries until its value is in the channel.
+// put replaces the value. Two goroutines may call put at the same time: the informer calls it with
+// states, and the reflector calls it with errors and if the object is absent. Therefore, put
+// retries until its value is in the channel.
 func (l latest) put(s state) {
 	for {
 		select {

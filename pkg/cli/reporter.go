@@ -63,16 +63,16 @@ func (s *reporter) next(p *v1alpha1.Provisioning, now time.Time) update {
 	return c
 }
 
-// fresh reports whether the value of the topic differs from the value in the last call, and
-// remembers it.
+// fresh reports whether what differs from the value that the topic had in the last call. It stores
+// what as the new value of the topic.
 func (s *reporter) fresh(topic, what string) bool {
 	before := s.reported[topic]
 	s.reported[topic] = what
 	return before != what
 }
 
-// condition returns a note about a condition that became true or false. It returns false if there
-// is nothing to report, which is so in these cases:
+// condition returns a note about a condition that became true or false. The second result is false
+// if there is nothing to report. These are the cases:
 //   - The condition is the same as in the last call.
 //   - The condition is Unknown, because its step has not happened yet.
 //   - The condition is Ready or Stalled. These are reported at the end of the command.

@@ -83,8 +83,8 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 	return root
 }
 
-// oneName accepts exactly one argument NAME. If the argument is not required, it also accepts no
-// argument.
+// oneName accepts exactly one argument NAME. If required is false, it also accepts a command line
+// without arguments.
 func oneName(required bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

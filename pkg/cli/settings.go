@@ -14,8 +14,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
-// depotFor returns the site's depot if the OS image of p was uploaded to it. Otherwise it returns
-// the zero value and does not read the settings, because the dry run then does not need the depot.
+// depotFor returns the site's depot if the OS image of p was uploaded to it. Otherwise the dry run
+// does not need the depot, so depotFor returns the zero value and does not read the settings.
 func (s *site) depotFor(ctx context.Context, p *v1alpha1.Provisioning) (settings.Depot, error) {
 	if p.Spec.OSImage == nil || p.Spec.OSImage.Upload == "" {
 		return settings.Depot{}, nil

@@ -74,8 +74,8 @@ func TestAFileThatAnotherClientSendsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A depot ends a request whose body does not begin soon, but a source may need longer until it
-// sends its first bytes.
+// A depot ends a request whose body does not begin soon. A source may be slower, so the request to
+// the depot must not start before the source has sent the beginning of the content.
 func TestASourceThatBeginsLateIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	limits := deadline.Limits{First: 500 * time.Millisecond, Pause: 2 * time.Second, Rate: 1 << 20}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// flaky serves the content. In the first answers, it closes the connection after a third of the
-// content. The number of these answers is breaks.
+// flaky starts a server of the content. The server closes the connection of each of its first
+// answers after a third of the content. breaks is the number of these answers.
 func flaky(t *testing.T, content []byte, etag string, breaks int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if etag != "" {

@@ -162,9 +162,9 @@ func (c *copier) share(blobs map[v1.Hash]*shared, p *imageJob) {
 	}
 }
 
-// blob sends a blob to the repository of one image. For the other images that contain the blob, the
-// depot copies it from there into their repositories. If this fails for an image, that image is
-// given up, and the next image is tried.
+// blob sends a blob to the repository of one image. The depot then copies the blob from there to
+// the repositories of the other images that contain it. If sending or copying fails for an image,
+// blob gives up this image and continues with the next one.
 func (c *copier) blob(ctx context.Context, b *shared) {
 	var arrived []*imageJob
 	var source artifacts.Image
@@ -198,8 +198,8 @@ func (c *copier) blob(ctx context.Context, b *shared) {
 	}
 }
 
-// finish makes an image visible in the depot. It stores the manifests in their order, in which an
-// index follows the manifests that it lists. The manifest with the tag is the last.
+// finish makes an image visible in the depot. It stores an index after the manifests that the index
+// lists, and the manifest with the tag last.
 func (c *copier) finish(ctx context.Context, p *imageJob) {
 	for n, m := range p.Manifests {
 		place := artifacts.Place{Repository: p.place.Repository, Digest: m.Digest.String()}
@@ -267,8 +267,8 @@ func (c *copier) send(ctx context.Context, f artifacts.File) (int64, error) {
 
 // ahead is the number of bytes of a file that are read before the request to the depot starts. A
 // depot ends a request whose body does not begin within 10 s, but a source may need longer to
-// begin. After this many bytes, the depot accepts a pause of stallLimit, which is the longest pause
-// that a source may make.
+// begin. Once the depot has received this many bytes, it accepts a pause of stallLimit. No source
+// may pause for longer.
 const ahead = 1 << 20
 
 // begun waits until the first bytes of the content have been read. It returns a reader of the whole

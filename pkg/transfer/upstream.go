@@ -109,8 +109,8 @@ func (u *Upstream) digest(image artifacts.Image, d v1.Descriptor) (name.Digest, 
 	return ref.Context().Digest(d.Digest.String()), nil
 }
 
-// isUploaded reports whether the first folder of a path is a folder for uploads of users. The name
-// of such a folder is not the name of a server.
+// isUploaded reports whether folder is a folder for uploads of users. It is called with the first
+// folder of a path, which is the name of a server unless isUploaded returns true.
 func isUploaded(folder string) bool {
 	return folder == protocol.AptFolder || slices.Contains(protocol.Kinds, protocol.Kind(folder))
 }

@@ -38,9 +38,9 @@ func Needs(t *testing.T, programs ...string) {
 	}
 }
 
-// newArchive makes a signed archive of packages, each given by the fields of its control file. It
-// also makes a configuration like that of a machine, with a hook and without a proxy. At its end,
-// the test fails if apt-get has run the hook.
+// newArchive makes a signed archive. Each argument holds the control fields of one package.
+// newArchive also makes the machine's configuration of apt, with a hook and without a proxy. At its
+// end, the test fails if apt-get has run the hook.
 func newArchive(t *testing.T, packages ...string) *archive {
 	t.Helper()
 	Needs(t, "apt-get", "dpkg-deb", "gpg")

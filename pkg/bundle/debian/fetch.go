@@ -147,8 +147,8 @@ func (a *apt) survey(ctx context.Context) (essential []string, err error) {
 }
 
 // assumeBase writes a status file with the packages of a minimal installation, so that apt-get does
-// not fetch them. These are the packages that apt-get would install into an empty system together
-// with the essential packages.
+// not fetch them. A minimal installation has the essential packages and the packages that apt-get
+// would install with them into an empty system.
 func (a *apt) assumeBase(ctx context.Context, essential []string) error {
 	if len(essential) == 0 {
 		return nil

@@ -67,9 +67,9 @@ var archiveKeys = map[string]struct{ file, from string }{
 	"ubuntu": {"/usr/share/keyrings/ubuntu-archive-keyring.gpg", "ubuntu-keyring"},
 }
 
-// findKeyring returns the name of the file with the keys that sign the packages of a system. If the
-// argument named is not empty, it is the result. Otherwise, the result is the distribution's file
-// on this machine.
+// findKeyring returns the name of the file with the keys that sign the packages of a system. The
+// user can give this name as the argument named. If named is empty, findKeyring returns the name of
+// the distribution's file on this machine.
 func findKeyring(system, named string) (string, error) {
 	if named != "" {
 		return named, nil
