@@ -29,7 +29,7 @@ func newBundleInspect(s *session) *cobra.Command {
 			return interrupted(cmd.Context(), s.inspectBundle(cmd.Context(), args[0], output == "json", verify))
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format; json: a list for \"bundle create --list\"")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json prints a list that \"bundle create --list\" accepts (default: a table)")
 	cmd.Flags().BoolVar(&verify, "verify", false, "read the whole content and compare it with its digests")
 	return cmd
 }

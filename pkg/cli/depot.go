@@ -76,7 +76,7 @@ func (s *session) imagesInUse(ctx context.Context, o imagesInUseOptions) error {
 	for _, c := range clusters {
 		before, objects := len(used), 0
 		if objects, err = used.addCluster(ctx, c.config); err != nil {
-			return fmt.Errorf("%s: %w\nThere is no list, because gc would free the images of the objects that were not read", c.name, err)
+			return fmt.Errorf("%s: %w\nThere is no list of images: without the objects that could not be read it would be incomplete, and gc would free their images", c.name, err)
 		}
 		_, _ = fmt.Fprintf(s.ErrOut, "%s: %d objects, %d images not found in an earlier cluster\n", c.name, objects, len(used)-before)
 	}

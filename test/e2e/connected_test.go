@@ -62,7 +62,7 @@ func TestConnected(t *testing.T) {
 		t.Errorf("the depot has %q, want %s", depot.digest(t), want)
 	}
 	different, all := up.blobs()
-	if different == 0 || all > 2*different { // twice, because the attempt without permission may also have opened some blobs
+	if different == 0 || all > 2*different { // twice, because the attempt without permission may have read some blobs too
 		t.Errorf("%d blobs were read %d times, want at least one blob, and at most twice each", different, all)
 	}
 	up.server.Close()

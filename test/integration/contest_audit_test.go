@@ -31,7 +31,7 @@ type audit struct {
 	problems []string
 	taken    int // number of changes from free to held
 	released int // number of changes from held to free
-	foreign  int // number of changes from free to held by a holder that is not a Provisioning; taken counts them too
+	foreign  int // number of the changes counted in taken whose new holder is not a Provisioning
 }
 
 // holding is the holder of a host, beginning with a resource version. The holder is empty if the

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	lifetime = 10 * 365 * 24 * time.Hour // so long because nobody may visit a bootstrap machine at an edge site for years
+	lifetime = 10 * 365 * 24 * time.Hour // so long because a bootstrap machine at an edge site may go years without a visit
 	renewAt  = 180 * 24 * time.Hour      // remaining lifetime at which Ensure renews a certificate
 )
 

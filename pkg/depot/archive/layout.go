@@ -35,7 +35,7 @@ func (r *reader) planLayout(name string, c contents) (plan, error) {
 			return plan{}, err
 		}
 		if len(i.manifests) == 0 {
-			return plan{}, refuse("no manifest of image %s is in it", root.Digest)
+			return plan{}, refuse("it contains no manifest of image %s", root.Digest)
 		}
 		if i.refs, err = refsOf(root, name, c, i); err != nil {
 			return plan{}, err

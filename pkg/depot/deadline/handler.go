@@ -222,8 +222,9 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 // buffers have the size of io.Copy's buffers.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// sendFile sends left bytes of a file, or all remaining bytes if left is negative. It puts only one
-// LimitedReader around the file, since package net cannot find a file behind two.
+// sendFile sends left bytes of a file, or all remaining bytes if left is negative. It wraps the
+// file in one LimitedReader only: package net unwraps only one, and with two it would not let the
+// kernel copy the file.
 func (w *writer) sendFile(src io.Reader, left int64) (total int64, err error) {
 	for left != 0 {
 		part := int64(chunk)

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// checkFree returns a *Refusal if size more bytes do not fit beside the held and the reserved
-// bytes. The caller holds q.mu.
+// checkFree returns a *Refusal if there is no room for another size bytes, in the quota or on the
+// disk, in addition to the held and the reserved bytes. The caller holds q.mu.
 func (q *Quota) checkFree(size int64) error {
 	held, reserved, written := q.totals()
 	if left := q.limits.Quota - held - reserved; q.limits.Quota > 0 && size > left {

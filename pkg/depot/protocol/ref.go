@@ -74,7 +74,7 @@ func CheckNode(node string) error {
 		return err
 	}
 	if len(Escape(node)) > maxTag {
-		return fmt.Errorf("node %q has too many capitals: use lower case, as the names of Kubernetes nodes do", node)
+		return fmt.Errorf("the name of node %q is too long when encoded: use lower-case letters, digits and dashes, as the names of Kubernetes nodes do", node)
 	}
 	return nil
 }

@@ -114,8 +114,8 @@ func (b *quotaBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusalWriter replaces the library's error answer if the quota has refused a piece of the body.
-// The client then gets the reason of that refusal.
+// refusalWriter replaces the library's error response if the quota has refused a piece of the body.
+// The client then gets the reason for that refusal.
 type refusalWriter struct {
 	http.ResponseWriter
 	body    *quotaBody

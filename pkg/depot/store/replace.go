@@ -57,8 +57,8 @@ func committing(w distribution.BlobWriter, err error) (distribution.BlobWriter, 
 
 type blobWriter struct{ distribution.BlobWriter }
 
-// Commit allows the replacement of any blob. The path of the blob is not known here: it contains
-// one digest of the blob, and desc may name the blob by a different one.
+// Commit lets the upload replace whichever blob has its content. It cannot allow one path only,
+// because the path contains one digest of the blob, and desc may name the blob by another digest.
 func (w blobWriter) Commit(ctx context.Context, desc v1.Descriptor) (v1.Descriptor, error) {
 	return w.BlobWriter.Commit(replacing(ctx, BlobsPath+"/"), desc)
 }

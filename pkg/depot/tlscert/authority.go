@@ -120,10 +120,10 @@ func (a *Authority) changeHosts(path string, old *pair) (*pair, error) {
 	}
 	change := []any{"file", path, "sha256", made.fingerprint(), "before", old.fingerprint(), "permitted", a.hosts}
 	if !isConstrained(old.cert) {
-		a.log.Warn("the authority has a new certificate that permits the depot's names only. Machines with the old certificate continue to work, but trust the authority's key for every name: replace the old certificate there by /ca.crt", change...)
+		a.log.Warn("the authority has a new certificate that only permits the depot's names. Machines with the old certificate continue to work, but trust the authority's key for every name: on those machines, replace the old certificate with /ca.crt", change...)
 		return made, nil
 	}
-	a.log.Info("the authority has a new certificate for other names. Machines with the old certificate continue to work with the names that the old certificate permits: replace it by /ca.crt on machines that use a new name", change...)
+	a.log.Info("the authority has a new certificate for other names. Machines with the old certificate continue to work with the names that the old certificate permits: replace it with /ca.crt on machines that use a new name", change...)
 	return made, nil
 }
 

@@ -84,8 +84,8 @@ func (m *matching) rivals() table {
 	return rivals
 }
 
-// closure finds the set that minimalConflict describes, beginning with an empty place of class
-// start. It returns the number of nodes of the set per class.
+// closure finds the set of nodes that minimalConflict describes. The set begins with one node of the
+// class start that has no host. closure returns how many nodes of each class are in the set.
 func (m *matching) closure(rivals table, start int) []int {
 	nodes := make([]int, len(m.w.classes))
 	reached := newSet(len(m.w.classes))

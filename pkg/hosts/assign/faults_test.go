@@ -44,7 +44,8 @@ func TestFault_SIP_4_5_2_CompleteStaysComplete(t *testing.T) {
 	same(t, "w-1=1 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0)), all))
 }
 
-// The racks in use were forgotten when a set grew.
+// In SIP, when a set grew, the racks of its existing nodes were not counted, so that new nodes could be
+// put into the same rack.
 func TestFault_SIP_4_5_3_SpreadIsRemembered(t *testing.T) {
 	all := join([]hosts.Host{host(9, 1, 1, in("r1"), running("w", 1))}, small(1, 1, in("r1")), small(2, 1, in("r2")))
 	same(t, "w-1=9 w-2=2", assigned(t, askSets(nodeSet("w", 2, 0, over(rack, 1))), all))

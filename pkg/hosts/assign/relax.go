@@ -83,9 +83,9 @@ func (w *work) dropSpare(wanted *demand) result {
 // the demand stays as it is.
 const maxTightenMatchings = 400
 
-// tighten applies change to wanted with the smallest n from 0 to most for which good accepts the
-// result. The caller must know that good accepts the result for n = most. The search is fast if
-// this n is small.
+// tighten finds the smallest n, with 0 <= n <= most, so that wanted is good after change with this n,
+// and makes this change. At maxTightenMatchings, n may be larger than necessary. The caller must
+// know that wanted is good after change with n = most. The search is fast if n is small.
 func (w *work) tighten(wanted *demand, most int, good func(demand) bool, change func(try *demand, n int)) {
 	fits := func(n int) bool {
 		try := wanted.copy()

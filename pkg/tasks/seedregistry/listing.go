@@ -22,7 +22,7 @@ type listing struct {
 // download is a file that nodes fetch.
 type download struct {
 	URL      string `json:"url"`      // address from which nodes fetch the file
-	Checksum string `json:"checksum"` // algorithm:hex, as in Ansible; not known if it is empty or has no hex
+	Checksum string `json:"checksum"` // algorithm:hex, as in Ansible; the playbooks have no checksum if it is empty or hex is missing
 	// Variable is kubespray's variable for the checksum; empty: there is none. Architecture is the
 	// architecture of the host, by kubespray's name.
 	Variable     string `json:"variable"`

@@ -93,7 +93,8 @@ func (h *HostRequirements) andMakers(o *HostRequirements) {
 
 // contradiction compares the string requirements of h and o, and returns the first field for which
 // they require different values. Such requirements cannot be combined, because a contract.Request
-// has only one value for the field. The order of the fields is that of the method texts.
+// has only one value for the field. The fields are compared in the order in which texts returns
+// them.
 func (h *HostRequirements) contradiction(o *HostRequirements) (field, mine, theirs string, found bool) {
 	other := o.texts()
 	for i, t := range h.texts() {
