@@ -60,16 +60,44 @@ func Signer(t testing.TB, private crypto.Signer) (ssh.Signer, []byte) {
 // key.
 func Start(t testing.TB, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
 	t.Helper()
-	return StartAt(t, "127.0.0.1:0", user, handler, hostKeys...)
+	return StartOn(t, Listen(t, "127.0.0.1")[0], user, handler, hostKeys...)
 }
 
-// StartAt is like Start, with an address on loopback.
-func StartAt(t testing.TB, at string, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
+// Listen listens on the same free port of each of the given loopback addresses.
+func Listen(t testing.TB, addresses ...string) []net.Listener {
 	t.Helper()
-	listener, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
+	const attempts = 100 // a port that is free at one address can be taken at another
+	var err error
+	for range attempts {
+		var all []net.Listener
+		if all, err = listen(addresses); err == nil {
+			return all
+		}
 	}
+	t.Fatalf("find a port that is free at %v: %v", addresses, err)
+	return nil
+}
+
+func listen(addresses []string) ([]net.Listener, error) {
+	var all []net.Listener
+	port := "0"
+	for _, address := range addresses {
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
+		if err != nil {
+			for _, open := range all {
+				open.Close()
+			}
+			return nil, err
+		}
+		all = append(all, listener)
+		_, port, _ = net.SplitHostPort(listener.Addr().String())
+	}
+	return all, nil
+}
+
+// StartOn is like Start, with a listener of the caller. The server closes the listener.
+func StartOn(t testing.TB, listener net.Listener, user ssh.PublicKey, handler Handler, hostKeys ...ssh.Signer) *Server {
+	t.Helper()
 	host, port, _ := net.SplitHostPort(listener.Addr().String())
 	number, _ := strconv.Atoi(port)
 	s := &Server{Address: host, Port: number, listener: listener, handler: handler, conns: map[net.Conn]bool{}}

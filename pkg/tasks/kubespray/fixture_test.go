@@ -95,15 +95,18 @@ func newFixture(t *testing.T, workers int) *fixture {
 		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root"},
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
 	}
+	var addresses []string // each node has its own loopback address, and all nodes have the same port
+	for i := range workers + 1 {
+		addresses = append(addresses, fmt.Sprintf("127.0.0.%d", i+1))
+	}
+	listeners := sshtest.Listen(t, addresses...)
 	for i := range workers + 1 {
 		n := contract.Node{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: fmt.Sprintf("host-%d", i+1), HostUID: fmt.Sprintf("uid-%d", i+1), MACs: []string{macOf(i)}}
 		if i > 0 {
 			n.Name, n.Roles = fmt.Sprintf("worker-%d", i), []string{contract.RoleWorker}
 		}
-		// Each node has its own loopback address. All nodes have the same port.
-		n.Address = fmt.Sprintf("127.0.0.%d", i+1)
-		at := ssh.Target{Address: n.Address, Port: w.in.Request.SSHPort}
-		server := sshtest.StartAt(t, at.HostPort(), w.user.PublicKey(), w.shellOf(i), w.hostKey)
+		n.Address = addresses[i]
+		server := sshtest.StartOn(t, listeners[i], w.user.PublicKey(), w.shellOf(i), w.hostKey)
 		w.in.Request.SSHPort = server.Port
 		w.servers = append(w.servers, server)
 		w.in.Nodes = append(w.in.Nodes, n)
