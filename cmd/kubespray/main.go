@@ -23,6 +23,7 @@ func main() {
 	namespace := flag.String("namespace", "", "namespace of the Provisioning")
 	flag.StringVar(&in.Run, "run", "", "name of the PipelineRun, stored with the progress")
 	flag.StringVar(&in.Playbook, "playbook", "cluster.yml", "playbook to run")
+	flag.StringVar(&in.Played, "played", contract.None, "digest of an inventory with which the playbook already succeeded, or none")
 	flag.StringVar(&mounts.RequestDir, "request-dir", "", "folder with "+contract.KeyRequest)
 	flag.StringVar(&mounts.InventoryDir, "inventory-dir", "", "folder with "+contract.KeyNodes+", "+contract.KeyHostsINI+" and "+contract.KeyGroupVars)
 	flag.StringVar(&mounts.SSHDir, "ssh-dir", "", "folder with "+node.KeyFile)

@@ -25,6 +25,11 @@ const (
 	// ReasonWrongMachine: the machine at a host's address has none of the host's MAC addresses. The
 	// address is a hardware fact of the host, so another attempt would use it again.
 	ReasonWrongMachine Reason = "WrongMachine"
+	// ReasonHostOccupied: the machine runs a Kubernetes that is not of this Provisioning. Nothing was
+	// changed on it.
+	ReasonHostOccupied Reason = "HostOccupied"
+	// ReasonResetIncomplete: parts of the cluster are left on a host after a reset. Transient.
+	ReasonResetIncomplete Reason = "ResetIncomplete"
 	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
 	// ReasonDownloadFailed: a node could not download a file, an image or a package because of the
@@ -86,7 +91,7 @@ func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
 		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed,
-		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew:
+		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew, ReasonResetIncomplete:
 		return true
 	}
 	return false
@@ -99,4 +104,6 @@ type Failure struct {
 	Host    string `json:"host,omitempty"`    // node name
 	Step    string `json:"step,omitempty"`    // such as the name of the Ansible task
 	Message string `json:"message,omitempty"` // never a secret
+	// Others are further nodes that failed for the same reason, as many as fit.
+	Others []string `json:"others,omitempty"`
 }

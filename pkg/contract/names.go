@@ -40,6 +40,12 @@ const (
 	// values of the fields that BPA replaced in the host's spec. They are restored when the host is
 	// released.
 	AnnotationOSImageBefore = "bpa.akraino.org/os-image-before"
+	// AnnotationUsedBy is on a host on which a playbook of BPA has run since the host was last reset
+	// or received its operating system. Its value is a User, whose cluster may still be on the host.
+	// Only this Provisioning can claim the host. The controller writes the annotation. It removes
+	// the annotation after a reset and after a new image. A user who has cleaned a host removes it
+	// too.
+	AnnotationUsedBy = "bpa.akraino.org/used-by"
 	// AnnotationRequestDigest, on a PipelineRun, is the digest of the request with which it was started.
 	AnnotationRequestDigest = "bpa.akraino.org/request-digest"
 	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure. The
@@ -53,22 +59,14 @@ const (
 	RoleWorker       = "worker"
 )
 
-// Operations.
-const (
-	// OperationInstall installs a cluster on the claimed hosts.
-	OperationInstall = "install"
-	// OperationReplace replaces lost hosts of an installed cluster. It runs the tasks of an
-	// installation; the remaining hosts keep their nodes.
-	OperationReplace = "replace"
-)
-
-// PipelineInstall is the Pipeline that installs a cluster, in tekton/pipelines. InstallTasks are its tasks.
-const PipelineInstall = "bpa-install"
-
 // Params of the pipeline.
 const (
-	ParamProvisioning       = "provisioning"        // name of the Provisioning; its namespace is the run's
-	ParamPlaybook           = "playbook"            // such as cluster.yml
+	ParamProvisioning = "provisioning" // name of the Provisioning; its namespace is the run's
+	ParamPlaybook     = "playbook"     // such as cluster.yml
+	// ParamPlayed is the inventory digest (ResultInventoryDigest) of an earlier run whose playbook
+	// succeeded; None: there is no such run. If the inventory is still the same, the task kubespray
+	// does not run the playbook again.
+	ParamPlayed             = "played"
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
 )
 
@@ -99,6 +97,7 @@ const (
 	KeyGroupVars  = "all.json"      // variables for all hosts, JSON (which is YAML), in <name>-inventory, written by render-inventory
 	KeyKnownHosts = "known_hosts"   // in <name>-known-hosts, written by kubespray at first contact
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray
+	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
 )
 
 // Results of the tasks.
@@ -131,6 +130,7 @@ func RequestName(provisioning string) string    { return provisioning + "-reques
 func InventoryName(provisioning string) string  { return provisioning + "-inventory" }
 func KnownHostsName(provisioning string) string { return provisioning + "-known-hosts" }
 func ProgressName(provisioning string) string   { return provisioning + "-progress" }
+func InstalledName(provisioning string) string  { return provisioning + "-installed" }
 
 // KubeconfigName returns the name of the Secret with the kubeconfig. Cluster API uses the same name.
 func KubeconfigName(provisioning string) string { return provisioning + "-kubeconfig" }

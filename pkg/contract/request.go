@@ -27,6 +27,10 @@ type Request struct {
 	// these nodes from the cluster, except those that are Ready there. The digest does not depend
 	// on Lost.
 	Lost []string `json:"lost,omitempty"`
+	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
+	// image or did not answer by SSH. They are not chosen, except for a node that is or may be
+	// installed on them. The digest does not depend on PassedOver.
+	PassedOver []string `json:"passedOver,omitempty"`
 	// Release is the kubespray release that the Provisioning selects. It is the last part of the
 	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`

@@ -2,7 +2,7 @@ package contract
 
 import "slices"
 
-// Names of the tasks, in the order in which a run executes them.
+// Names of the tasks.
 const (
 	TaskSeedRegistry      = "seed-registry"
 	TaskSelectHosts       = "select-hosts"
@@ -12,8 +12,8 @@ const (
 )
 
 // Task describes one task of a run. From this description, the controller derives the task's
-// service account, permissions, params and progress. A test compares the description with tekton/,
-// config/, cmd/ and the Pipeline.
+// service account, permissions and params. A test compares the description with tekton/, config/,
+// cmd/ and the Pipelines.
 type Task struct {
 	// Name is the name of the Tekton Task, of its file in tekton/tasks, and of the program in cmd.
 	// Without its dashes, it is also the name of the package in pkg/tasks.
@@ -36,20 +36,16 @@ type Task struct {
 	// PerRelease reports that a site has one Task <Name>-<release> for each kubespray release that
 	// it offers.
 	PerRelease bool
-	// Percent is the progress of the whole run, 0 to 100, after the task has succeeded.
-	Percent int32
 }
 
-// InstallTasks are the tasks of PipelineInstall in their order. The percentages reflect
-// measurements, in which all tasks except kubespray took only seconds.
-var InstallTasks = []Task{
+// Tasks are all tasks, in the order in which an installation executes them.
+var Tasks = []Task{
 	{
 		Name:       TaskSeedRegistry,
 		Params:     []string{ParamProvisioning, "depot", "platforms"},
 		Workspaces: []string{WorkspaceRequest},
 		Results:    []string{ResultArtifacts, ResultOSImage, ResultChecksums},
 		PerRelease: true,
-		Percent:    2,
 	},
 	{
 		Name:        TaskSelectHosts,
@@ -59,7 +55,6 @@ var InstallTasks = []Task{
 		ConfigMaps:  []func(string) string{InventoryName},
 		Verbs:       []string{"get", "update"},
 		ClaimsHosts: true,
-		Percent:     4,
 	},
 	{
 		Name:       TaskRenderInventory,
@@ -68,18 +63,16 @@ var InstallTasks = []Task{
 		Results:    []string{ResultInventoryDigest},
 		ConfigMaps: []func(string) string{InventoryName},
 		Verbs:      []string{"get", "update"},
-		Percent:    6,
 	},
 	{
 		Name:         TaskKubespray,
-		Params:       []string{ParamProvisioning, "run", ParamPlaybook},
+		Params:       []string{ParamProvisioning, "run", ParamPlaybook, ParamPlayed},
 		Workspaces:   []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
 		Results:      []string{ResultRecap},
-		ConfigMaps:   []func(string) string{KnownHostsName, ProgressName},
+		ConfigMaps:   []func(string) string{KnownHostsName, ProgressName, InstalledName},
 		Verbs:        []string{"get", "update"},
 		ChangesHosts: true,
 		PerRelease:   true,
-		Percent:      97,
 	},
 	{
 		Name:       TaskCollectKubeconfig,
@@ -88,7 +81,6 @@ var InstallTasks = []Task{
 		Results:    []string{ResultCA, ResultCertificate, ResultEndpoint, ResultVersion},
 		ConfigMaps: []func(string) string{KnownHostsName},
 		Verbs:      []string{"get"},
-		Percent:    99,
 	},
 }
 
@@ -98,8 +90,8 @@ func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 }
 // Image returns the image of the task's step, in the notation that ko replaces.
 func (t Task) Image() string { return "ko://github.com/akraino-icn/bpa/cmd/" + t.Name }
 
-// ReleaseParam returns the name of the Pipeline's param that selects the Task to use. The Pipeline
-// has this param only if PerRelease is set.
+// ReleaseParam returns the name of the param by which a Pipeline selects the Task to use. A
+// Pipeline has this param only if PerRelease is set.
 func (t Task) ReleaseParam() string { return t.Name + "-task" }
 
 // OfRelease returns the name of the Task for a kubespray release. For an empty release, and for a
@@ -114,5 +106,5 @@ func (t Task) OfRelease(release string) string {
 // ChangesHosts reports whether hosts may contain a part of a cluster as soon as the task of this
 // name has started.
 func ChangesHosts(task string) bool {
-	return slices.ContainsFunc(InstallTasks, func(t Task) bool { return t.Name == task && t.ChangesHosts })
+	return slices.ContainsFunc(Tasks, func(t Task) bool { return t.Name == task && t.ChangesHosts })
 }

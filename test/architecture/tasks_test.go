@@ -17,28 +17,54 @@ import (
 
 const root = "../.."
 
-// TestTasksAreWhatTheTableSays compares contract.InstallTasks with the files. Every row has a Task
+// TestTasksAreWhatTheTableSays compares contract.Tasks with the files. Every row has a Task
 // with the same params, workspaces and results, a symbolic link in config/, a program, a package,
 // and a position in the Pipeline. Every file of a Task has a row.
 func TestTasksAreWhatTheTableSays(t *testing.T) {
 	rows := map[string]contract.Task{}
-	for _, row := range contract.InstallTasks {
+	for _, row := range contract.Tasks {
 		rows[row.Name] = row
 		t.Run(row.Name, func(t *testing.T) { checkTask(t, row) })
 	}
 	files, err := filepath.Glob(filepath.Join(root, "tekton/tasks/*.yaml"))
 	if err != nil || len(files) != len(rows) {
-		t.Errorf("%d files in tekton/tasks, %d rows in contract.InstallTasks (%v)", len(files), len(rows), err)
+		t.Errorf("%d files in tekton/tasks, %d rows in contract.Tasks (%v)", len(files), len(rows), err)
 	}
-	percent := int32(0)
-	for _, row := range contract.InstallTasks {
-		if row.Percent <= percent || row.Percent >= 100 {
-			t.Errorf("%s ends at %d%%, and the task before it at %d%%: progress must rise and stay below 100", row.Name, row.Percent, percent)
+}
+
+// TestPipelinesAreWhatTheTableSays compares contract.Operations with the Pipelines.
+func TestPipelinesAreWhatTheTableSays(t *testing.T) {
+	pipelines := map[string]bool{}
+	for _, operation := range contract.Operations {
+		pipelines[operation.Pipeline] = true
+		t.Run(operation.Name, func(t *testing.T) { checkPipeline(t, operation) })
+	}
+	files, err := filepath.Glob(filepath.Join(root, "tekton/pipelines/*.yaml"))
+	if err != nil || len(files) != len(pipelines) {
+		t.Errorf("%d files in tekton/pipelines, %d Pipelines in contract.Operations (%v)", len(files), len(pipelines), err)
+	}
+}
+
+func checkPipeline(t *testing.T, operation contract.Operation) {
+	percent, rows := int32(0), map[string]contract.Task{}
+	for _, row := range operation.Tasks() {
+		rows[row.Name] = row
+	}
+	for _, step := range operation.Steps {
+		if step.Percent <= percent || step.Percent >= 100 {
+			t.Errorf("%s ends at %d%%, and the task before it at %d%%: progress must rise and stay below 100", step.Task, step.Percent, percent)
 		}
-		percent = row.Percent
+		percent = step.Percent
+	}
+	path := "tekton/pipelines/" + operation.Pipeline + ".yaml"
+	if to, err := os.Readlink(filepath.Join(root, "config/601-pipeline-"+operation.Pipeline+".yaml")); err != nil || to != "../"+path {
+		t.Errorf("the link in config/ leads to %q (%v), want ../%s", to, err, path)
 	}
 	var pipeline tekton.Pipeline
-	readYAML(t, "tekton/pipelines/"+contract.PipelineInstall+".yaml", &pipeline)
+	readYAML(t, path, &pipeline)
+	if len(pipeline.Spec.Tasks) != len(rows) {
+		t.Errorf("%d tasks in %s, %d in contract.Operations", len(pipeline.Spec.Tasks), path, len(rows))
+	}
 	var order []string
 	for i, task := range pipeline.Spec.Tasks {
 		order = append(order, task.Name)
@@ -60,7 +86,7 @@ func checkTask(t *testing.T, row contract.Task) {
 	}
 	compare := func(what string, want, got []string) {
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-contract.InstallTasks +%s):\n%s", what, path, diff)
+			t.Errorf("%s (-contract.Tasks +%s):\n%s", what, path, diff)
 		}
 	}
 	var params, workspaces, results []string

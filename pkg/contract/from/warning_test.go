@@ -64,8 +64,9 @@ var edits = map[string][]func(*v1alpha1.ProvisioningSpec){
 		func(s *v1alpha1.ProvisioningSpec) { s.Depot.Checksums = v1alpha1.ChecksumsDepot },
 		func(s *v1alpha1.ProvisioningSpec) { s.Depot.Connected = ptr.To(true) },
 	},
-	"Timeouts": {func(s *v1alpha1.ProvisioningSpec) { s.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }},
-	"Paused":   {func(s *v1alpha1.ProvisioningSpec) { s.Paused = true }},
+	"Timeouts":       {func(s *v1alpha1.ProvisioningSpec) { s.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }},
+	"DeletionPolicy": {func(s *v1alpha1.ProvisioningSpec) { s.DeletionPolicy = v1alpha1.DeletionRetain }},
+	"Paused":         {func(s *v1alpha1.ProvisioningSpec) { s.Paused = true }},
 }
 
 // The webhook must warn that BPA does not apply an edit to an installed cluster if the edit changes

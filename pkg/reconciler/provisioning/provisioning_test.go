@@ -84,7 +84,7 @@ func TestReconcile(t *testing.T) {
 		name:  "with hosts and key a run starts, the run last",
 		world: []runtime.Object{edge(), sshKey()},
 		writes: append(createsOfTasks(),
-			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress",
+			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
 			"create configmaps edge-1-request", "create secrets edge-1-kubeconfig-key",
 			"create pipelineruns edge-1-install-1", "update provisionings/status edge-1",
 		),
@@ -477,7 +477,7 @@ func sign(t *testing.T, requestPEM string) (ca, certificate string) {
 // task.
 func createsOfTasks() (writes []string) {
 	var roles, bindings []string
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		writes = append(writes, "create serviceaccounts edge-1-"+task.Name)
 		if task.CallsAPI() {
 			roles = append(roles, "create roles edge-1-"+task.Name)

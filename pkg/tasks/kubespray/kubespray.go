@@ -22,6 +22,9 @@ import (
 type Input struct {
 	Run      string // name of the PipelineRun
 	Playbook string // such as cluster.yml
+	// Played is the digest of an inventory with which an earlier run of the playbook succeeded;
+	// contract.None: there is none.
+	Played   string
 	Request  contract.Request
 	Nodes    []contract.Node
 	HostsINI []byte

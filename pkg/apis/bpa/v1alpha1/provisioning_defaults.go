@@ -50,6 +50,7 @@ func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.Kubernetes.Version, DefaultKubernetesVersion)
 	orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnet)
 	orDefault(&s.Kubernetes.NetworkPlugin, DefaultNetworkPlugin)
+	orDefault(&s.DeletionPolicy, DeletionReset)
 	orDefault(&s.SSH.User, DefaultSSHUser)
 	orDefault(&s.SSH.Port, DefaultSSHPort)
 	orDefault(&s.SSH.SecretName, DefaultSSHSecret)

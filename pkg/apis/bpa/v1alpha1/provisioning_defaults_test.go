@@ -20,6 +20,8 @@ func TestDefaults(t *testing.T) {
 			Kubernetes: KubernetesSpec{Version: "1.35.4", ServiceSubnet: "10.233.0.0/18", NetworkPlugin: "flannel"},
 			SSH:        SSHSpec{User: "root", Port: 22, SecretName: "ssh-key"},
 			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: 2 * time.Hour}},
+
+			DeletionPolicy: DeletionReset,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -36,6 +38,8 @@ func TestDefaultsKeepWhatIsSaid(t *testing.T) {
 			SSH:        SSHSpec{User: "icn", Port: 2222, SecretName: "key"},
 			Depot:      DepotSpec{URL: "http://depot"},
 			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: time.Minute}},
+
+			DeletionPolicy: DeletionRetain,
 		},
 	}
 	got := want.DeepCopy()

@@ -92,6 +92,13 @@ type ProvisioningSpec struct {
 	Depot DepotSpec `json:"depot,omitempty"`
 	// Timeouts limit the operations on the cluster.
 	Timeouts TimeoutsSpec `json:"timeouts,omitempty"`
+	// DeletionPolicy selects what happens to the hosts when the Provisioning is deleted. With Reset,
+	// BPA removes the cluster from them before it releases them. With Retain, BPA releases them as
+	// they are. A host that still contains a cluster carries the annotation
+	// bpa.akraino.org/used-by, and no other Provisioning can claim it before it is reset or receives
+	// a new OS image. The policy can also be changed while a deletion waits. Default Reset.
+	// +kubebuilder:validation:Enum=Reset;Retain
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// Paused stops the controller from starting new work for this cluster. A run that is active
 	// continues.
 	Paused bool `json:"paused,omitempty"`

@@ -143,6 +143,16 @@ const (
 	ChecksumsDepot ChecksumSource = "Depot"
 )
 
+// DeletionPolicy selects what happens to hosts when their Provisioning is deleted.
+type DeletionPolicy string
+
+const (
+	// DeletionReset means that the cluster is removed from the hosts.
+	DeletionReset DeletionPolicy = "Reset"
+	// DeletionRetain means that nothing is changed on the hosts.
+	DeletionRetain DeletionPolicy = "Retain"
+)
+
 // TimeoutsSpec limits the operations on the cluster.
 type TimeoutsSpec struct {
 	// Install limits one installation attempt. Default 2h.

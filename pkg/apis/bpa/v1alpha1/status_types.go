@@ -23,6 +23,9 @@ type ProvisioningStatus struct {
 	// InstalledDigest is the digest of the request from which the running cluster was installed. It
 	// is empty before the installation.
 	InstalledDigest string `json:"installedDigest,omitempty"`
+	// PassedOver are hosts that failed in an installation. They are not chosen again before the
+	// retry annotation has a new value.
+	PassedOver []PassedOverHost `json:"passedOver,omitempty"`
 	// Failure is set if the last attempt failed and no newer attempt has started.
 	Failure *FailureStatus `json:"failure,omitempty"`
 }
@@ -103,6 +106,20 @@ type KubeconfigStatus struct {
 	SecretName string `json:"secretName"`
 	// Expires is the time at which the kubeconfig's client certificate expires.
 	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
+// PassedOverHost is a host that failed in an installation.
+type PassedOverHost struct {
+	// Host is the name of the BareMetalHost, in the same namespace.
+	Host string `json:"host"`
+	// Reason is HostProvisioningFailed or HostUnreachable.
+	Reason string `json:"reason"`
+	// Message is the error message, shortened to a readable length.
+	Message string `json:"message,omitempty"`
+	// Time is when the host failed.
+	Time metav1.Time `json:"time"`
+	// ObservedRetry is the value of the retry annotation at that time.
+	ObservedRetry string `json:"observedRetry,omitempty"`
 }
 
 // FailureStatus describes the failure of the last attempt.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,13 +21,6 @@ type Event struct {
 var quiet = map[string]bool{
 	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
 	reasonImaging: true,
-}
-
-// purposes describe the operations of runs, for messages such as "attempt 2 to install the
-// cluster".
-var purposes = map[string]string{
-	contract.OperationInstall: "install the cluster",
-	contract.OperationReplace: "replace lost hosts",
 }
 
 // Events returns the events for the changes between two statuses. before is the stored status.
@@ -57,7 +49,7 @@ func (t *eventList) run() {
 	}
 	isNew := t.before.Run == nil || t.before.Run.Name != run.Name
 	if isNew {
-		t.add(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, cmp.Or(purposes[run.Operation], run.Operation))
+		t.add(corev1.EventTypeNormal, "RunStarted", "run %s started: attempt %d to %s", run.Name, run.Attempt, contract.OperationOf(run.Operation).Purpose)
 	}
 	ended := run.CompletionTime != nil && (isNew || t.before.Run.CompletionTime == nil)
 	switch f := t.after.Failure; {

@@ -119,7 +119,7 @@ var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + strings.Join(perRel
 
 // perRelease returns the names of the tasks that have a separate Task for each kubespray release.
 func perRelease() (names []string) {
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		if task.PerRelease {
 			names = append(names, task.Name)
 		}

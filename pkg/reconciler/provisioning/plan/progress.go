@@ -49,19 +49,19 @@ func where(s Seen, r Run) (percent int32, task, step string) {
 		return 100, "", ""
 	}
 	end := int32(0)
-	for _, known := range contract.InstallTasks {
+	for _, known := range contract.OperationOf(r.Operation).Steps {
 		begin := end
 		end = known.Percent
-		t := r.task(known.Name)
+		t := r.task(known.Task)
 		if t == nil { // the task has not started, or a customized Pipeline does not have it
 			continue
 		}
-		percent, task, step = begin, known.Name, ""
+		percent, task, step = begin, known.Task, ""
 		if t.State == Succeeded {
 			percent = end
 			continue
 		}
-		if p := s.Progress; known.Name == contract.TaskKubespray && p != nil && p.Run == r.Name {
+		if p := s.Progress; known.Task == contract.TaskKubespray && p != nil && p.Run == r.Name {
 			done := int32(min(max(p.Percent, 0), 100))
 			percent, step = begin+(end-begin)*done/100, cut(p.Step, longestStep)
 		}
@@ -81,7 +81,7 @@ func estimate(r Run, percent int32, now time.Time) *metav1.Time {
 func summary(r Run, p v1alpha1.ProgressStatus) string {
 	switch {
 	case r.State == Succeeded:
-		return "100% installed"
+		return "100% " + contract.OperationOf(r.Operation).Done
 	case r.State == Failed && r.Superseded:
 		return fmt.Sprintf("%d%% stopped", p.Percent)
 	case r.State == Failed:

@@ -57,7 +57,8 @@ func Changes(was, is *v1alpha1.Provisioning) []string {
 	names := map[string]any{}
 	maps.Copy(names, before)
 	maps.Copy(names, after)
-	delete(names, "paused") // takes effect at once
+	delete(names, "paused") // this field and the next take effect at once
+	delete(names, "deletionPolicy")
 	var all, other []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		found := differences("spec."+name, before[name], after[name])

@@ -38,7 +38,7 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 func MakeTaskConfigMaps(p *v1alpha1.Provisioning) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
 	for _, name := range []string{
-		contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name),
+		contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name), contract.InstalledName(p.Name),
 	} {
 		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(p, name)})
 	}

@@ -40,16 +40,23 @@ func names[T any](items []T, name func(T) string) []string {
 // the Pipeline passes to each Task exactly the params and workspaces that the Task declares. Tekton
 // rejects a run that binds a workspace which a Task does not declare.
 func TestPipelineAndRun(t *testing.T) {
+	for _, operation := range contract.Operations {
+		t.Run(operation.Name, func(t *testing.T) { checkPipelineAndRun(t, operation) })
+	}
+}
+
+func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	pipeline := &tekton.Pipeline{}
-	read(t, "pipelines/"+contract.PipelineInstall+".yaml", pipeline)
+	read(t, "pipelines/"+operation.Pipeline+".yaml", pipeline)
 	pipeline.SetDefaults(t.Context())
 	if err := pipeline.Validate(t.Context()); err != nil {
 		t.Errorf("Tekton refuses the Pipeline: %v", err)
 	}
-	if pipeline.Name != contract.PipelineInstall || pipeline.Namespace != Namespace {
+	if pipeline.Name != operation.Pipeline || pipeline.Namespace != Namespace {
 		t.Errorf("Pipeline %s/%s", pipeline.Namespace, pipeline.Name)
 	}
-	run := MakePipelineRun(provisioning(), Run{Number: 1, Attempt: 1})
+	of := Run{Operation: operation.Name, Number: 1, Attempt: 1}
+	run := MakePipelineRun(provisioning(), of)
 	compare := func(what string, want, got []string) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -58,7 +65,11 @@ func TestPipelineAndRun(t *testing.T) {
 	}
 	checkParams(t, "run", pipeline.Spec.Params, run.Spec.Params)
 	release := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.31.0" })
-	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(release, Run{Number: 1, Attempt: 1}).Spec.Params)
+	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(release, of).Spec.Params)
+	if operation.Pipeline == contract.PipelineInstall {
+		of.Played = "sha256:0"
+		checkParams(t, "run after a playbook that succeeded", pipeline.Spec.Params, MakePipelineRun(provisioning(), of).Spec.Params)
+	}
 	compare("workspaces of the run", names(pipeline.Spec.Workspaces, func(w tekton.PipelineWorkspaceDeclaration) string { return w.Name }),
 		names(run.Spec.Workspaces, func(w tekton.WorkspaceBinding) string { return w.Name }))
 
@@ -81,8 +92,8 @@ func TestPipelineAndRun(t *testing.T) {
 		}
 	}
 	var ours []string
-	for _, task := range contract.InstallTasks {
-		ours = append(ours, task.Name)
+	for _, step := range operation.Steps {
+		ours = append(ours, step.Task)
 	}
 	if diff := cmp.Diff(ours, tasks); diff != "" {
 		t.Errorf("tasks (-ours +the Pipeline's):\n%s", diff)

@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,10 +42,6 @@ const (
 // ID.
 const nonroot = 65532
 
-// playbookInstall is kubespray's playbook for a new cluster. In an existing cluster, it adds the
-// missing nodes.
-const playbookInstall = "cluster.yml"
-
 // Run describes a run of a Provisioning.
 type Run struct {
 	Operation string   // empty: install
@@ -57,19 +52,19 @@ type Run struct {
 	Inputs    string
 	Retry     string // value of the retry annotation that requested the run
 	CSR       string // PEM
+	Played    string // digest of an inventory with which the playbook has already succeeded; empty: none
 	// SSHKey and SSHSecret are the values of the annotations with these names; empty: no
 	// annotation.
 	SSHKey, SSHSecret string
 }
 
-// MakePipelineRun returns one attempt to reach the requested state. All operations use the same
-// Pipeline, because it does not change parts of the cluster that are complete.
+// MakePipelineRun returns one attempt at an operation.
 func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
-	operation := cmp.Or(run.Operation, contract.OperationInstall)
-	m := meta(p, RunName(p.Name, operation, run.Number))
-	m.Labels[contract.LabelOperation] = operation
+	operation := contract.OperationOf(run.Operation)
+	m := meta(p, RunName(p.Name, operation.Name, run.Number))
+	m.Labels[contract.LabelOperation] = operation.Name
 	m.Labels[contract.LabelAttempt] = strconv.Itoa(int(run.Attempt))
-	m.Labels[LabelPipeline] = contract.PipelineInstall
+	m.Labels[LabelPipeline] = operation.Pipeline
 	m.Annotations = map[string]string{
 		contract.AnnotationRequestDigest: run.Digest,
 		AnnotationInputs:                 run.Inputs,
@@ -92,28 +87,34 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 				Resolver: "cluster",
 				Params: tekton.Params{
 					param("kind", "pipeline"),
-					param("name", contract.PipelineInstall),
+					param("name", operation.Pipeline),
 					param("namespace", Namespace),
 				},
 			}},
-			Params:          makeParams(p, run),
+			Params:          makeParams(p, run, operation),
 			Workspaces:      makeWorkspaces(p),
 			Timeouts:        makeTimeouts(p.Spec.Timeouts.InstallTimeout()),
 			TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: makePodTemplate()},
-			TaskRunSpecs:    makeTaskRunSpecs(p),
+			TaskRunSpecs:    makeTaskRunSpecs(p, operation),
 		},
 	}
 }
 
 // makeParams returns the params of a run. It adds the names of the Tasks only if the spec selects a
-// kubespray release, because a customized Pipeline may not declare these params.
-func makeParams(p *v1alpha1.Provisioning, run Run) tekton.Params {
-	params := tekton.Params{
-		param(contract.ParamProvisioning, p.Name),
-		param(contract.ParamPlaybook, playbookInstall),
-		param(contract.ParamCertificateRequest, run.CSR),
+// kubespray release, and an inventory digest only if there is one, because a customized Pipeline
+// may not declare these params.
+func makeParams(p *v1alpha1.Provisioning, run Run, operation contract.Operation) tekton.Params {
+	params := tekton.Params{param(contract.ParamProvisioning, p.Name)}
+	if operation.Playbook != "" {
+		params = append(params, param(contract.ParamPlaybook, operation.Playbook))
 	}
-	for _, task := range contract.InstallTasks {
+	if operation.Has(contract.TaskCollectKubeconfig) {
+		params = append(params, param(contract.ParamCertificateRequest, run.CSR))
+	}
+	if run.Played != "" {
+		params = append(params, param(contract.ParamPlayed, run.Played))
+	}
+	for _, task := range operation.Tasks() {
 		if release := p.Spec.Kubespray.Release; release != "" && task.PerRelease {
 			params = append(params, param(task.ReleaseParam(), task.OfRelease(release)))
 		}
@@ -159,9 +160,9 @@ func makePodTemplate() *pod.PodTemplate {
 
 // makeTaskRunSpecs sets the service account of each task. The account's token is mounted only if
 // the task calls the API server.
-func makeTaskRunSpecs(p *v1alpha1.Provisioning) []tekton.PipelineTaskRunSpec {
+func makeTaskRunSpecs(p *v1alpha1.Provisioning, operation contract.Operation) []tekton.PipelineTaskRunSpec {
 	var specs []tekton.PipelineTaskRunSpec
-	for _, task := range contract.InstallTasks {
+	for _, task := range operation.Tasks() {
 		specs = append(specs, tekton.PipelineTaskRunSpec{
 			PipelineTaskName:   task.Name,
 			ServiceAccountName: contract.ServiceAccountName(p.Name, task.Name),

@@ -20,7 +20,7 @@ const ClusterRoleSelectHosts = "bpa-select-hosts"
 // only if the run requests it.
 func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 	var all []*corev1.ServiceAccount
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		all = append(all, &corev1.ServiceAccount{
 			ObjectMeta:                   meta(p, contract.ServiceAccountName(p.Name, task.Name)),
 			AutomountServiceAccountToken: ptr.To(false),
@@ -34,7 +34,7 @@ func MakeServiceAccounts(p *v1alpha1.Provisioning) []*corev1.ServiceAccount {
 // that its hosts may receive with an OS image, and Secrets with addresses of hosts.
 func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
 	var all []*rbacv1.Role
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		if !task.CallsAPI() {
 			continue
 		}
@@ -66,7 +66,7 @@ func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
 // select-hosts access to the hosts of the namespace.
 func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
 	var all []*rbacv1.RoleBinding
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		if name := contract.ServiceAccountName(p.Name, task.Name); task.CallsAPI() {
 			all = append(all, makeBinding(p, name, task.Name, "Role", name))
 		}

@@ -72,7 +72,7 @@ func TestMakePipelineRun(t *testing.T) {
 	if run.Spec.Timeouts.Pipeline.Duration != 3*time.Hour || run.Spec.Timeouts.Tasks.Duration != 3*time.Hour {
 		t.Errorf("timeouts %+v: want 3h for the run and for its tasks", run.Spec.Timeouts)
 	}
-	for _, task := range contract.InstallTasks {
+	for _, task := range contract.Tasks {
 		if got, want := run.GetTaskRunSpec(task.Name).ServiceAccountName, "edge-1-"+task.Name; got != want {
 			t.Errorf("%s runs as %s, want %s", task.Name, got, want)
 		}
@@ -114,7 +114,7 @@ func TestRights(t *testing.T) {
 	want := map[string][]string{
 		"edge-1-select-hosts":       {"get", "update", "edge-1-inventory"},
 		"edge-1-render-inventory":   {"get", "update", "edge-1-inventory"},
-		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress"},
+		"edge-1-kubespray":          {"get", "update", "edge-1-known-hosts", "edge-1-progress", "edge-1-installed"},
 		"edge-1-collect-kubeconfig": {"get", "edge-1-known-hosts"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,0 +1,89 @@
+package contract
+
+import "slices"
+
+// Operations.
+const (
+	// OperationInstall installs a cluster on the claimed hosts.
+	OperationInstall = "install"
+	// OperationReplace replaces lost hosts of an installed cluster. It runs the tasks of an
+	// installation; the remaining hosts keep their nodes.
+	OperationReplace = "replace"
+	// OperationCollect requests a client certificate for the kubeconfig. It changes no host. It
+	// continues an installation that failed after its playbook, or renews a kubeconfig.
+	OperationCollect = "collect"
+	// OperationReset removes the cluster from its hosts before they are released.
+	OperationReset = "reset"
+)
+
+// Pipelines, in tekton/pipelines.
+const (
+	PipelineInstall = "bpa-install"
+	PipelineCollect = "bpa-collect"
+	PipelineReset   = "bpa-reset"
+)
+
+// Playbooks of kubespray.
+const (
+	// PlaybookInstall creates a cluster. In an existing cluster, it adds the missing nodes.
+	PlaybookInstall = "cluster.yml"
+	// PlaybookReset removes a cluster from its machines.
+	PlaybookReset = "reset.yml"
+)
+
+// Operation describes what a run does. The controller derives the run's Pipeline, its params,
+// accounts and progress from it. A test compares the description with the Pipelines.
+type Operation struct {
+	Name     string // the value of LabelOperation
+	Pipeline string
+	// Playbook is the playbook that the task kubespray runs; empty: the Pipeline does not have this
+	// task.
+	Playbook string
+	// Purpose completes "attempt 2 to", such as "install the cluster".
+	Purpose string
+	// Done is the result for a column of `kubectl get`, such as "installed".
+	Done string
+	// Steps are the tasks of the Pipeline, in their order.
+	Steps []Step
+}
+
+// Step is one task of an operation.
+type Step struct {
+	Task string
+	// Percent is the progress of the whole run, 0 to 100, after the task has succeeded.
+	Percent int32
+}
+
+// installSteps are the tasks of PipelineInstall. The percentages reflect measurements, in which all
+// tasks except kubespray took only seconds.
+var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 99}}
+
+// Operations are all operations.
+var Operations = []Operation{
+	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
+	{Name: OperationReplace, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "replace lost hosts", Done: "installed", Steps: installSteps},
+	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
+	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
+		Steps: []Step{{TaskKubespray, 99}}},
+}
+
+// OperationOf returns the operation of this name. For an unknown name, which only a run of another
+// build can have, it returns the operation install.
+func OperationOf(name string) Operation {
+	i := slices.IndexFunc(Operations, func(o Operation) bool { return o.Name == name })
+	return Operations[max(i, 0)]
+}
+
+// Has reports whether the task is a step of the operation.
+func (o Operation) Has(task string) bool {
+	return slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Task == task })
+}
+
+// Tasks returns the descriptions of the operation's tasks, in their order.
+func (o Operation) Tasks() []Task {
+	var all []Task
+	for _, s := range o.Steps {
+		all = append(all, Tasks[slices.IndexFunc(Tasks, func(t Task) bool { return t.Name == s.Task })])
+	}
+	return all
+}
