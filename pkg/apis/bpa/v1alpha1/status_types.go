@@ -71,6 +71,8 @@ const (
 	NodeInstalling NodeState = "Installing"
 	// NodeReady means that the node was Ready in the new cluster when the last run ended.
 	NodeReady NodeState = "Ready"
+	// NodeResetting means that a run is removing the cluster from the host.
+	NodeResetting NodeState = "Resetting"
 	// NodeFailed means that the last run failed on this host.
 	NodeFailed NodeState = "Failed"
 	// NodeStandby means that the host is claimed as a replacement for another host.

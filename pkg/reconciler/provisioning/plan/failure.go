@@ -187,6 +187,9 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
 	case costless(failed, cause.Reason):
 		return failed.Completed.Add(firstPause), true
+	case failed.resets(), cause.Reason == contract.ReasonHostUnreachable && !s.Complete():
+		// A host can be down for days. Attempts go on slowly for as long as the host is claimed.
+		return failed.Completed.Add(pause(failed.Attempt)), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
 		return time.Time{}, false
@@ -240,6 +243,8 @@ func hint(namespace, name, run string, cause Cause) string {
 		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists the installed Tasks. "+
 			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
+	case contract.ReasonHostOccupied:
+		return "to remove that cluster and everything else from the machine, run the command in the message, " + again
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}

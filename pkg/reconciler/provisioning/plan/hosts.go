@@ -62,7 +62,9 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeClaimed
 	case r.State == Failed && Classify(*r).Host == n.Name:
 		return v1alpha1.NodeFailed
-	case r.Operation == contract.OperationReplace && wasReady:
+	case r.State == Active && r.resets():
+		return v1alpha1.NodeResetting
+	case (r.Operation == contract.OperationReplace || r.Operation == contract.OperationCollect) && wasReady:
 		return v1alpha1.NodeReady
 	case r.State == Active && r.task(contract.TaskKubespray) != nil:
 		return v1alpha1.NodeInstalling

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +44,10 @@ type Step struct {
 	Number, Attempt int32
 	Operation       string
 	Replaces        []string
-	// Hosts are the hosts to release.
+	// Played is the digest of an inventory with which the playbook has already succeeded. If the
+	// inventory of the new run is the same, the playbook does not run again. Empty: there is none.
+	Played string
+	// Hosts are the hosts to release or to reset.
 	Hosts []string
 	// After is the time until the next check if nothing changes before; 0 means that no check is
 	// needed.
@@ -106,15 +108,19 @@ func remind(s Seen, step Step, now time.Time) Step {
 // pods.
 const tektonAsks = "if this lasts, check that Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
 
-// deleting ends all work on the hosts before it releases them. It stops every run with the
-// cluster's label, no matter who created the run. It releases the hosts only when no run and no pod
-// of a run is left.
-func deleting(s Seen, _ time.Time) (Step, bool) {
+// deleting ends all work on the hosts before it resets and releases them. It stops every run with
+// the cluster's label, no matter who created the run, except its own reset. It releases the hosts
+// only when no run and no pod of a run is left.
+func deleting(s Seen, now time.Time) (Step, bool) {
 	if !s.Deleting {
 		return Step{}, false
 	}
-	var stop, ending []string
+	var stop, ending, resetting []string
 	for _, r := range append(s.ActiveRuns(), s.ForeignRuns...) {
+		if r.resets() && !r.Cancelling && !s.Retain {
+			resetting = append(resetting, r.Name)
+			continue
+		}
 		ending = append(ending, r.Name)
 		if !r.Cancelling {
 			stop = append(stop, r.Name)
@@ -125,12 +131,15 @@ func deleting(s Seen, _ time.Time) (Step, bool) {
 		return Step{Do: CancelRun, Runs: stop, Reason: ReasonDeleting, After: recheck, Message: "stopping run " + strings.Join(stop, ", ")}, true
 	case len(ending) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping; " + tektonAsks}, true
+	case len(resetting) > 0:
+		return Step{Do: Stay, Reason: ReasonDeleting, Message: fmt.Sprintf("run %s is resetting the hosts: `tkn pipelinerun logs -f -n %s %s`",
+			strings.Join(resetting, ", "), s.Namespace, resetting[0])}, true
 	case len(s.Pods) > 0:
 		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
 			"the hosts stay claimed until the pods that may work on them have ended: %s; %s; to end a pod on a machine that does not come back, run "+
 				"`kubectl delete pod -n %s NAME --force`", strings.Join(s.Pods, ", "), tektonAsks, s.Namespace)}, true
 	}
-	return Step{Do: Release, Reason: ReasonDeleting}, true
+	return resetOrRelease(s, now), true
 }
 
 func working(s Seen, _ time.Time) (Step, bool) {
@@ -291,6 +300,7 @@ func start(s Seen) Step {
 	}
 	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
 	step.Operation, step.Replaces = s.operation()
+	step.Played = s.played(step.Operation)
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
 		switch {
@@ -301,37 +311,11 @@ func start(s Seen) Step {
 			step.Attempt = newest.Attempt + 1
 		}
 	}
+	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, contract.OperationOf(step.Operation).Purpose)
 	if step.Operation == contract.OperationReplace {
-		step.Message = fmt.Sprintf("starting attempt %d to replace lost hosts: %s", step.Attempt, some(step.Replaces, ", "))
-	} else {
-		step.Message = fmt.Sprintf("starting attempt %d to install the cluster", step.Attempt)
+		step.Message += ": " + some(step.Replaces, ", ")
 	}
 	return step
-}
-
-// operation returns the operation of a run that starts now, and the losses that the run repairs.
-// After a failed replacement, the next run continues that replacement and also repairs the losses
-// that the failed run recorded. These losses may not be visible in the list of nodes any more,
-// because select-hosts may already have written the new nodes.
-func (s Seen) operation() (string, []string) {
-	if s.installedDigest() == "" {
-		return contract.OperationInstall, nil
-	}
-	var replaces []string
-	newest := s.Newest()
-	again := newest != nil && newest.State == Failed && newest.Operation == contract.OperationReplace
-	if again {
-		replaces = slices.Clone(newest.Replaces)
-	}
-	for _, l := range s.lostWorkers() {
-		if !slices.Contains(replaces, l.Key()) {
-			replaces = append(replaces, l.Key())
-		}
-	}
-	if again || len(replaces) > 0 || s.have() < s.want() {
-		return contract.OperationReplace, replaces
-	}
-	return contract.OperationInstall, nil
 }
 
 // surplus returns the finished runs beyond the history limit. It never returns the newest run,

@@ -10,7 +10,7 @@ import (
 // its permissions for hosts.
 func (s Seen) Claiming() bool {
 	r := s.Newest()
-	if r == nil || r.State != Active {
+	if r == nil || r.State != Active || !contract.OperationOf(r.Operation).Has(contract.TaskSelectHosts) {
 		return false
 	}
 	t := r.task(contract.TaskSelectHosts)

@@ -16,7 +16,7 @@ import (
 
 var someReasons = []contract.Reason{
 	contract.ReasonHostsNotAvailable, contract.ReasonHostUnreachable, contract.ReasonPlaybookFailed, contract.ReasonAPIUnavailable,
-	contract.ReasonCancelled, contract.ReasonTimeout, "",
+	contract.ReasonCancelled, contract.ReasonTimeout, contract.ReasonClusterUnhealthy, contract.ReasonResetIncomplete, "",
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -58,7 +58,10 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		if n > 0 && r.IntN(3) == 0 {
 			run.Operation, run.Replaces = contract.OperationReplace, pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
 		}
-		for _, name := range []string{contract.TaskSelectHosts, contract.TaskKubespray}[:r.IntN(3)] {
+		if s.Deleting && r.IntN(3) == 0 {
+			run.Operation = contract.OperationReset
+		}
+		for _, name := range []string{contract.TaskSelectHosts, contract.TaskKubespray, contract.TaskCollectKubeconfig}[:r.IntN(4)] {
 			task := Task{Name: name, State: pick(r, Active, Succeeded, Failed)}
 			if reason := pick(r, someReasons...); reason != "" {
 				task.Failure = &contract.Failure{Reason: reason, Host: "a"}
@@ -85,7 +88,13 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 			{Name: "w-3", Host: "h5", Set: "w", Standby: true, Roles: []string{contract.RoleWorker}},
 		}[:1+r.IntN(5)]
 	}
-	s.Touched = r.IntN(3) == 0
+	s.Touched, s.Recorded, s.Retain = r.IntN(3) == 0, r.IntN(4) > 0, r.IntN(4) == 0
+	if s.Recorded {
+		s.States = contract.HostStates{}
+		for _, uid := range []string{"u", "v"}[:r.IntN(3)] {
+			s.States[uid] = pick(r, contract.HostUsed, contract.HostClean)
+		}
+	}
 	s.Site = map[string]Host{}
 	for _, name := range []string{"h1", "h2", "h3", "h4", "h5", "h6"}[:r.IntN(7)] {
 		s.Site[name] = randomHost(r)
@@ -95,7 +104,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 
 // randomHost returns a host that is usually claimed and usually has no problem.
 func randomHost(r *rand.Rand) Host {
-	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Bare: r.IntN(9) == 0, Imaged: r.IntN(3) == 0}
+	h := Host{UID: "u", Ours: true, Claimed: r.IntN(4) > 0, Live: r.IntN(2) == 0, Bare: r.IntN(9) == 0, Imaged: r.IntN(3) == 0, Marked: r.IntN(3) == 0}
 	switch r.IntN(9) {
 	case 0:
 		h.Lost, h.Trouble = true, "in quarantine"
@@ -158,8 +167,19 @@ func TestNextNeverHarms(t *testing.T) {
 			if !s.Deleting || len(s.Pods) > 0 || len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 {
 				bad = "hosts in use are released"
 			}
+			if last := s.Newest(); !s.Retain && len(s.UsedHosts()) > 0 && (last == nil || !last.resets() || last.State != Succeeded) {
+				bad = "hosts that contain a cluster are released without a reset"
+			}
 		case StartRun:
+			resets := step.Operation == contract.OperationReset
 			switch {
+			case resets && (!s.Deleting || s.Retain || len(s.UsedHosts()) == 0 && s.Recorded):
+				bad = "hosts are reset without a reason"
+			case resets && (len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 || len(s.Pods) > 0 || s.SSH == nil || s.SSH.Missing != ""):
+				bad = "hosts are reset next to other work, or without a key"
+			case resets && s.Newest() != nil && step.Number <= s.Newest().Number:
+				bad = "a run's number is used twice"
+			case resets:
 			case s.Deleting || s.Paused || s.Invalid != "" || s.Settings != "" || s.Depot != "":
 				bad = "a run starts without a request"
 			case len(s.ActiveRuns()) > 0 || len(s.Leftovers) > 0:
@@ -172,7 +192,7 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "a run starts that takes hosts from the cluster that is there"
 			case s.installedDigest() != "":
 				bad = harmfulReplacement(s, step)
-			case step.Operation != contract.OperationInstall:
+			case step.Operation == contract.OperationReplace:
 				bad = "hosts of a cluster that never was are replaced"
 			}
 			operations[step.Operation]++
@@ -206,8 +226,10 @@ func TestNextNeverHarms(t *testing.T) {
 			t.Errorf("%s was never chosen in %v: the worlds are too tame", do, count)
 		}
 	}
-	if operations[contract.OperationReplace] == 0 || operations[contract.OperationInstall] == 0 {
-		t.Errorf("operations %v: the worlds are too tame", operations)
+	for _, o := range contract.Operations {
+		if operations[o.Name] == 0 {
+			t.Errorf("operations %v: the worlds are too tame", operations)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func instant(t time.Time) *metav1.Time {
 
 // reportInstalled stores facts that nobody can observe any more after the run was deleted.
 func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
-	if r := s.Newest(); r != nil && r.State == Succeeded {
+	if r := s.Newest(); r != nil && r.State == Succeeded && !r.resets() {
 		status.InstalledDigest = cmp.Or(r.Carried, r.Digest) // the stored digest, even if this build computes another one
 		if t := r.task(contract.TaskCollectKubeconfig); t != nil && t.Results[contract.ResultEndpoint] != "" {
 			status.APIEndpoint = t.Results[contract.ResultEndpoint]
@@ -74,7 +74,7 @@ func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 
 func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	r := s.Newest()
-	if r == nil || r.State != Failed || r.Superseded || s.Deleting {
+	if r == nil || r.State != Failed || r.Superseded || s.Deleting != r.resets() {
 		p.Status.Failure = nil
 		return
 	}
@@ -95,6 +95,8 @@ func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 		if again {
 			f.NextAttempt = instant(at)
 		}
+	case r.resets():
+		f.Hint = s.resetHint(*r)
 	default:
 		f.Hint = hint(p.Namespace, s.Name, r.Name, cause)
 	}
@@ -175,7 +177,7 @@ var lasting = map[string]bool{
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
-	case c.seen.Deleting || c.err != nil || ready.IsTrue() || c.step.Do == StartRun:
+	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun:
 		return "", ""
 	case failure != nil && failure.NextAttempt == nil:
 		return failure.Reason, c.failureText()

@@ -15,6 +15,8 @@ type Seen struct {
 
 	Deleting bool
 	Paused   bool
+	// Retain means that spec.deletionPolicy is Retain.
+	Retain bool
 
 	// Slots are the names of the nodes that the spec requests by name. Sets are the node sets, for
 	// which the spec requests a number of nodes.
@@ -59,8 +61,12 @@ type Seen struct {
 	// are the nodes that select-hosts has stored.
 	Site  map[string]Host
 	Nodes []contract.Node
-	// Touched means that a playbook has reached a host, so that something may be installed there.
-	// This is recorded outside the runs and stays known after they are deleted.
+	// States has the states of hosts that the task kubespray has recorded. Recorded means that this
+	// record exists; otherwise an older build of BPA started the runs.
+	States   contract.HostStates
+	Recorded bool
+	// Touched means that a playbook of an older build has reached a host, so that something may be
+	// installed there. It has a meaning only if Recorded is false.
 	Touched bool
 	// Hosts is the precondition that there is a suitable host for every requested node; nil: not
 	// checked, because no run is about to start.
@@ -140,7 +146,7 @@ type Run struct {
 
 	Generation int64 // generation of the Provisioning when the run was started; 0: not known
 	State      State
-	Touched    bool // its playbook was started
+	Touched    bool // its task kubespray was started, and may have changed hosts
 	Cancelling bool // the run was asked to stop
 	Superseded bool // the controller asked it to stop because the spec was edited
 	Reason     string
@@ -228,7 +234,7 @@ func (s *Seen) Recompute(carried, digest string) bool {
 // installedDigest returns the digest of the installed cluster, even if a later run failed in this
 // cluster. It is empty if no cluster is installed.
 func (s Seen) installedDigest() string {
-	if r := s.Newest(); r != nil && r.State == Succeeded {
+	if r := s.Newest(); r != nil && r.State == Succeeded && !r.resets() {
 		return r.Digest
 	}
 	return s.InstalledDigest
@@ -242,8 +248,11 @@ func (s Seen) Installed() bool {
 	if newest == nil || newest.State == Active {
 		return newest == nil && s.InstalledDigest != ""
 	}
-	return newest.State == Succeeded
+	return newest.State == Succeeded && !newest.resets()
 }
+
+// Complete reports whether the cluster was installed completely once.
+func (s Seen) Complete() bool { return s.installedDigest() != "" }
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {

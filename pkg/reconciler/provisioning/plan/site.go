@@ -24,6 +24,8 @@ type Host struct {
 	// Trouble is a problem with the host, in words that complete "host-1 is ..."; empty: there is
 	// none.
 	Trouble string
+	// Marked means that the host carries the annotation contract.AnnotationUsedBy.
+	Marked bool
 	// Bare means that the host has no operating system yet. Imaged means that Metal3 was asked to
 	// install one.
 	Bare, Imaged bool
@@ -109,9 +111,15 @@ func (h Host) loss(n contract.Node) (why string, certain bool) {
 const freed = "not claimed any more: its spec.consumerRef was cleared"
 
 // touched reports whether something may be installed on hosts. This is the case unless all runs
-// failed before their playbook was started.
+// failed before they changed a host.
 func (s Seen) touched() bool {
-	return s.Touched || slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched || r.State == Succeeded })
+	if len(s.UsedHosts()) > 0 {
+		return true
+	}
+	if !s.Recorded && (s.Touched || slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched })) {
+		return true
+	}
+	return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched && r.State == Active || r.State == Succeeded && !r.resets() })
 }
 
 // lostControlPlanes returns the losses of control plane nodes, which the controller cannot repair.
@@ -236,7 +244,7 @@ func (s Seen) InstalledHosts() []string {
 	}
 	var names []string
 	for _, n := range s.Nodes {
-		if !n.Standby && s.Site[n.Host].Ours {
+		if h := s.Site[n.Host]; !n.Standby && h.Ours && (s.Complete() || !s.Recorded || s.used(h)) {
 			names = append(names, n.Host)
 		}
 	}

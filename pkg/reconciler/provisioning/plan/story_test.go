@@ -82,7 +82,7 @@ func newScene() *scene {
 		seen: Seen{
 			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
 			Limits: Limits{Attempts: 3, History: 2},
-			Hosts:  &Need{}, SSH: &Need{},
+			Hosts:  &Need{}, SSH: &Need{}, Recorded: true, States: contract.HostStates{},
 		},
 		p:   &v1alpha1.Provisioning{},
 		now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
@@ -125,6 +125,14 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Paused = arg(1) == "yes"
 	case "delete":
 		w.seen.Deleting = true
+	case "policy":
+		w.seen.Retain = arg(1) == "Retain"
+	case "older": // an older build of BPA started the runs, which recorded nothing
+		w.seen.Recorded, w.seen.States = false, nil
+	case "reset": // the task kubespray has proved that these hosts are empty
+		for _, name := range words[1:] {
+			w.seen.States[w.seen.Site[name].UID] = contract.HostClean
+		}
 	case "pods":
 		w.seen.Pods = words[1:]
 	case "leftovers":
@@ -284,7 +292,10 @@ func (w *scene) ask() {
 
 func (w *scene) task(t *testing.T, name, state, text string) {
 	r := w.newest(t)
-	r.Touched = r.Touched || contract.ChangesHosts(name)
+	if contract.ChangesHosts(name) && state != "refuses" {
+		r.Touched = true
+		w.use()
+	}
 	if r.task(name) == nil {
 		r.Tasks = append(r.Tasks, Task{Name: name, Results: map[string]string{}})
 	}
@@ -296,6 +307,9 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 		if name == contract.TaskSeedRegistry {
 			task.Results[contract.ResultArtifacts] = "all 22 artifacts are in the depot"
 		}
+		if name == contract.TaskRenderInventory {
+			task.Results[contract.ResultInventoryDigest] = "sha256:inventory"
+		}
 		if name == contract.TaskKubespray {
 			task.Results[contract.ResultRecap] = "2 nodes: ok=80 changed=12 failed=0 unreachable=0 in 94s"
 		}
@@ -303,7 +317,7 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 			task.Results[contract.ResultEndpoint] = "https://10.0.0.1:6443"
 			w.seen.Collected = true
 		}
-	case "fails": // the task reports the failure itself: reason|host|step|message
+	case "fails", "refuses": // the task reports the failure itself: reason|host|step|message
 		task.State, task.Reason = Failed, "Failed"
 		parts := strings.SplitN(text, "|", 4)
 		task.Failure = &contract.Failure{Reason: contract.Reason(parts[0]), Host: parts[1], Step: parts[2], Message: parts[3]}
@@ -312,6 +326,18 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 		task.Reason, task.Message, _ = strings.Cut(text, " ")
 	default:
 		t.Fatalf("a task cannot %q", state)
+	}
+}
+
+// use simulates how the task kubespray records that it is about to change the hosts of all nodes,
+// and how the controller then marks these hosts.
+func (w *scene) use() {
+	for name, h := range w.seen.Site {
+		standby := slices.ContainsFunc(w.seen.Nodes, func(n contract.Node) bool { return n.Host == name && n.Standby })
+		if w.seen.Recorded && h.Ours && !standby && w.seen.States[h.UID] != contract.HostUsed {
+			w.seen.States[h.UID], h.Marked = contract.HostUsed, true
+			w.seen.Site[name] = h
+		}
 	}
 }
 
@@ -419,7 +445,10 @@ func describeStep(s Step) string {
 	if s.Do == StartRun {
 		text += fmt.Sprintf(" number %d, attempt %d", s.Number, s.Attempt)
 		if s.Operation != contract.OperationInstall {
-			text += fmt.Sprintf(" to %s %s", s.Operation, strings.Join(s.Replaces, ", "))
+			text += strings.TrimRight(fmt.Sprintf(" to %s %s", s.Operation, strings.Join(s.Replaces, ", ")), " ")
+		}
+		if s.Played != "" {
+			text += ", played " + s.Played
 		}
 	}
 	if len(s.Runs) > 0 {

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// resets reports whether the run removes the cluster from its hosts.
+func (r Run) resets() bool { return r.Operation == contract.OperationReset }
+
+// used reports whether the host may contain a part of a cluster. The record of the task kubespray
+// decides. Without a record of this host, its mark decides.
+func (s Seen) used(h Host) bool {
+	if state, recorded := s.States[h.UID]; recorded && h.UID != "" {
+		return state == contract.HostUsed
+	}
+	return h.Marked
+}
+
+// UsedHosts returns the names, sorted, of the claimed hosts that may contain a part of a cluster.
+func (s Seen) UsedHosts() []string {
+	var names []string
+	for name, h := range s.Site {
+		if h.Ours && s.used(h) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ToMark returns the names, sorted, of the claimed hosts that are used and do not carry the mark.
+// ToUnmark returns those that carry the mark and were reset.
+func (s Seen) ToMark() []string {
+	return slices.DeleteFunc(s.UsedHosts(), func(name string) bool { return s.Site[name].Marked })
+}
+
+func (s Seen) ToUnmark() []string {
+	var names []string
+	for name, h := range s.Site {
+		if h.Ours && h.Marked && !s.used(h) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// deletable returns the names of the used hosts that must be reset before the deletion releases
+// them. Without a record, an older build of BPA has installed the cluster, and all hosts of nodes
+// are used.
+func (s Seen) deletable() []string {
+	if s.Recorded || !s.touched() && !s.Complete() {
+		return s.UsedHosts()
+	}
+	names := append(s.InstalledHosts(), s.UsedHosts()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// resetOrRelease returns the next step of a deletion after all other runs have ended. The hosts are
+// reset, unless nothing is installed on them or the policy is Retain. Then they are released. A
+// host that is still used after a successful reset did not answer: it keeps its mark.
+func resetOrRelease(s Seen, now time.Time) Step {
+	used, newest := s.deletable(), s.Newest()
+	resets := newest != nil && newest.resets()
+	if s.Retain || len(used) == 0 || resets && newest.State == Succeeded {
+		return Step{Do: Release, Reason: ReasonDeleting}
+	}
+	if resets && newest.State == Failed && s.wanted(*newest) {
+		at, again := retryAt(s, *newest, Classify(*newest))
+		switch {
+		case !again:
+			return Step{Do: Stay, Reason: ReasonDeleting, Message: s.resetFailed(*newest)}
+		case at.After(now):
+			return Step{Do: Stay, Reason: ReasonDeleting, After: at.Sub(now), Message: s.resetFailed(*newest) + ". Next attempt at " + at.UTC().Format(time.RFC3339)}
+		}
+	}
+	switch {
+	case s.SSH == nil: // not checked: a run must not start without the check
+		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck}
+	case s.SSH.Missing != "":
+		return Step{Do: Stay, Reason: ReasonDeleting, Message: "the hosts cannot be reset: " + s.SSH.Missing + "; or " + s.retain()}
+	}
+	step := Step{Do: StartRun, Reason: ReasonDeleting, Operation: contract.OperationReset, Number: 1, Attempt: 1, Hosts: used}
+	if newest != nil {
+		step.Number = newest.Number + 1
+	}
+	if resets && s.wanted(*newest) {
+		step.Attempt = newest.Attempt + 1
+	}
+	step.Message = fmt.Sprintf("starting attempt %d to reset %s", step.Attempt, some(used, ", "))
+	return step
+}
+
+// resetFailed describes why the last reset failed, and what a user can do.
+func (s Seen) resetFailed(r Run) string {
+	cause := Classify(r)
+	var on, why string
+	if cause.Host != "" {
+		on = " on " + cause.Host
+	}
+	if cause.Message != "" {
+		why = ": " + strings.TrimRight(cause.Message, ". \n")
+	}
+	return fmt.Sprintf("run %s, which resets the hosts, failed%s%s. What to do: %s", r.Name, on, why, s.resetHint(r))
+}
+
+// resetHint tells a user what to do about a reset that failed.
+func (s Seen) resetHint(r Run) string {
+	return fmt.Sprintf("see `tkn pipelinerun logs -n %s %s`, fix the cause, then `kubectl annotate -n %s provisioning %s %s=%s --overwrite`; or %s",
+		s.Namespace, r.Name, s.Namespace, s.Name, contract.AnnotationRetry, r.Name, s.retain())
+}
+
+// retain tells a user how to delete the Provisioning without a reset.
+func (s Seen) retain() string {
+	return fmt.Sprintf("release the hosts as they are: `kubectl patch provisioning -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
+		s.Namespace, s.Name)
+}
