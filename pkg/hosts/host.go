@@ -62,6 +62,9 @@ type Host struct {
 	// may be part of the cluster. As long as the request has this node, the node keeps the host
 	// until the host is lost, even if the host has Trouble.
 	Installed bool
+	// UsedBy is the Provisioning whose cluster may still be on the host. The zero value means that
+	// the host was not used since it was last reset or received its operating system. See Occupied.
+	UsedBy contract.User
 	// Unusable explains why the host cannot be used, in words that complete "host-1 is ..." and "2
 	// hosts: 2 ...", such as "in error state". Empty: usable.
 	Unusable string

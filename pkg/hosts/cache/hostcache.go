@@ -203,6 +203,16 @@ func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []s
 	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
 }
 
+// Mark records on those of the named hosts that the owner holds that they contain a part of the
+// user's cluster. Unmark removes such records. Both return the names of the hosts that they changed.
+func (c *Cache) Mark(ctx context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error) {
+	return claim.Mark(ctx, c.live, owner, user, names)
+}
+
+func (c *Cache) Unmark(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.Unmark(ctx, c.live, owner, names)
+}
+
 // Image asks Metal3 to install the image on those of the named hosts that the owner holds. nodes
 // maps the name of each host to its node. Image returns the names of the hosts that it changed.
 func (c *Cache) Image(ctx context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) ([]string, error) {

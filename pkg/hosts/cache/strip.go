@@ -16,7 +16,7 @@ const mostMessage = 1 << 10
 
 // annotations are the annotations that package facts reads.
 var annotations = []string{
-	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
+	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, contract.AnnotationUsedBy, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
 }
 
 // stripHost returns a copy of a host with only the fields that package facts reads. A test checks

@@ -31,6 +31,7 @@ func Of(host *metal3.BareMetalHost, data *metal3.HardwareData) hosts.Host {
 		Set:           host.Labels[contract.LabelSet],
 		Standby:       says(host.Labels, contract.LabelStandby, false),
 		NetworkUnread: NetworkDataSecret(host) != "",
+		UsedBy:        usedBy(host),
 		Image:         host.Status.Provisioning.Image.URL,
 		Imaged:        host.Spec.Image != nil || host.Spec.CustomDeploy != nil,
 	}
@@ -82,6 +83,25 @@ func holder(host *metal3.BareMetalHost) *hosts.Holder {
 		Name:      ref.Name,
 		UID:       string(ref.UID),
 	}
+}
+
+// maxUser is the maximum length, in bytes, of each part of a User that is read from a host.
+const maxUser = 253
+
+// usedBy returns the Provisioning in the annotation contract.AnnotationUsedBy, or the zero value if
+// the host does not have the annotation. A user can write the annotation too, so it can have any
+// value. Whatever its value is, the host counts as used.
+func usedBy(host *metal3.BareMetalHost) contract.User {
+	text, used := host.Annotations[contract.AnnotationUsedBy]
+	if !used {
+		return contract.User{}
+	}
+	user := contract.ParseUser(text)
+	user.Namespace, user.Name, user.UID = Clean(user.Namespace, maxUser), Clean(user.Name, maxUser), Clean(user.UID, maxUser)
+	if user.Name == "" {
+		user.Name = "unknown"
+	}
+	return user
 }
 
 // NetworkDataSecret returns the name of the Secret, in the namespace of the host, from which Metal3

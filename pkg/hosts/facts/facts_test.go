@@ -241,3 +241,23 @@ func TestNetworkDataFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestUsedBy checks that a host with the mark counts as used, whatever the value of the mark is.
+func TestUsedBy(t *testing.T) {
+	if got := Of(provisioned(), nil).UsedBy; got != (contract.User{}) {
+		t.Errorf("without a mark: %+v", got)
+	}
+	for value, want := range map[string]contract.User{
+		"site/edge-1 u1":                 {Namespace: "site", Name: "edge-1", UID: "u1"},
+		"":                               {Name: "unknown"},
+		"  ":                             {Name: "unknown", UID: ""},
+		"somebody":                       {Name: "somebody"},
+		"site/edge\x1b[2J u1\n":          {Namespace: "site", Name: "edge [2J", UID: "u1"},
+		contract.User{UID: "u"}.String(): {Name: "unknown", UID: "u"},
+	} {
+		host := provisioned(func(h *metal3.BareMetalHost) { h.Annotations = map[string]string{contract.AnnotationUsedBy: value} })
+		if diff := cmp.Diff(want, Of(host, nil).UsedBy); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", value, diff)
+		}
+	}
+}

@@ -35,9 +35,9 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 	case plan.Prune:
 		return r.prune(ctx, p, next.Runs)
 	case plan.Release:
-		return r.release(ctx, p)
+		return r.release(ctx, p, seen)
 	case plan.GiveBack:
-		return r.giveBack(ctx, p, next.Hosts)
+		return r.giveBack(ctx, p, seen, next.Hosts)
 	case plan.Stay:
 		return nil
 	}
@@ -64,7 +64,7 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 		return err
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
-		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt,
+		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played,
 		Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,
 	})
@@ -148,25 +148,42 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 	return err
 }
 
-// release releases the hosts. The caller has made sure that nothing works on them.
-func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning) error {
+// release releases the hosts. The caller has made sure that nothing works on them. Hosts that still
+// contain the cluster carry the mark.
+func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
 	released, err := r.hosts.Release(ctx, ownerOf(p))
 	if err != nil {
 		return fmt.Errorf("release hosts: %w", err)
 	}
 	recordReleased(ctx, p, released)
+	if used := seen.DirtyHosts(); len(used) > 0 {
+		recordEvents(ctx, p, []plan.Event{{
+			Type: corev1.EventTypeWarning, Reason: "HostsNotReset",
+			Message: fmt.Sprintf("%s, which still contain the cluster and cannot be claimed: to remove it from a host, run `kubectl bpa hosts reset -n %s HOST`",
+				cutList("released ", used), p.Namespace),
+		}})
+	}
 	return nil
 }
 
 // giveBack releases hosts on which nothing was installed. The caches may be stale: before giveBack
 // writes anything, it asks the API server itself whether a run is active or has started a playbook.
-func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, names []string) error {
+func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
 	live := plan.Seen{}
 	if err := r.observeWorkersLive(ctx, p, &live); err != nil {
 		return err
 	}
+	states, err := r.statesLive(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if states[seen.Site[name].UID] == contract.HostUsed {
+			return &notYet{"a run has changed host " + name + ", which the cache does not show yet", behind}
+		}
+	}
 	for _, run := range append(live.Runs, live.ForeignRuns...) {
-		if run.State == plan.Active || run.Touched {
+		if run.State == plan.Active || run.Touched && !seen.Recorded {
 			return &notYet{"run " + run.Name + " has progressed further than the cache shows", behind}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
@@ -86,11 +87,12 @@ func keep[T any](T, T)                         {}
 // the certificate request.
 func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (csr string, err error) {
 	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
-	request := seen.Request
-	request.Installed, request.Lost = seen.InstalledHosts(), next.LostNodes()
-	secrets, err := r.secretsOfTask(ctx, p, request)
-	if err != nil {
-		return "", err
+	operation, request := contract.OperationOf(next.Operation), requestFor(seen, next)
+	var secrets []string
+	if operation.Has(contract.TaskSelectHosts) {
+		if secrets, err = r.secretsOfTask(ctx, p, request); err != nil {
+			return "", err
+		}
 	}
 	for _, account := range resources.MakeServiceAccounts(p) {
 		if _, err := ensure(ctx, p, core.ServiceAccounts(p.Namespace), account, keep); err != nil {
@@ -102,13 +104,18 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", err
 		}
 	}
-	for _, binding := range resources.MakeRoleBindings(p) {
+	for _, binding := range resources.MakeRoleBindings(p, operation) {
 		if _, err := ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, copySubjects); err != nil {
 			return "", err
 		}
 	}
 	for _, cm := range resources.MakeTaskConfigMaps(p) {
 		if _, err := ensure(ctx, p, core.ConfigMaps(p.Namespace), cm, keep); err != nil {
+			return "", err
+		}
+	}
+	if operation.Name == contract.OperationReset {
+		if err := r.ensureNodesToReset(ctx, p, seen, next.Hosts); err != nil {
 			return "", err
 		}
 	}

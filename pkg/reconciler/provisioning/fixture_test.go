@@ -120,6 +120,7 @@ type fakeHosts struct {
 	asked    []string   // the hosts that were read from the API server itself
 	givenUp  []string   // the names in calls of ReleaseGivenUp
 	released []string
+	marked   []string // "host=namespace/name uid" for each change of a mark
 	imaged   []string // "host=node" and the checksum of the image
 	err      error
 }
@@ -185,6 +186,24 @@ func (f *fakeHosts) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names
 	return f.GiveBack(ctx, owner, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !slices.ContainsFunc(f.all, func(h hosts.Host) bool { return h.Name == name && h.Labels[contract.LabelRelease] != "" })
 	}))
+}
+
+func (f *fakeHosts) Mark(_ context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error) {
+	return f.mark(owner, user, names)
+}
+
+func (f *fakeHosts) Unmark(_ context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return f.mark(owner, contract.User{}, names)
+}
+
+func (f *fakeHosts) mark(owner hosts.Owner, user contract.User, names []string) (changed []string, err error) {
+	for i, h := range f.all {
+		if owner.Holds(h) && slices.Contains(names, h.Name) {
+			f.all[i].UsedBy = user
+			f.marked, changed = append(f.marked, h.Name+"="+user.String()), append(changed, h.Name)
+		}
+	}
+	return changed, f.err
 }
 
 func (f *fakeHosts) Image(_ context.Context, owner hosts.Owner, image contract.OSImage, nodes map[string]string) (given []string, err error) {

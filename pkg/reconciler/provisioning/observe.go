@@ -26,6 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Generation:      p.Generation,
 		Deleting:        p.DeletionTimestamp != nil,
 		Paused:          p.Spec.Paused,
+		Retain:          p.Spec.DeletionPolicy == v1alpha1.DeletionRetain,
 		Retry:           p.Annotations[contract.AnnotationRetry],
 		InstalledDigest: p.Status.InstalledDigest,
 		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory},
@@ -167,6 +168,9 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 		return err
 	}
 	seen.Touched = known != nil && len(known.Data) > 0
+	if err := r.observeStates(p, seen); err != nil {
+		return err
+	}
 	secret, err := r.secret(p, contract.KubeconfigName(p.Name))
 	if err != nil {
 		return err
@@ -185,6 +189,18 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 	if access := collected(*seen); access != nil && key != nil {
 		seen.Collected = resources.Fits([]byte(access.Certificate), key.Data[resources.KeyPrivateKey], now)
 	}
+	return nil
+}
+
+// observeStates reads which hosts the task kubespray has changed. If the record cannot be parsed, it
+// counts as missing: then every host that a run may have reached counts as used.
+func (r *Reconciler) observeStates(p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	cm, err := r.configMap(p, contract.InstalledName(p.Name))
+	if err != nil || cm == nil {
+		return err
+	}
+	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
+	seen.Recorded = err == nil
 	return nil
 }
 

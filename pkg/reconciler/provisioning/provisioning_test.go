@@ -33,6 +33,9 @@ const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa
 // starts and the calls during a deletion are equal.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
+// askAll are the calls before hosts are released on which nothing was installed.
+var askAll = append([]string{ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
+
 func TestReconcile(t *testing.T) {
 	unvisited := edge(func(p *v1alpha1.Provisioning) { p.Finalizers = nil })
 	active := run(edge(), 1)
@@ -179,7 +182,7 @@ func TestReconcile(t *testing.T) {
 		live:   []runtime.Object{foreign},
 		hosts:  held(),
 		writes: []string{"update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askAll,
 		reason: "GivingBackHosts",
 		events: []string{"Normal GivingBackHosts"},
 		err:    "again",
@@ -198,7 +201,7 @@ func TestReconcile(t *testing.T) {
 		world:    []runtime.Object{edge(wants(64))},
 		hosts:    held(),
 		writes:   []string{"update provisionings/status edge-1"},
-		reads:    ask,
+		reads:    askAll,
 		reason:   "GivingBackHosts",
 		released: []string{"host-1"},
 		events:   []string{"Normal HostsReleased released host-1", "Normal GivingBackHosts"},
@@ -209,7 +212,7 @@ func TestReconcile(t *testing.T) {
 		live:   []runtime.Object{labelled(corev1.PodRunning)},
 		hosts:  held(),
 		writes: []string{"update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askAll,
 		reason: "GivingBackHosts",
 		events: []string{"Normal GivingBackHosts"},
 		err:    "again",

@@ -11,6 +11,7 @@ import (
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,18 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 	}
 	sortOut(p, runs, taskRuns, seen)
 	return nil
+}
+
+// statesLive reads from the API server itself which hosts the task kubespray has changed.
+func (r *Reconciler) statesLive(ctx context.Context, p *v1alpha1.Provisioning) (contract.HostStates, error) {
+	cm, err := r.kube.CoreV1().ConfigMaps(p.Namespace).Get(ctx, contract.InstalledName(p.Name), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ConfigMap %s: %w", contract.InstalledName(p.Name), err)
+	}
+	return contract.ParseHostStates(cm.Data[contract.KeyHosts])
 }
 
 // observeWorkersLive asks the API server itself for all objects that may work on the hosts. Stale

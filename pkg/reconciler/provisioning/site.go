@@ -33,6 +33,10 @@ type Hosts interface {
 	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// ReleaseGivenUp is like GiveBack, but releases only hosts that select-hosts has given up.
 	ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	// Mark records on claimed hosts that they contain a part of the user's cluster. Unmark removes
+	// such records. Both return the names of the hosts that they changed.
+	Mark(ctx context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error)
+	Unmark(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
 	// its node. Image reads from the API server itself and returns the names of the hosts that it
 	// changed.
@@ -100,6 +104,7 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	case seen.Ours:
 		seen.Claimed = h.Holder.UID == string(p.UID)
 		seen.Bare, seen.Imaged = h.Bare, h.Imaged
+		seen.Marked = h.UsedBy != (contract.User{})
 	case h.Holder != nil:
 		seen.Holder = h.Holder.String()
 	}
@@ -113,6 +118,9 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 // hosts and an SSH key to them. It reads the key from the API server itself, and only if there are
 // suitable hosts.
 func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
+	if seen.Deleting { // a reset needs only the key
+		return r.observeKey(ctx, p, seen)
+	}
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err
 	}

@@ -33,10 +33,10 @@ func (s Seen) UsedHosts() []string {
 	return names
 }
 
-// ToMark returns the names, sorted, of the claimed hosts that are used and do not carry the mark.
-// ToUnmark returns those that carry the mark and were reset.
+// ToMark returns the names, sorted, of the claimed hosts that contain a part of the cluster and do
+// not carry the mark. ToUnmark returns those that carry the mark and were reset.
 func (s Seen) ToMark() []string {
-	return slices.DeleteFunc(s.UsedHosts(), func(name string) bool { return s.Site[name].Marked })
+	return slices.DeleteFunc(s.DirtyHosts(), func(name string) bool { return s.Site[name].Marked })
 }
 
 func (s Seen) ToUnmark() []string {
@@ -50,10 +50,10 @@ func (s Seen) ToUnmark() []string {
 	return names
 }
 
-// deletable returns the names of the used hosts that must be reset before the deletion releases
-// them. Without a record, an older build of BPA has installed the cluster, and all hosts of nodes
-// are used.
-func (s Seen) deletable() []string {
+// DirtyHosts returns the names, sorted, of the claimed hosts that must be reset before they are
+// released. Without a record, an older build of BPA has installed the cluster, and all hosts of
+// nodes are used.
+func (s Seen) DirtyHosts() []string {
 	if s.Recorded || !s.touched() && !s.Complete() {
 		return s.UsedHosts()
 	}
@@ -66,7 +66,7 @@ func (s Seen) deletable() []string {
 // reset, unless nothing is installed on them or the policy is Retain. Then they are released. A
 // host that is still used after a successful reset did not answer: it keeps its mark.
 func resetOrRelease(s Seen, now time.Time) Step {
-	used, newest := s.deletable(), s.Newest()
+	used, newest := s.DirtyHosts(), s.Newest()
 	resets := newest != nil && newest.resets()
 	if s.Retain || len(used) == 0 || resets && newest.State == Succeeded {
 		return Step{Do: Release, Reason: ReasonDeleting}

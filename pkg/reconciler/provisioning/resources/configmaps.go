@@ -32,6 +32,11 @@ func MakeRequestConfigMap(p *v1alpha1.Provisioning, r contract.Request, digest s
 	}, nil
 }
 
+// MakeInventoryConfigMap returns the inventory's ConfigMap with only these nodes, as JSON.
+func MakeInventoryConfigMap(p *v1alpha1.Provisioning, nodes string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: meta(p, contract.InventoryName(p.Name)), Data: map[string]string{contract.KeyNodes: nodes}}
+}
+
 // MakeTaskConfigMaps returns the ConfigMaps that tasks write. The controller creates them empty, so
 // that a task needs no permission to create one. Their contents stay from run to run: especially
 // the SSH host keys, which are recorded at the first contact, must not be lost.

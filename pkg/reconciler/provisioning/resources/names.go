@@ -46,12 +46,16 @@ func Labels(p *v1alpha1.Provisioning) map[string]string {
 }
 
 // meta returns the metadata of an object of p. p owns the object, so that Kubernetes deletes the
-// object together with p.
+// object together with p. The owner reference does not block the deletion of p. Otherwise, if a user
+// deletes p in the foreground (`kubectl delete --cascade=foreground`), Kubernetes would also delete
+// the objects of the run that resets the hosts.
 func meta(p *v1alpha1.Provisioning, name string) metav1.ObjectMeta {
+	owner := *kmeta.NewControllerRef(p)
+	owner.BlockOwnerDeletion = nil
 	return metav1.ObjectMeta{
 		Name:            name,
 		Namespace:       p.Namespace,
 		Labels:          Labels(p),
-		OwnerReferences: []metav1.OwnerReference{*kmeta.NewControllerRef(p)},
+		OwnerReferences: []metav1.OwnerReference{owner},
 	}
 }

@@ -62,16 +62,19 @@ func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
 	}
 }
 
-// MakeRoleBindings returns the bindings of each task to its Role, and the binding that gives
-// select-hosts access to the hosts of the namespace.
-func MakeRoleBindings(p *v1alpha1.Provisioning) []*rbacv1.RoleBinding {
-	var all []*rbacv1.RoleBinding
-	for _, task := range contract.Tasks {
+// MakeRoleBindings returns the bindings of each task of the operation to its Role, and the binding
+// that gives a task access to the hosts of the namespace.
+func MakeRoleBindings(p *v1alpha1.Provisioning, operation contract.Operation) []*rbacv1.RoleBinding {
+	var all, access []*rbacv1.RoleBinding
+	for _, task := range operation.Tasks() {
 		if name := contract.ServiceAccountName(p.Name, task.Name); task.CallsAPI() {
 			all = append(all, makeBinding(p, name, task.Name, "Role", name))
 		}
+		if task.ClaimsHosts {
+			access = append(access, makeBinding(p, HostsBindingName(p.Name), task.Name, "ClusterRole", ClusterRoleSelectHosts))
+		}
 	}
-	return append(all, makeBinding(p, HostsBindingName(p.Name), contract.TaskSelectHosts, "ClusterRole", ClusterRoleSelectHosts))
+	return append(all, access...)
 }
 
 // HostsBindingName returns the name of the RoleBinding that gives select-hosts access to the hosts

@@ -121,7 +121,7 @@ func TestRights(t *testing.T) {
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 	bound := map[string]rbacv1.RoleRef{}
-	for _, b := range MakeRoleBindings(p) {
+	for _, b := range MakeRoleBindings(p, contract.OperationOf(contract.OperationInstall)) {
 		bound[b.Name+" to "+b.Subjects[0].Name] = b.RoleRef
 	}
 	role := func(kind, name string) rbacv1.RoleRef {
