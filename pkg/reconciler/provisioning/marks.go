@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -28,11 +25,4 @@ func (r *Reconciler) markHosts(ctx context.Context, p *v1alpha1.Provisioning, se
 		}
 	}
 	return nil
-}
-
-// terminating reports whether an object could not be created because its namespace is being
-// deleted. Then no reset can run. The hosts are released with their marks: otherwise they and the
-// namespace could never be deleted.
-func terminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

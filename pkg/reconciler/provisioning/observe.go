@@ -3,10 +3,13 @@ package provisioning
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -38,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		seen.Invalid = err.Error()
 	}
 	if seen.Deleting {
-		err = r.observeWorkersLive(ctx, p, &seen)
+		err = r.observeDeletion(ctx, p, &seen)
 	} else {
 		err = r.observeRuns(p, &seen)
 	}
@@ -61,6 +64,17 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		return seen, nil
 	}
 	return seen, r.observeNeeds(ctx, p, seen.Request, &seen)
+}
+
+// observeDeletion asks the API server itself what may work on the hosts, and whether the namespace is
+// being deleted too.
+func (r *Reconciler) observeDeletion(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
+	namespace, err := r.kube.CoreV1().Namespaces().Get(ctx, p.Namespace, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get namespace %s: %w", p.Namespace, err)
+	}
+	seen.Terminating = err == nil && namespace.DeletionTimestamp != nil
+	return r.observeWorkersLive(ctx, p, seen)
 }
 
 // observeSpec builds the request of this reconcile. All decisions and actions of the reconcile use

@@ -66,9 +66,6 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	if err = r.markHosts(ctx, p, seen); err == nil { // before a release, because nobody else may write the mark
 		err = r.apply(ctx, p, seen, next)
 	}
-	if seen.Deleting && terminating(err) {
-		next, err = plan.Step{Do: plan.Release}, r.release(ctx, p, seen)
-	}
 	if next.Do == plan.Release && err == nil {
 		return nil // the finalizer is removed and the object is deleted, so no status can be written
 	}

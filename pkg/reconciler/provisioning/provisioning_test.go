@@ -33,6 +33,9 @@ const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa
 // starts and the calls during a deletion are equal.
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
+// askDeleting are the calls of each reconcile of a deletion.
+var askDeleting = append([]string{"get namespaces site"}, ask...)
+
 // askAll are the calls before hosts are released on which nothing was installed.
 var askAll = append([]string{ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
 
@@ -143,7 +146,7 @@ func TestReconcile(t *testing.T) {
 		world:  []runtime.Object{edge(deleting), active},
 		hosts:  held(),
 		writes: []string{`patch pipelineruns edge-1-install-1 {"spec":{"status":"Cancelled"}}`, "update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askDeleting,
 		reason: "Deleting",
 		events: []string{"Normal RunStarted", "Normal Deleting stopping run"},
 		err:    "again",
@@ -153,7 +156,7 @@ func TestReconcile(t *testing.T) {
 		live:   []runtime.Object{done, labelled(corev1.PodRunning)},
 		hosts:  held(),
 		writes: []string{"update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askDeleting,
 		reason: "Deleting",
 		events: []string{"Normal RunStarted", "Normal Deleting the hosts stay claimed"},
 		err:    "again",
@@ -162,7 +165,7 @@ func TestReconcile(t *testing.T) {
 		world:  []runtime.Object{edge(deleting), foreign},
 		hosts:  held(),
 		writes: []string{`patch pipelineruns edge-1-install-1 {"spec":{"status":"Cancelled"}}`, "update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askDeleting,
 		reason: "Deleting",
 		events: []string{"Normal Deleting stopping run"},
 		err:    "again",
@@ -172,7 +175,7 @@ func TestReconcile(t *testing.T) {
 			func(pr *tekton.PipelineRun) { pr.Spec.Status = tekton.PipelineRunSpecStatusCancelled })},
 		hosts:  held(),
 		writes: []string{"update provisionings/status edge-1"},
-		reads:  ask,
+		reads:  askDeleting,
 		reason: "Deleting",
 		events: []string{"Normal Deleting run edge-1-install-1 is stopping"},
 		err:    "again",
@@ -192,7 +195,7 @@ func TestReconcile(t *testing.T) {
 		live:     []runtime.Object{labelled(corev1.PodSucceeded)},
 		hosts:    held(),
 		writes:   []string{`patch provisionings edge-1 {"metadata":{"finalizers":[],"resourceVersion":""}}`},
-		reads:    ask,
+		reads:    askDeleting,
 		reason:   "-",
 		released: []string{"host-1"},
 		events:   []string{"Normal HostsReleased released host-1", "Normal FinalizerUpdate"},

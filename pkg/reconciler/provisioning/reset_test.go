@@ -8,12 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgotesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/controller"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -147,12 +144,8 @@ func TestHostsThatAreNotReset(t *testing.T) {
 			}
 			w.sync(t)
 		}, 2},
-		"namespace": {v1alpha1.DeletionReset, func(_ *testing.T, w *fixture) {
-			w.tekton.PrependReactor("create", "pipelineruns", func(clientgotesting.Action) (bool, runtime.Object, error) {
-				err := apierrors.NewForbidden(tekton.Resource("pipelineruns"), "edge-1-reset-2", nil)
-				err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
-				return true, nil, err
-			})
+		"namespace": {v1alpha1.DeletionReset, func(t *testing.T, w *fixture) {
+			w.add(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: site, DeletionTimestamp: &metav1.Time{Time: now}}}, false)
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,6 +89,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 		}[:1+r.IntN(5)]
 	}
 	s.Touched, s.Recorded, s.Retain = r.IntN(3) == 0, r.IntN(4) > 0, r.IntN(4) == 0
+	s.Terminating = r.IntN(9) == 0
 	if s.Recorded {
 		s.States = contract.HostStates{}
 		for _, uid := range []string{"u", "v"}[:r.IntN(3)] {
@@ -167,13 +168,13 @@ func TestNextNeverHarms(t *testing.T) {
 			if !s.Deleting || len(s.Pods) > 0 || len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 {
 				bad = "hosts in use are released"
 			}
-			if last := s.Newest(); !s.Retain && len(s.UsedHosts()) > 0 && (last == nil || !last.resets() || last.State != Succeeded) {
+			if last := s.Newest(); !s.Retain && !s.Terminating && len(s.UsedHosts()) > 0 && (last == nil || !last.resets() || last.State != Succeeded) {
 				bad = "hosts that contain a cluster are released without a reset"
 			}
 		case StartRun:
 			resets := step.Operation == contract.OperationReset
 			switch {
-			case resets && (!s.Deleting || s.Retain || len(s.UsedHosts()) == 0 && s.Recorded):
+			case resets && (!s.Deleting || s.Retain || s.Terminating || len(s.UsedHosts()) == 0 && s.Recorded):
 				bad = "hosts are reset without a reason"
 			case resets && (len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 || len(s.Pods) > 0 || s.SSH == nil || s.SSH.Missing != ""):
 				bad = "hosts are reset next to other work, or without a key"

@@ -63,12 +63,13 @@ func (s Seen) DirtyHosts() []string {
 }
 
 // resetOrRelease returns the next step of a deletion after all other runs have ended. The hosts are
-// reset, unless nothing is installed on them or the policy is Retain. Then they are released. A
-// host that is still used after a successful reset did not answer: it keeps its mark.
+// reset, unless nothing is installed on them, the policy is Retain, or no run can be created. Then
+// they are released. A host that is still used after a successful reset did not answer. It keeps its
+// mark.
 func resetOrRelease(s Seen, now time.Time) Step {
 	used, newest := s.DirtyHosts(), s.Newest()
 	resets := newest != nil && newest.resets()
-	if s.Retain || len(used) == 0 || resets && newest.State == Succeeded {
+	if s.Retain || s.Terminating || len(used) == 0 || resets && newest.State == Succeeded {
 		return Step{Do: Release, Reason: ReasonDeleting}
 	}
 	if resets && newest.State == Failed && s.wanted(*newest) {

@@ -17,6 +17,9 @@ type Seen struct {
 	Paused   bool
 	// Retain means that spec.deletionPolicy is Retain.
 	Retain bool
+	// Terminating means that the namespace is being deleted, so that no run can be created in it.
+	// It is observed only during deletion.
+	Terminating bool
 
 	// Slots are the names of the nodes that the spec requests by name. Sets are the node sets, for
 	// which the spec requests a number of nodes.
