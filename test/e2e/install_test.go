@@ -26,8 +26,8 @@ const installLimit = 12 * time.Minute
 // TestInstall tests the scenario of the README. One node is pinned by MAC, and two are selected by
 // their requirements. The machines can reach only the depot and each other, and install an
 // operating system package from the depot. The checksums of files are those of the depot. The
-// controller is killed during the run. The new cluster runs a pod, and a deletion then releases all
-// hosts.
+// controller is killed during the run. The new cluster runs a pod. A deletion then resets and
+// releases all hosts, and a new cluster with exchanged roles is installed on two of them.
 func TestInstall(t *testing.T) {
 	s := site.New(t, "e2e-install", 3, 2)
 	for _, host := range []string{"host-1", "host-2", "host-3"} {
@@ -66,13 +66,14 @@ func TestInstall(t *testing.T) {
 	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
 
-	if err := s.Delete(context.Background(), p); err != nil {
-		t.Fatal(err)
+	deleteAndReset(t, s, p)
+	for _, n := range ready.Status.Nodes {
+		checkIsolated(t, s, n.Host) // the reset leaves the site's own packet filter rules alone
 	}
-	site.AwaitGone(s, &v1alpha1.ProvisioningList{}, p, time.Minute)
-	if held := s.Holders(); len(held) != 0 {
-		t.Errorf("hosts are still held after the deletion: %v", held)
-	}
+	s.Apply(exchanged(s, "edge-14", site.LabPlaybooks, ready))
+	again := site.Await(s, &v1alpha1.ProvisioningList{}, "edge-14 to be Ready", installLimit, site.Ready)
+	checkNodes(t, s, again)
+	checkCluster(t, s, again, 2)
 }
 
 func onlyRun(t *testing.T, s *site.Site) tekton.PipelineRun {

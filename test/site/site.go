@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/test/lab/fleet"
 )
 
 // Site is one namespace with lab hosts.
@@ -45,11 +44,25 @@ func New(t testing.TB, namespace string, hosts, misfits int) *Site {
 		if t.Failed() {
 			s.Dump()
 		}
+		s.retainAll()
 		s.Kubectl("delete", "provisionings", "--all", "--timeout=100s") // delete the hosts last, as on a real site
 		s.Lab("down")
 		s.Kubectl("delete", "namespace", namespace, "--wait=false")
 	})
 	return s
+}
+
+// retainAll sets the deletion policy Retain on all Provisionings. The machines are removed when the
+// test ends, so a reset would only take time.
+func (s *Site) retainAll() {
+	s.T.Helper()
+	all := &v1alpha1.ProvisioningList{}
+	if err := s.List(context.Background(), all, client.InNamespace(s.Namespace)); err != nil {
+		s.T.Fatal(err)
+	}
+	for i := range all.Items {
+		s.Change(&all.Items[i], func(p *v1alpha1.Provisioning) { p.Spec.DeletionPolicy = v1alpha1.DeletionRetain })
+	}
 }
 
 // State returns the state folder of the bootstrap machine.
@@ -92,13 +105,6 @@ func (s *Site) Lab(args ...string) string {
 		s.T.Fatalf("lab %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
-}
-
-// On runs a command on a lab host as root and returns its output. It uses kubectl exec, because a
-// test may have stopped sshd.
-func (s *Site) On(host, command string) string {
-	s.T.Helper()
-	return s.Kubectl("--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", command)
 }
 
 // Kubectl runs kubectl against the bootstrap cluster in this site's namespace.
@@ -175,17 +181,22 @@ func (s *Site) MAC(host string) string {
 // Holders returns, for each claimed host by name, the name of the Provisioning that has claimed it.
 func (s *Site) Holders() map[string]string {
 	s.T.Helper()
-	hosts := &metal3.BareMetalHostList{}
-	if err := s.List(context.Background(), hosts, client.InNamespace(s.Namespace)); err != nil {
-		s.T.Fatal(err)
-	}
 	held := map[string]string{}
-	for _, h := range hosts.Items {
+	for _, h := range s.hosts() {
 		if r := h.Spec.ConsumerRef; r != nil && r.Kind == "Provisioning" {
 			held[h.Name] = r.Name
 		}
 	}
 	return held
+}
+
+func (s *Site) hosts() []metal3.BareMetalHost {
+	s.T.Helper()
+	hosts := &metal3.BareMetalHostList{}
+	if err := s.List(context.Background(), hosts, client.InNamespace(s.Namespace)); err != nil {
+		s.T.Fatal(err)
+	}
+	return hosts.Items
 }
 
 // Secret returns the value of one key of a Secret. It fails the test if the value is empty.
