@@ -21,8 +21,11 @@ else
 fi
 
 step "Create lab machines: three that fit, one that is too small, one in error"
-kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null | # delete those of an earlier demo, so that they release their hosts
-  xargs -r kubectl delete --namespace "$namespace" --timeout=180s
+# Delete the Provisionings of an earlier demo, so that they release their hosts. No reset is needed,
+# because the machines are removed too.
+kubectl get provisionings --namespace "$namespace" --output name 2>/dev/null >"$scratch/earlier" || true
+xargs -r -I{} kubectl patch {} --namespace "$namespace" --type=merge --patch '{"spec":{"deletionPolicy":"Retain"}}' <"$scratch/earlier"
+xargs -r kubectl delete --namespace "$namespace" --timeout=180s <"$scratch/earlier"
 lab down --namespace "$namespace"
 lab up --namespace "$namespace" --nodes 3 --misfits 2
 run kubectl get baremetalhosts --namespace "$namespace" --request-timeout=10s
