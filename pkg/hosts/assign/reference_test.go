@@ -27,6 +27,7 @@ type reference struct {
 	occupied []int // per class
 	best     *score
 	kept     int
+	off      int // fewest hosts in trouble among the assignments that keep as many hosts as best
 }
 
 func newReference(w *work, places []int, strict bool) *reference {
@@ -65,7 +66,7 @@ func (t *reference) check() {
 			return
 		}
 	}
-	s, kept := score{}, 0
+	s, kept, off := score{}, 0, 0
 	for h, b := range t.in {
 		switch {
 		case b == none:
@@ -73,7 +74,11 @@ func (t *reference) check() {
 			kept++
 		default:
 			s.cost = s.cost.plus(t.costOf(h))
+			off += count(t.hosts[h].Trouble != "")
 		}
+	}
+	if t.best == nil || kept > t.kept || kept == t.kept && off < t.off {
+		t.off = off
 	}
 	if t.best == nil || kept > t.kept || kept == t.kept && s.cost.compare(t.best.cost) < 0 {
 		t.best, t.kept = &s, kept
@@ -169,11 +174,23 @@ func TestAssignAgreesWithReference(t *testing.T) {
 			}
 		case kept != full.kept || sum.compare(full.best.cost) != 0:
 			t.Fatalf("seed %d: keeps %d hosts and costs %v; the reference keeps %d and costs %v\n%v", seed, kept, sum, full.kept, full.best.cost, got)
+		case inTrouble(w, got) != full.off:
+			t.Fatalf("seed %d: chooses %d hosts in trouble; %d are enough\n%v", seed, inTrouble(w, got), full.off, got)
 		}
 	}
 	if found < int(n)/10 || found > int(n)*9/10 || short < 100 || uneven < 100 {
 		t.Errorf("%d of %d sites have an assignment, %d of them without all standby hosts, %d uneven: the random sites cover too little", found, n, short, uneven)
 	}
+}
+
+// inTrouble returns the number of assigned hosts that are in trouble and not installed.
+func inTrouble(w *work, got Assignment) int {
+	n := 0
+	for _, p := range got {
+		h := slices.IndexFunc(w.hosts, func(h *hosts.Host) bool { return h.Name == p.Host })
+		n += count(w.hosts[h].Trouble != "" && !w.hosts[h].Installed)
+	}
+	return n
 }
 
 // checkPlaced checks the properties of every assignment. It returns the number of preferred held
@@ -197,6 +214,8 @@ func checkPlaced(t *testing.T, seed uint64, w *work, got Assignment) (kept int, 
 			continue
 		case w.fixedIn[h] != none || w.obstacle(w.classes[b], h) != noObstacle:
 			t.Fatalf("seed %d: %s is given %s, which is not for it: %v", seed, p.Node, p.Host, got)
+		case host.UsedBy.UID == "another" && !host.Bare:
+			t.Fatalf("seed %d: %s is given %s, which another cluster uses: %v", seed, p.Node, p.Host, got)
 		case stays && host.Node != p.Node:
 			t.Fatalf("seed %d: %s was %s and is %s", seed, p.Host, host.Node, p.Node)
 		case stays && !host.Standby && p.Standby:
