@@ -38,6 +38,14 @@ type User struct {
 
 func (u User) String() string { return u.Namespace + "/" + u.Name + " " + u.UID }
 
+// Cluster returns "NAMESPACE/NAME", or only the name if the namespace is unknown.
+func (u User) Cluster() string {
+	if u.Namespace == "" {
+		return u.Name
+	}
+	return u.Namespace + "/" + u.Name
+}
+
 // ParseUser parses the value of AnnotationUsedBy. It accepts any text, because a user can write the
 // annotation too.
 func ParseUser(text string) User {

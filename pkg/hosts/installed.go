@@ -2,9 +2,23 @@ package hosts
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
+
+// Occupied reports whether the cluster of another Provisioning may still be on the host, so that the
+// request cannot use the host. Provisionings are compared by UID: a Provisioning that was deleted
+// and created again starts another cluster. A host that gets its operating system from Metal3 is
+// not occupied, because the image overwrites the old cluster.
+func (h *Host) Occupied(request *contract.Request) bool {
+	return h.UsedBy != (contract.User{}) && !h.Bare && (request.UID == "" || h.UsedBy.UID != request.UID)
+}
+
+// ResetCommand returns the command by which a user removes an old cluster from hosts.
+func ResetCommand(namespace string, names ...string) string {
+	return "`kubectl bpa hosts reset " + strings.Join(names, " ") + " -n " + namespace + "`"
+}
 
 // MarkInstalled sets the field Installed of each host in all. It is true if a node of the request's
 // Provisioning is or may be installed on the host.

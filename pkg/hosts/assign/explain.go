@@ -5,12 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+// mostReset limits the number of hosts that an explanation advises to reset, and longestReset the
+// length of their names in bytes, so that the command is never cut.
+const (
+	mostReset    = 3
+	longestReset = 64
 )
 
 // noFit returns an error whose field Unmet lists nodes[b] nodes of each class b. If m gives a host
 // a place in another class, the host counts as needed for other nodes, even if it fits.
 func (w *work) noFit(m *matching, nodes []int) *NoFit {
-	e := &NoFit{}
+	e := &NoFit{Reset: w.resetAdvice(nodes)}
 	for _, host := range w.hosts {
 		e.Hosts = append(e.Hosts, *host)
 	}
@@ -160,6 +169,8 @@ func (w *work) why(owner string, c *class, h int) string {
 		return "installed as " + w.hosts[h].Node
 	case what == pinnedElsewhere:
 		return "pinned to " + w.pinOf(h)
+	case what == occupied:
+		return w.words(what, c, w.hosts[h]) + "; remove it with " + hosts.ResetCommand(w.me.Namespace, w.hosts[h].Name)
 	case what == noObstacle && owner != "":
 		return "needed for " + owner
 	case what == noObstacle:
@@ -167,6 +178,31 @@ func (w *work) why(owner string, c *class, h int) string {
 	default:
 		return w.words(what, c, w.hosts[h])
 	}
+}
+
+// resetAdvice returns the advice to reset hosts that another cluster has used and that otherwise
+// meet the requirements of a node. nodes has the number of nodes of each class that have no host. The
+// result is empty if there is no such host.
+func (w *work) resetAdvice(nodes []int) string {
+	var names []string
+	for h, host := range w.hosts {
+		useful := func(c *class) bool {
+			return (c.mac == "" || slices.Contains(c.pins, h)) && meets(c.needs, host) && host.Unreachable(c.mac, &w.request) == ""
+		}
+		if w.hostObstacle(h) != occupied || len(names) == mostReset || len(host.Name) > longestReset {
+			continue
+		}
+		for b, c := range w.classes {
+			if nodes[b] > 0 && useful(c) {
+				names = append(names, host.Name)
+				break
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "to use a host of another cluster, reset it: " + hosts.ResetCommand(w.me.Namespace, names...)
 }
 
 // pinOf returns the name of the first slot that is pinned to a host.

@@ -26,6 +26,9 @@ type NoFit struct {
 	// Also lists the other nodes without a host: the names of slots, and the names of sets with the
 	// number of such nodes.
 	Also []string
+	// Reset is the advice to reset hosts that fit except that another cluster has used them. Empty:
+	// there are no such hosts.
+	Reset string
 	// GaveUp reports that not every combination of spreads was tried. An assignment may then exist,
 	// and Unmet may have more nodes than necessary.
 	GaveUp bool
@@ -63,6 +66,9 @@ const (
 
 func (e *NoFit) Error() string {
 	end := clip(e.end(), mostEnd)
+	if e.Reset != "" {
+		end += "; " + e.Reset
+	}
 	return clip(e.start(), mostText-len(end)) + end
 }
 

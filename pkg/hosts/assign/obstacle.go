@@ -16,6 +16,7 @@ const (
 	unfit // Host.Unusable describes the reason
 	bare
 	fixed
+	occupied // the cluster of another Provisioning may still be on the host
 	retired
 	pinnedElsewhere // another node is pinned to the host
 	lacking         // shortfall describes the gap
@@ -37,6 +38,8 @@ func (w *work) hostObstacle(h int) obstacle {
 		return bare
 	case w.fixedIn[h] != none:
 		return fixed
+	case host.Occupied(&w.request):
+		return occupied
 	}
 	return noObstacle
 }
@@ -74,6 +77,8 @@ func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 		return "without an operating system (spec.osImage is not set)"
 	case fixed:
 		return "already installed"
+	case occupied:
+		return "used by cluster " + host.UsedBy.Cluster()
 	case retired:
 		return "leaving the set"
 	case pinnedElsewhere:

@@ -79,7 +79,7 @@ func (w *work) retire() {
 func (w *work) activesOf(class int) []int {
 	var actives []int
 	for _, h := range w.movable {
-		if host := w.hosts[h]; w.currentClass[h] == class && !host.Standby && (host.Installed || host.Unusable == "") {
+		if host := w.hosts[h]; w.currentClass[h] == class && !host.Standby && (host.Installed || host.Unusable == "" && !host.Occupied(&w.request)) {
 			actives = append(actives, h)
 		}
 	}

@@ -44,6 +44,12 @@ func randomHost(r *rand.Rand, n int) hosts.Host {
 	if r.IntN(5) == 0 {
 		h.Trouble = "powered off"
 	}
+	switch r.IntN(16) {
+	case 0:
+		h.UsedBy = contract.User{Namespace: "site", Name: "edge-1", UID: "another"}
+	case 1:
+		h.UsedBy = contract.User{Namespace: "site", Name: "edge-1", UID: "edge-1-uid"}
+	}
 	return h
 }
 
@@ -61,6 +67,7 @@ func randomSite(r *rand.Rand) (contract.Request, []hosts.Host) {
 		all = append(all, randomHost(r, n))
 	}
 	request := ask()
+	request.UID = "edge-1-uid"
 	if r.IntN(2) == 0 {
 		request.OSImage = &contract.OSImage{URL: namedImage}
 	}

@@ -29,6 +29,9 @@ func Ours(host *metal3.BareMetalHost) bool {
 
 // Put asks Metal3 to install the image on a host and to start the host. It does not change a host
 // that already has an image, whoever has set it, because Metal3 would then erase the host.
+//
+// Put also removes the mark contract.AnnotationUsedBy, because the image overwrites the cluster that
+// the mark is about.
 func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 	if host.Spec.Image != nil || host.Spec.CustomDeploy != nil {
 		return
@@ -58,11 +61,13 @@ func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 		host.Annotations = map[string]string{}
 	}
 	recorded, _ := json.Marshal(was) // cannot fail: plain fields
+	delete(host.Annotations, contract.AnnotationUsedBy)
 	host.Annotations[contract.AnnotationOSImage] = image.URL
 	host.Annotations[contract.AnnotationOSImageBefore] = string(recorded)
 }
 
-// TakeAway reverts the changes of Put, so that Metal3 deprovisions the host. It does not change a
+// TakeAway reverts the changes of Put, so that Metal3 deprovisions the host. It does not restore the
+// mark of an earlier cluster: a host without an operating system is used only after another image. It does not change a
 // host whose operating system Put has not requested.
 func TakeAway(host *metal3.BareMetalHost) {
 	if !Ours(host) {

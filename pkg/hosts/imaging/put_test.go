@@ -80,6 +80,18 @@ func TestTakeAwayLeavesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
+// The image overwrites an earlier cluster, so Put removes its mark. A host that Put does not change
+// keeps its mark.
+func TestPutRemovesTheMarkOfAnEarlierCluster(t *testing.T) {
+	used := func(h *metal3.BareMetalHost) { h.Annotations[contract.AnnotationUsedBy] = "site/edge-1 u1" }
+	host, theirs := bare(used), bare(used, func(h *metal3.BareMetalHost) { h.Spec.Image = &metal3.Image{URL: "http://theirs"} })
+	Put(host, jammy, "worker-1")
+	Put(theirs, jammy, "worker-1")
+	if _, marked := host.Annotations[contract.AnnotationUsedBy]; marked || theirs.Annotations[contract.AnnotationUsedBy] == "" {
+		t.Errorf("annotations after Put: %v; of a host with an image of its own: %v", host.Annotations, theirs.Annotations)
+	}
+}
+
 func TestTakeAwayWithoutMemory(t *testing.T) {
 	host := bare()
 	Put(host, jammy, "worker-1")
