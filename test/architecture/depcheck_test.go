@@ -44,6 +44,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/process/", foreign: []string{}},
 	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
@@ -54,9 +55,9 @@ var layers = []layer{
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/hosts/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},
@@ -129,6 +130,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/settings":                          clients,
 		module + "pkg/contract/from":                     clients,
+		module + "pkg/runs":                              clients,
 		module + "pkg/reconciler/provisioning/plan":      clients,
 		module + "pkg/reconciler/provisioning/resources": clients,
 	})

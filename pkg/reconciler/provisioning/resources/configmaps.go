@@ -9,6 +9,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // MakeRequestConfigMap returns the ConfigMap with the request and with the spec from which the
@@ -42,9 +43,7 @@ func MakeInventoryConfigMap(p *v1alpha1.Provisioning, nodes string) *corev1.Conf
 // the SSH host keys, which are recorded at the first contact, must not be lost.
 func MakeTaskConfigMaps(p *v1alpha1.Provisioning) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
-	for _, name := range []string{
-		contract.InventoryName(p.Name), contract.KnownHostsName(p.Name), contract.ProgressName(p.Name), contract.InstalledName(p.Name),
-	} {
+	for _, name := range runs.TaskConfigMaps(p.Name) {
 		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(p, name)})
 	}
 	return all

@@ -12,10 +12,6 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// Namespace is the namespace in which config/ installs the Tasks, the Pipelines, and all its other
-// namespaced objects.
-const Namespace = "bpa-system"
-
 // LabelCAPICluster marks a kubeconfig Secret as Cluster API does, so that tools for Cluster API
 // find the Secret.
 const LabelCAPICluster = "cluster.x-k8s.io/cluster-name"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // read reads a file of tekton/. It rejects unknown fields, as the API server does.
@@ -52,7 +53,7 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 	if err := pipeline.Validate(t.Context()); err != nil {
 		t.Errorf("Tekton refuses the Pipeline: %v", err)
 	}
-	if pipeline.Name != operation.Pipeline || pipeline.Namespace != Namespace {
+	if pipeline.Name != operation.Pipeline || pipeline.Namespace != runs.Namespace {
 		t.Errorf("Pipeline %s/%s", pipeline.Namespace, pipeline.Name)
 	}
 	of := Run{Operation: operation.Name, Number: 1, Attempt: 1}
@@ -78,7 +79,7 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 		tasks = append(tasks, pt.Name)
 		task := &tekton.Task{}
 		read(t, "tasks/"+pt.Name+".yaml", task)
-		if task.Name != pt.Name || task.Namespace != Namespace {
+		if task.Name != pt.Name || task.Namespace != runs.Namespace {
 			t.Errorf("Task %s/%s in tasks/%s.yaml", task.Namespace, task.Name, pt.Name)
 		}
 		checkParams(t, pt.Name, task.Spec.Params, pt.Params)

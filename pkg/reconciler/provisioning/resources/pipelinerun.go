@@ -3,16 +3,12 @@ package resources
 import (
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // Annotations of a run, in addition to those in package contract. They record the state of the
@@ -33,14 +29,7 @@ const (
 	// AnnotationSuperseded marks a run that the controller cancelled because the spec was edited
 	// before the run touched a host.
 	AnnotationSuperseded = "bpa.akraino.org/superseded"
-	// LabelPipeline is the label by which `tkn pipelinerun list PIPELINE` selects runs. Tekton sets
-	// it too, but only some time after the run was created.
-	LabelPipeline = "tekton.dev/pipeline"
 )
-
-// nonroot is the numeric ID of the user that runs every task. The base images have a user with this
-// ID.
-const nonroot = 65532
 
 // Run describes a run of a Provisioning.
 type Run struct {
@@ -64,7 +53,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	m := meta(p, RunName(p.Name, operation.Name, run.Number))
 	m.Labels[contract.LabelOperation] = operation.Name
 	m.Labels[contract.LabelAttempt] = strconv.Itoa(int(run.Attempt))
-	m.Labels[LabelPipeline] = operation.Pipeline
+	m.Labels[runs.LabelPipeline] = operation.Pipeline
 	m.Annotations = map[string]string{
 		contract.AnnotationRequestDigest: run.Digest,
 		AnnotationInputs:                 run.Inputs,
@@ -82,92 +71,22 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	}
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
-		Spec: tekton.PipelineRunSpec{
-			PipelineRef: &tekton.PipelineRef{ResolverRef: tekton.ResolverRef{
-				Resolver: "cluster",
-				Params: tekton.Params{
-					param("kind", "pipeline"),
-					param("name", operation.Pipeline),
-					param("namespace", Namespace),
-				},
-			}},
-			Params:          makeParams(p, run, operation),
-			Workspaces:      makeWorkspaces(p),
-			Timeouts:        makeTimeouts(p.Spec.Timeouts.InstallTimeout()),
-			TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: makePodTemplate()},
-			TaskRunSpecs:    makeTaskRunSpecs(p, operation),
-		},
+		Spec: runs.Run{
+			Name: p.Name, Operation: operation, Release: p.Spec.Kubespray.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(),
+		}.Spec(makeParams(run, operation)...),
 	}
 }
 
-// makeParams returns the params of a run. It adds the names of the Tasks only if the spec selects a
-// kubespray release, and an inventory digest only if there is one, because a customized Pipeline
-// may not declare these params.
-func makeParams(p *v1alpha1.Provisioning, run Run, operation contract.Operation) tekton.Params {
-	params := tekton.Params{param(contract.ParamProvisioning, p.Name)}
-	if operation.Playbook != "" {
-		params = append(params, param(contract.ParamPlaybook, operation.Playbook))
-	}
+// makeParams returns the params of a run that a Provisioning adds to those of its operation. It adds
+// an inventory digest only if there is one, because a customized Pipeline may not declare this
+// param.
+func makeParams(run Run, operation contract.Operation) tekton.Params {
+	var params tekton.Params
 	if operation.Has(contract.TaskCollectKubeconfig) {
-		params = append(params, param(contract.ParamCertificateRequest, run.CSR))
+		params = append(params, runs.Param(contract.ParamCertificateRequest, run.CSR))
 	}
 	if run.Played != "" {
-		params = append(params, param(contract.ParamPlayed, run.Played))
-	}
-	for _, task := range operation.Tasks() {
-		if release := p.Spec.Kubespray.Release; release != "" && task.PerRelease {
-			params = append(params, param(task.ReleaseParam(), task.OfRelease(release)))
-		}
+		params = append(params, runs.Param(contract.ParamPlayed, run.Played))
 	}
 	return params
-}
-
-func param(name, value string) tekton.Param {
-	return tekton.Param{Name: name, Value: *tekton.NewStructuredValues(value)}
-}
-
-func makeWorkspaces(p *v1alpha1.Provisioning) []tekton.WorkspaceBinding {
-	configMap := func(workspace, name string) tekton.WorkspaceBinding {
-		return tekton.WorkspaceBinding{Name: workspace, ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name},
-		}}
-	}
-	return []tekton.WorkspaceBinding{
-		configMap(contract.WorkspaceRequest, contract.RequestName(p.Name)),
-		configMap(contract.WorkspaceInventory, contract.InventoryName(p.Name)),
-		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: p.Spec.SSH.Secret()}},
-	}
-}
-
-// makeTimeouts limits the time of the whole run. It sets the same limit for the tasks: otherwise
-// Tekton would end the tasks after its default of an hour.
-func makeTimeouts(total time.Duration) *tekton.TimeoutFields {
-	return &tekton.TimeoutFields{Pipeline: &metav1.Duration{Duration: total}, Tasks: &metav1.Duration{Duration: total}}
-}
-
-func makePodTemplate() *pod.PodTemplate {
-	return &pod.PodTemplate{
-		EnableServiceLinks: ptr.To(false),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:   ptr.To(true),
-			RunAsUser:      ptr.To(int64(nonroot)),
-			RunAsGroup:     ptr.To(int64(nonroot)),
-			FSGroup:        ptr.To(int64(nonroot)),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-	}
-}
-
-// makeTaskRunSpecs sets the service account of each task. The account's token is mounted only if
-// the task calls the API server.
-func makeTaskRunSpecs(p *v1alpha1.Provisioning, operation contract.Operation) []tekton.PipelineTaskRunSpec {
-	var specs []tekton.PipelineTaskRunSpec
-	for _, task := range operation.Tasks() {
-		specs = append(specs, tekton.PipelineTaskRunSpec{
-			PipelineTaskName:   task.Name,
-			ServiceAccountName: contract.ServiceAccountName(p.Name, task.Name),
-			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(task.CallsAPI())},
-		})
-	}
-	return specs
 }

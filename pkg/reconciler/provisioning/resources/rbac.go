@@ -1,14 +1,13 @@
 package resources
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // ClusterRoleSelectHosts is the ClusterRole with the permissions of select-hosts for the hosts of a
@@ -50,16 +49,7 @@ func MakeRoles(p *v1alpha1.Provisioning, secrets []string) []*rbacv1.Role {
 }
 
 func makeRole(p *v1alpha1.Provisioning, task contract.Task) *rbacv1.Role {
-	var names []string
-	for _, name := range task.ConfigMaps {
-		names = append(names, name(p.Name))
-	}
-	return &rbacv1.Role{
-		ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)),
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(task.Verbs),
-		}},
-	}
+	return &rbacv1.Role{ObjectMeta: meta(p, contract.ServiceAccountName(p.Name, task.Name)), Rules: runs.Rules(p.Name, task)}
 }
 
 // MakeRoleBindings returns the bindings of each task of the operation to its Role, and the binding

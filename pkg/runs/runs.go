@@ -1,0 +1,142 @@
+package runs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Namespace is the namespace in which config/ installs the Tasks, the Pipelines, and all its other
+// namespaced objects.
+const Namespace = "bpa-system"
+
+// LabelPipeline is the label by which `tkn pipelinerun list PIPELINE` selects runs. Tekton sets it
+// too, but only some time after the run was created.
+const LabelPipeline = "tekton.dev/pipeline"
+
+// nonroot is the numeric ID of the user that runs every task. The base images have a user with this
+// ID.
+const nonroot = 65532
+
+// Run describes a run.
+type Run struct {
+	// Name is the name of the Provisioning, from which the names of the run's ConfigMaps and
+	// accounts derive. See contract.RequestName and the functions that follow it.
+	Name      string
+	Operation contract.Operation
+	Release   string // kubespray release; empty: the Tasks without a release in their names
+	SSHSecret string
+	Timeout   time.Duration
+}
+
+// Spec returns the spec of the run's PipelineRun. params are added to the params that every run of
+// the operation has.
+func (r Run) Spec(params ...tekton.Param) tekton.PipelineRunSpec {
+	return tekton.PipelineRunSpec{
+		PipelineRef: &tekton.PipelineRef{ResolverRef: tekton.ResolverRef{
+			Resolver: "cluster",
+			Params: tekton.Params{
+				Param("kind", "pipeline"),
+				Param("name", r.Operation.Pipeline),
+				Param("namespace", Namespace),
+			},
+		}},
+		Params:          append(r.params(), params...),
+		Workspaces:      r.workspaces(),
+		Timeouts:        timeouts(r.Timeout),
+		TaskRunTemplate: tekton.PipelineTaskRunTemplate{PodTemplate: podTemplate()},
+		TaskRunSpecs:    r.taskRunSpecs(),
+	}
+}
+
+// params returns the params that every run of the operation has. It adds the names of the Tasks
+// only for a kubespray release, because a customized Pipeline may not declare these params.
+func (r Run) params() tekton.Params {
+	params := tekton.Params{Param(contract.ParamProvisioning, r.Name)}
+	if r.Operation.Playbook != "" {
+		params = append(params, Param(contract.ParamPlaybook, r.Operation.Playbook))
+	}
+	for _, task := range r.Operation.Tasks() {
+		if r.Release != "" && task.PerRelease {
+			params = append(params, Param(task.ReleaseParam(), task.OfRelease(r.Release)))
+		}
+	}
+	return params
+}
+
+// Param returns a param of type string.
+func Param(name, value string) tekton.Param {
+	return tekton.Param{Name: name, Value: *tekton.NewStructuredValues(value)}
+}
+
+func (r Run) workspaces() []tekton.WorkspaceBinding {
+	configMap := func(workspace, name string) tekton.WorkspaceBinding {
+		return tekton.WorkspaceBinding{Name: workspace, ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+		}}
+	}
+	return []tekton.WorkspaceBinding{
+		configMap(contract.WorkspaceRequest, contract.RequestName(r.Name)),
+		configMap(contract.WorkspaceInventory, contract.InventoryName(r.Name)),
+		{Name: contract.WorkspaceSSH, Secret: &corev1.SecretVolumeSource{SecretName: r.SSHSecret}},
+	}
+}
+
+// timeouts limits the time of the whole run. It sets the same limit for the tasks: otherwise Tekton
+// would end the tasks after its default of an hour.
+func timeouts(total time.Duration) *tekton.TimeoutFields {
+	return &tekton.TimeoutFields{Pipeline: &metav1.Duration{Duration: total}, Tasks: &metav1.Duration{Duration: total}}
+}
+
+func podTemplate() *pod.PodTemplate {
+	return &pod.PodTemplate{
+		EnableServiceLinks: ptr.To(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To(int64(nonroot)),
+			RunAsGroup:     ptr.To(int64(nonroot)),
+			FSGroup:        ptr.To(int64(nonroot)),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+}
+
+// taskRunSpecs sets the service account of each task. The account's token is mounted only if the
+// task calls the API server.
+func (r Run) taskRunSpecs() []tekton.PipelineTaskRunSpec {
+	var specs []tekton.PipelineTaskRunSpec
+	for _, task := range r.Operation.Tasks() {
+		specs = append(specs, tekton.PipelineTaskRunSpec{
+			PipelineTaskName:   task.Name,
+			ServiceAccountName: contract.ServiceAccountName(r.Name, task.Name),
+			PodTemplate:        &pod.PodTemplate{AutomountServiceAccountToken: ptr.To(task.CallsAPI())},
+		})
+	}
+	return specs
+}
+
+// Rules returns the rights of a task's account. They name the ConfigMaps that the task reads and
+// writes.
+func Rules(name string, task contract.Task) []rbacv1.PolicyRule {
+	var names []string
+	for _, of := range task.ConfigMaps {
+		names = append(names, of(name))
+	}
+	return []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(task.Verbs),
+	}}
+}
+
+// TaskConfigMaps returns the names of the ConfigMaps that tasks write. Whoever starts a run creates
+// them first, so that a task needs no right to create one.
+func TaskConfigMaps(name string) []string {
+	return []string{contract.InventoryName(name), contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
+}
