@@ -40,6 +40,7 @@ type terminal struct {
 	cluster client.WithWatch
 	config  *rest.Config // used for kinds that the fake cluster does not have
 	own     string       // the user's kubeconfig
+	in      string       // what the user types
 
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -113,10 +114,11 @@ func (w *terminal) awaitWatch() {
 
 // run runs a command and returns its exit code.
 func (w *terminal) run(ctx context.Context, args ...string) int {
-	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: w, ErrOut: &w.errOut}
+	streams := genericiooptions.IOStreams{In: strings.NewReader(w.in), Out: w, ErrOut: &w.errOut}
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
 		IOStreams: streams,
 		now:       time.Now,
+		pace:      time.Millisecond,
 		connect: func() (*site, error) {
 			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}
 			return &site{client: w.cluster, config: w.config, namespace: "site-a", access: access}, nil

@@ -55,6 +55,7 @@ and the exit code is 3.`,
 	cmd.Flags().StringVar(&o.provisioning, "for", "", "name of a Provisioning for a dry run")
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning for a dry run; -: stdin")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format; json: all data as JSON")
+	cmd.AddCommand(newHostsReset(s))
 	return cmd
 }
 

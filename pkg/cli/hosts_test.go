@@ -69,7 +69,7 @@ func TestHosts(t *testing.T) {
 	w := newTerminal(t, provisioning("edge-2"), bareMetal(1, 8), bareMetal(2, 16, heldBy("edge-2", "worker-1")),
 		bareMetal(3, 32, heldBy("edge-9", "worker-2"), sickHost), bareMetal(4, 64, func(h *metal3.BareMetalHost) {
 			h.Spec.ExternallyProvisioned, h.Status = false, metal3.BareMetalHostStatus{Provisioning: metal3.ProvisionStatus{State: metal3.StateInspecting}}
-		}))
+		}), usedHost(5), usedHost(6, heldBy("edge-2", "worker-3")), usedHost(7, isAvailable))
 	code := w.run(t.Context(), "hosts")
 	w.expect(code, codeDone)
 	golden(t, "testdata/hosts/list.txt", w.text())

@@ -21,7 +21,8 @@ type hostView struct {
 	Hosts  []hostRow `json:"hosts"`
 	DryRun *dryRun   `json:"dryRun,omitempty"` // nil without --for and -f
 
-	facts []hosts.Host
+	facts   []hosts.Host
+	objects []*metal3.BareMetalHost // in the order of facts
 	// orphans holds the hosts whose holder is a Provisioning that does not exist. The key is the
 	// name of this Provisioning.
 	orphans map[string][]*metal3.BareMetalHost
@@ -42,6 +43,7 @@ type hostRow struct {
 	Node         string `json:"node,omitempty"`
 	NodeSet      string `json:"nodeSet,omitempty"`
 	Standby      bool   `json:"standby,omitempty"`
+	UsedBy       string `json:"usedBy,omitempty"` // the cluster that may still be on the host
 	Problem      string `json:"problem,omitempty"`
 }
 
@@ -54,6 +56,9 @@ func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, ex
 		Architecture: h.Architecture, Vendor: h.Vendor, Node: h.Node, NodeSet: h.Set, Standby: h.Standby,
 		Problem: cmp.Or(h.Trouble, h.Unusable),
 	}
+	if h.UsedBy != (contract.User{}) {
+		row.UsedBy = h.UsedBy.Cluster()
+	}
 	if h.Holder != nil {
 		row.Holder = h.Holder.String()
 		owner := hosts.Owner{Namespace: host.Namespace, Name: h.Holder.Name}
@@ -64,7 +69,7 @@ func (v *hostView) add(host *metal3.BareMetalHost, data *metal3.HardwareData, ex
 			v.orphans[owner.Name] = append(v.orphans[owner.Name], host)
 		}
 	}
-	v.Hosts, v.facts = append(v.Hosts, row), append(v.facts, h)
+	v.Hosts, v.facts, v.objects = append(v.Hosts, row), append(v.facts, h), append(v.objects, host)
 }
 
 // hostPage returns the view as text.
@@ -72,7 +77,7 @@ func (s *site) hostPage(v *hostView) string {
 	if len(v.Hosts) == 0 {
 		return fmt.Sprintf("There is no BareMetalHost in namespace %s.\n", s.namespace)
 	}
-	rows := [][]string{{"NAME", "STATE", "CPUS", "MEMORY", "SRIOV", "QAT", "ARCH", "VENDOR", "HOLDER", "NODE", "PROBLEM"}}
+	rows := [][]string{{"NAME", "STATE", "CPUS", "MEMORY", "SRIOV", "QAT", "ARCH", "VENDOR", "HOLDER", "NODE", "USED BY", "PROBLEM"}}
 	for _, h := range v.Hosts {
 		cpus, memory := "", ""
 		if h.CPUs > 0 {
@@ -87,17 +92,37 @@ func (s *site) hostPage(v *hostView) string {
 		}
 		rows = append(rows, []string{
 			h.Name, dash(h.State), dash(cpus), dash(memory), yes(h.SRIOV), yes(h.QAT), dash(h.Architecture), dash(clean(h.Vendor)),
-			dash(clean(holder)), dash(clean(node)), clean(h.Problem),
+			dash(clean(holder)), dash(clean(node)), dash(clean(h.UsedBy)), clean(h.Problem),
 		})
 	}
 	parts := []string{columns(rows)}
 	if v.DryRun != nil {
 		parts = append(parts, v.DryRun.page())
 	}
+	if text := s.resetFree(v); text != "" {
+		parts = append(parts, text)
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.orphans)) {
 		parts = append(parts, s.releaseOrphans(name, v.orphans[name]))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// resetFree describes how a user makes the free hosts usable that an earlier cluster has used. It
+// returns an empty string if there are no such hosts. A host without an operating system is left
+// out, because an image makes it usable too.
+func (s *site) resetFree(v *hostView) string {
+	var names []string
+	for _, h := range v.facts {
+		if h.UsedBy != (contract.User{}) && h.Holder == nil && !h.Bare {
+			names = append(names, h.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Free hosts that may contain an earlier cluster: %d. Only the Provisioning of that cluster can use them. To remove the cluster:\n  kubectl bpa hosts reset %s -n %s%s\n",
+		len(names), strings.Join(names, " "), s.namespace, s.flags)
 }
 
 func dash(text string) string { return cmp.Or(text, "-") }
@@ -114,8 +139,8 @@ func yes(is bool) string {
 // hosts.
 func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Hosts of Provisioning %s, which does not exist: %d. If you apply it again, it finds these hosts.\n"+
-		"If nothing runs on them any more, release them:\n", holder, len(orphans))
+	fmt.Fprintf(&text, "Hosts of Provisioning %s, which does not exist: %d.\n"+
+		"If its cluster is no longer needed, release them. Then reset those with an entry in USED BY:\n", holder, len(orphans))
 	for _, host := range orphans {
 		fmt.Fprintf(&text, "  %s\n", s.kubectl("patch baremetalhost "+host.Name, "--type=merge -p '"+undoing(host)+"'"))
 	}

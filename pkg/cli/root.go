@@ -30,6 +30,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root := newRoot(flags, &session{
 		IOStreams: streams,
 		now:       time.Now,
+		pace:      resetPace,
 		connect:   func() (*site, error) { return connect(flags) },
 	})
 	root.SetArgs(args)
@@ -53,6 +54,7 @@ func finish(err error, streams genericiooptions.IOStreams) int {
 type session struct {
 	genericiooptions.IOStreams
 	now     func() time.Time
+	pace    time.Duration // between two looks at a run
 	connect func() (*site, error)
 }
 

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+)
+
+type resetOptions struct {
+	hosts     []string // sorted
+	sshSecret string
+	sshUser   string
+	sshPort   int
+	release   string
+	subnet    string
+	force     bool
+	yes       bool
+}
+
+func newHostsReset(s *session) *cobra.Command {
+	var o resetOptions
+	cmd := &cobra.Command{
+		Use:   "reset HOST...",
+		Short: "Remove an old cluster from free hosts",
+		Long: `Remove an old cluster from free hosts, so that they can be selected again.
+
+After a cluster was installed on a host, only its Provisioning can use the host. The
+deletion of the Provisioning normally resets the host. This command is for hosts that
+were released without a reset: after spec.deletionPolicy Retain, or because a host
+did not answer. For a Kubernetes that BPA did not install, add --force.
+
+The command starts one run of the Pipeline bpa-reset and follows it. While the run
+works, the hosts are in quarantine. After it, each host that is clean loses its mark.
+If you interrupt the command, the run continues: the same command follows it again.`,
+		Example: "  kubectl bpa hosts reset host-3 -n site-a\n  kubectl bpa hosts reset host-3 host-4 --ssh-user=ubuntu --yes",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(fmt.Errorf("HOST is missing: name one or more BareMetalHosts; see %s --help", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.hosts = slices.Compact(slices.Sorted(slices.Values(args)))
+			if o.sshPort < 1 || o.sshPort > 65535 {
+				return usageError(fmt.Errorf("--ssh-port is %d: give a port from 1 to 65535", o.sshPort))
+			}
+			return s.reset(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.sshSecret, "ssh-secret", v1alpha1.DefaultSSHSecret, "Secret of the namespace with the SSH key to the hosts")
+	cmd.Flags().StringVar(&o.sshUser, "ssh-user", v1alpha1.DefaultSSHUser, "user for SSH")
+	cmd.Flags().IntVar(&o.sshPort, "ssh-port", v1alpha1.DefaultSSHPort, "port of the SSH servers")
+	cmd.Flags().StringVar(&o.release, "release", "", "kubespray release, such as v2.31.0, of a site with several releases")
+	cmd.Flags().StringVar(&o.subnet, "subnet", "", "subnet of the addresses by which the hosts are reached, such as 10.60.0.0/24")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also reset hosts on which BPA has installed no cluster")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	return cmd
+}
+
+// reset resets the hosts. If an earlier command has started a run for the same hosts and did not see
+// its end, reset follows this run instead of starting another one.
+func (s *session) reset(ctx context.Context, o resetOptions) error {
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	targets, err := site.resettable(ctx, o)
+	if err != nil {
+		return stoppedReset(ctx, err, site, o)
+	}
+	run, next, err := site.findReset(ctx, o.hosts, targets)
+	if err != nil {
+		return stoppedReset(ctx, err, site, o)
+	}
+	if run == nil {
+		if err := s.confirm(o, targets.chosen); err != nil {
+			return err
+		}
+		if run, err = site.startReset(ctx, o, resetName(o.hosts, next), targets); err != nil {
+			return stoppedReset(ctx, err, site, o)
+		}
+	}
+	_, _ = fmt.Fprintf(s.Out, "PipelineRun %s resets %s; its log:\n  tkn pipelinerun logs -f %s -n %s%s\n", run.Name, strings.Join(o.hosts, ", "), run.Name, site.namespace, site.flags)
+	ended, err := s.followReset(ctx, site, o, run)
+	if err != nil {
+		return stoppedReset(ctx, err, site, o)
+	}
+	return s.concludeReset(ctx, site, o, ended, targets)
+}
+
+// stoppedReset returns the error for a command that ended before the run. After an interrupt, the
+// error tells the user how to continue.
+func stoppedReset(ctx context.Context, err error, site *site, o resetOptions) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return exitf(codeInterrupted, "interrupted; if the reset has started, it continues. To follow it, and to remove the marks of clean hosts:\n  %s", o.command(site, o.hosts))
+}
+
+// command returns the command line that resets hosts with the same options.
+func (o resetOptions) command(site *site, names []string) string {
+	text := "kubectl bpa hosts reset " + strings.Join(names, " ") + " -n " + site.namespace + site.flags
+	for _, f := range []struct {
+		flag, value, usual string
+	}{
+		{"ssh-secret", o.sshSecret, v1alpha1.DefaultSSHSecret}, {"ssh-user", o.sshUser, v1alpha1.DefaultSSHUser},
+		{"ssh-port", strconv.Itoa(o.sshPort), strconv.Itoa(v1alpha1.DefaultSSHPort)}, {"release", o.release, ""}, {"subnet", o.subnet, ""},
+	} {
+		if f.value != f.usual {
+			text += " --" + f.flag + "=" + f.value
+		}
+	}
+	if o.force {
+		text += " --force"
+	}
+	return text
+}
+
+// confirm asks the user whether to delete the data of the hosts.
+func (s *session) confirm(o resetOptions, chosen []hosts.Host) error {
+	if o.yes {
+		return nil
+	}
+	if file, ok := s.In.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
+		return usageError(errors.New("a reset needs a confirmation, and stdin is not a terminal: add --yes"))
+	}
+	_, _ = fmt.Fprintf(s.ErrOut, "This stops and removes Kubernetes, with its containers and its data, from:\n")
+	for _, h := range chosen {
+		of := "a Kubernetes that BPA has not installed"
+		if h.UsedBy.Name != "" {
+			of = "cluster " + h.UsedBy.Cluster()
+		}
+		_, _ = fmt.Fprintf(s.ErrOut, "  %s  (%s)\n", h.Name, clean(of))
+	}
+	_, _ = fmt.Fprint(s.ErrOut, "Type yes to continue: ")
+	answer, err := bufio.NewReader(io.LimitReader(s.In, 100)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the confirmation: %w", err)
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("not confirmed: nothing was changed")
+	}
+	return nil
+}

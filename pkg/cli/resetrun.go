@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/runs"
+)
+
+// annotationHosts is on a PipelineRun that the command has started. It lists the names of the hosts
+// that the run resets, sorted, with blanks between them.
+const annotationHosts = "bpa.akraino.org/hosts"
+
+// resetLabels are on all objects of a reset. They do not have contract.LabelCluster, because no
+// Provisioning owns them.
+func resetLabels() map[string]string {
+	return map[string]string{
+		contract.LabelOperation:        contract.OperationReset,
+		runs.LabelPipeline:             contract.PipelineReset,
+		"app.kubernetes.io/part-of":    "bpa",
+		"app.kubernetes.io/managed-by": "kubectl-bpa",
+	}
+}
+
+// mostName is the maximum length of the part of a run's name that describes its hosts. Names of
+// pods and values of labels, which contain the name of the run, have at most 63 characters.
+const mostName = 30
+
+// resetName returns the name of the n-th run that resets these hosts. The same arguments give the
+// same name.
+func resetName(names []string, n int) string {
+	text := strings.ReplaceAll(strings.Join(names, "-"), ".", "-")
+	if len(text) > mostName || len(names) > 1 {
+		sum := fnv.New32a()
+		_, _ = sum.Write([]byte(strings.Join(names, " "))) // cannot fail
+		text = fmt.Sprintf("%s-%08x", strings.TrimRight(text[:min(len(text), mostName-9)], "-"), sum.Sum32())
+	}
+	return fmt.Sprintf("reset-%s-%d", text, n)
+}
+
+// makeResetRun returns a run that resets the hosts. It is pending: Tekton starts it when the objects
+// that it needs exist, see resetObjects.
+func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
+	operation := contract.OperationOf(contract.OperationReset)
+	run := &tekton.PipelineRun{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: resetLabels(), Annotations: map[string]string{annotationHosts: strings.Join(o.hosts, " ")},
+		},
+		Spec: runs.Run{
+			Name: name, Operation: operation, Release: o.release, SSHSecret: o.sshSecret, Timeout: v1alpha1.DefaultInstallTimeout,
+		}.Spec(),
+	}
+	run.Spec.Status = tekton.PipelineRunSpecStatusPending
+	return run
+}
+
+// resetRequest returns the request of a run. Each host is a node with all roles, because it is
+// unknown which of them it had. Kubernetes' version and networks matter only to the playbook's
+// syntax: a reset removes every version and every network plugin.
+func (o resetOptions) resetRequest(run *tekton.PipelineRun) contract.Request {
+	r := contract.Request{
+		Provisioning: run.Name, Namespace: run.Namespace, UID: string(run.UID), Cluster: run.Name, Release: o.release,
+		SSHUser: o.sshUser, SSHPort: o.sshPort,
+		KubernetesVersion: v1alpha1.DefaultKubernetesVersion, NetworkPlugin: v1alpha1.DefaultNetworkPlugin,
+		PodSubnet: v1alpha1.DefaultPodSubnet, ServiceSubnet: v1alpha1.DefaultServiceSubnet,
+	}
+	if o.subnet != "" {
+		r.Access.Subnets = []string{o.subnet}
+	}
+	for i, host := range o.hosts {
+		r.Slots = append(r.Slots, contract.Slot{Name: nodeName(host, i), Roles: []string{contract.RoleControlPlane, contract.RoleWorker}})
+	}
+	return r
+}
+
+// nodeName returns the name of the i-th host as a node. It is the name of the host if this is a
+// valid name of a node.
+func nodeName(host string, i int) string {
+	if len(host) > 63 || strings.Contains(host, ".") || slices.Contains([]string{"all", "ungrouped", "localhost", "etcd"}, host) {
+		return fmt.Sprintf("reset-node-%d", i+1)
+	}
+	return host
+}
+
+// resetNodes returns the nodes of a request with the addresses of their hosts. The slots of the
+// request are in the order of the chosen hosts. The other hosts are needed to find duplicate
+// addresses.
+func resetNodes(request contract.Request, targets *resetTargets) ([]contract.Node, error) {
+	var assigned assign.Assignment
+	for i, slot := range request.Slots {
+		assigned = append(assigned, assign.Placed{Node: slot.Name, Roles: slot.Roles, Host: targets.chosen[i].Name})
+	}
+	return assign.Nodes(request, targets.all, assigned)
+}
+
+// resetObjects returns the objects that a run needs. The run owns them, so that Kubernetes deletes
+// them together with the run.
+func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []contract.Node) ([]client.Object, error) {
+	rendered, err := inventory.Render(request, nodes)
+	if err != nil {
+		return nil, err
+	}
+	requestText, err := json.MarshalIndent(request, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	nodesText, err := json.Marshal(nodes)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]map[string]string{
+		contract.InventoryName(run.Name): {
+			contract.KeyNodes: string(nodesText), contract.KeyHostsINI: string(rendered.HostsINI), contract.KeyGroupVars: string(rendered.GroupVars),
+		},
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: resetLabels(), OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(run, tekton.SchemeGroupVersion.WithKind("PipelineRun")),
+		}}
+	}
+	all := []client.Object{&corev1.ConfigMap{
+		ObjectMeta: meta(contract.RequestName(run.Name)),
+		Data:       map[string]string{contract.KeyRequest: string(requestText), contract.KeyVersion: strconv.Itoa(contract.Version)},
+	}}
+	for _, name := range runs.TaskConfigMaps(run.Name) {
+		all = append(all, &corev1.ConfigMap{ObjectMeta: meta(name), Data: data[name]})
+	}
+	for _, task := range contract.OperationOf(contract.OperationReset).Tasks() {
+		account := contract.ServiceAccountName(run.Name, task.Name)
+		all = append(all,
+			&corev1.ServiceAccount{ObjectMeta: meta(account), AutomountServiceAccountToken: ptr.To(false)},
+			&rbacv1.Role{ObjectMeta: meta(account), Rules: runs.Rules(run.Name, task)},
+			&rbacv1.RoleBinding{
+				ObjectMeta: meta(account),
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: run.Namespace, Name: account}},
+			})
+	}
+	return all, nil
+}

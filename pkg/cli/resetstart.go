@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// cleanUpLimit is the time limit for undoing an incomplete start. It also applies after an
+// interrupt.
+const cleanUpLimit = 15 * time.Second
+
+func (o resetOptions) access() contract.Access { return o.resetRequest(&tekton.PipelineRun{}).Access }
+
+// findReset returns the run that resets exactly these hosts now, or nil. If such a run has ended and
+// the hosts are still in quarantine for it, findReset returns this run: nobody has claimed the hosts
+// since, so its result is still valid. A run that resets another selection of the hosts is an error:
+// two runs must not work on one host. next is the number for a new run of these hosts.
+func (s *site) findReset(ctx context.Context, names []string, targets *resetTargets) (run *tekton.PipelineRun, next int, err error) {
+	var all tekton.PipelineRunList
+	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace), client.MatchingLabels(resetLabels())); err != nil {
+		if isKindMissing(err) {
+			return nil, 0, errors.New("this cluster does not have the kind PipelineRun: install Tekton, or select another cluster with --context or --kubeconfig")
+		}
+		return nil, 0, s.explain(err)
+	}
+	next = 1
+	wanted := func(name string) bool { return slices.Contains(names, name) }
+	for i := range all.Items {
+		run := &all.Items[i]
+		of := strings.Fields(run.Annotations[annotationHosts])
+		same := slices.Equal(of, names)
+		if n, err := strconv.Atoi(run.Name[strings.LastIndex(run.Name, "-")+1:]); same && err == nil {
+			next = max(next, n+1)
+		}
+		switch {
+		case run.IsDone() && same && run.Name == targets.run:
+			return run, 0, nil
+		case run.IsDone():
+		case same && !run.IsPending():
+			return run, 0, nil
+		case run.IsPending() && slices.ContainsFunc(of, wanted):
+			return nil, 0, fmt.Errorf("another command is about to start PipelineRun %s, which resets %s: try again. If there is no such command any more:\n  kubectl delete pipelinerun %s -n %s%s",
+				run.Name, strings.Join(of, ", "), run.Name, s.namespace, s.flags)
+		case slices.ContainsFunc(of, wanted):
+			return nil, 0, fmt.Errorf("PipelineRun %s already resets %s: follow it with\n  kubectl bpa hosts reset %s -n %s%s\nor stop it with\n  kubectl delete pipelinerun %s -n %s%s",
+				run.Name, strings.Join(of, ", "), strings.Join(of, " "), s.namespace, s.flags, run.Name, s.namespace, s.flags)
+		}
+	}
+	return nil, next, nil
+}
+
+// startReset starts a run that resets the hosts. The run is pending until all objects that it needs
+// exist. If one of them cannot be created, or the user interrupts the command before that, the run
+// and its objects are removed again.
+func (s *site) startReset(ctx context.Context, o resetOptions, name string, targets *resetTargets) (*tekton.PipelineRun, error) {
+	run := o.makeResetRun(s.namespace, name)
+	if _, err := s.objectsOf(o, run, targets); err != nil { // before anything is written
+		return nil, err
+	}
+	if err := s.checkSSHSecret(ctx, o.sshSecret); err != nil {
+		return nil, err
+	}
+	err := s.quarantine(ctx, name, targets)
+	if err == nil {
+		err = s.createReset(ctx, o, run, targets)
+	}
+	if err == nil {
+		return run, nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanUpLimit)
+	defer stop()
+	return nil, errors.Join(err, s.undoStart(ctx, run, targets))
+}
+
+func (s *site) objectsOf(o resetOptions, run *tekton.PipelineRun, targets *resetTargets) ([]client.Object, error) {
+	request := o.resetRequest(run)
+	nodes, err := resetNodes(request, targets)
+	if err != nil {
+		return nil, fmt.Errorf("%w; for this command, --subnet replaces spec.access.subnets", err)
+	}
+	return resetObjects(run, request, nodes)
+}
+
+// checkSSHSecret fails if there is no Secret with the SSH key: the pod of the run would wait for it.
+// A user who may not read Secrets can start a run without this check.
+func (s *site) checkSSHSecret(ctx context.Context, name string) error {
+	var secret corev1.Secret
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no Secret %s in namespace %s: name the Secret with the SSH key to the hosts in --ssh-secret", name, s.namespace)
+	case err != nil:
+		return s.explain(err)
+	case len(secret.Data["ssh-privatekey"]) == 0:
+		return fmt.Errorf("the Secret %s in namespace %s has no ssh-privatekey: name the Secret with the SSH key to the hosts in --ssh-secret", name, s.namespace)
+	}
+	return nil
+}
+
+// createReset creates the run and its objects, and lets Tekton start the run.
+func (s *site) createReset(ctx context.Context, o resetOptions, run *tekton.PipelineRun, targets *resetTargets) error {
+	if err := s.client.Create(ctx, run); err != nil {
+		return fmt.Errorf("create PipelineRun %s: %w", run.Name, s.explain(err))
+	}
+	objects, err := s.objectsOf(o, run, targets) // again, because the objects name the UID of the run
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := s.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %T %s for the run: %w", object, object.GetName(), s.explain(err))
+		}
+	}
+	pending := run.DeepCopy()
+	run.Spec.Status = ""
+	if err := s.client.Patch(ctx, run, client.MergeFrom(pending)); err != nil {
+		return fmt.Errorf("start PipelineRun %s: %w", run.Name, s.explain(err))
+	}
+	return nil
+}
+
+// undoStart removes a run that was not started, and ends the quarantine of its hosts. Kubernetes
+// deletes the objects of the run.
+func (s *site) undoStart(ctx context.Context, run *tekton.PipelineRun, targets *resetTargets) error {
+	var failed []error
+	if run.UID != "" {
+		err := s.client.Delete(ctx, run, client.Preconditions{UID: &run.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete PipelineRun %s: %w", run.Name, err)
+		}
+	}
+	for _, h := range targets.chosen {
+		failed = append(failed, s.endQuarantine(ctx, h, false))
+	}
+	return errors.Join(failed...)
+}
