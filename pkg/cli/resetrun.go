@@ -130,7 +130,7 @@ func resetObjects(run *tekton.PipelineRun, request contract.Request, nodes []con
 	}
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: resetLabels(), OwnerReferences: []metav1.OwnerReference{
-			*metav1.NewControllerRef(run, tekton.SchemeGroupVersion.WithKind("PipelineRun")),
+			{APIVersion: tekton.SchemeGroupVersion.String(), Kind: "PipelineRun", Name: run.Name, UID: run.UID, Controller: ptr.To(true)},
 		}}
 	}
 	all := []client.Object{&corev1.ConfigMap{

@@ -153,6 +153,8 @@ func (m *machine) setState(property, last string) bool {
 		m.host.Annotations[contract.AnnotationQuarantine] = last
 	case strings.HasPrefix(property, "held by "):
 		m.hold(last, "")
+	case strings.HasPrefix(property, "used by "):
+		m.host.Annotations[contract.AnnotationUsedBy] = contract.User{Namespace: "site", Name: last, UID: "of " + last}.String()
 	case strings.HasPrefix(property, "installed as "):
 		m.hold(m.me, last)
 		m.installed = true
