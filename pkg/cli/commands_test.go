@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +42,7 @@ type terminal struct {
 	cluster client.WithWatch
 	config  *rest.Config // used for kinds that the fake cluster does not have
 	own     string       // the user's kubeconfig
-	in      string       // what the user types
+	typed   io.Reader    // what the user types; nil: nothing
 
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -114,7 +116,7 @@ func (w *terminal) awaitWatch() {
 
 // run runs a command and returns its exit code.
 func (w *terminal) run(ctx context.Context, args ...string) int {
-	streams := genericiooptions.IOStreams{In: strings.NewReader(w.in), Out: w, ErrOut: &w.errOut}
+	streams := genericiooptions.IOStreams{In: cmp.Or(w.typed, io.Reader(strings.NewReader(""))), Out: w, ErrOut: &w.errOut}
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
 		IOStreams: streams,
 		now:       time.Now,

@@ -31,6 +31,9 @@ func newHosts(s *session) *cobra.Command {
 		Short: "List the site's hosts with their hardware, holder and problems",
 		Long: `List the site's hosts with their hardware, holder and problems.
 
+The column USED BY names the cluster that may still be on a host. Only its Provisioning
+can use this host, until "kubectl bpa hosts reset" has removed the cluster.
+
 With --for or -f the command does a dry run for a Provisioning. It shows for each
 host the nodes that it fits, or why it does not fit, and the hosts that BPA would
 select now. Nothing is claimed. If no assignment exists, the command explains why,

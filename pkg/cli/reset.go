@@ -85,7 +85,7 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 		return stoppedReset(ctx, err, site, o)
 	}
 	if run == nil {
-		if err := s.confirm(o, targets.chosen); err != nil {
+		if err := s.confirm(ctx, o, targets.chosen); err != nil {
 			return err
 		}
 		if run, err = site.startReset(ctx, o, resetName(o.hosts, next), targets); err != nil {
@@ -129,7 +129,7 @@ func (o resetOptions) command(site *site, names []string) string {
 }
 
 // confirm asks the user whether to delete the data of the hosts.
-func (s *session) confirm(o resetOptions, chosen []hosts.Host) error {
+func (s *session) confirm(ctx context.Context, o resetOptions, chosen []hosts.Host) error {
 	if o.yes {
 		return nil
 	}
@@ -145,12 +145,18 @@ func (s *session) confirm(o resetOptions, chosen []hosts.Host) error {
 		_, _ = fmt.Fprintf(s.ErrOut, "  %s  (%s)\n", h.Name, clean(of))
 	}
 	_, _ = fmt.Fprint(s.ErrOut, "Type yes to continue: ")
-	answer, err := bufio.NewReader(io.LimitReader(s.In, 100)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the confirmation: %w", err)
+	answer := make(chan string, 1)
+	go func() { // a read from a terminal cannot be interrupted
+		text, _ := bufio.NewReader(io.LimitReader(s.In, 100)).ReadString('\n')
+		answer <- strings.TrimSpace(text)
+	}()
+	select {
+	case <-ctx.Done():
+		return exitf(codeInterrupted, "interrupted: nothing was changed")
+	case text := <-answer:
+		if text == "yes" {
+			return nil
+		}
 	}
-	if strings.TrimSpace(answer) != "yes" {
-		return errors.New("not confirmed: nothing was changed")
-	}
-	return nil
+	return errors.New("not confirmed: nothing was changed")
 }

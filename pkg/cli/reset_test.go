@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -305,7 +306,7 @@ func TestRefusedResets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newResets(t, sshKey(), provisioning("edge-1"), test.host, bareMetal(3, 8, heldBy("edge-1", "b")))
 			before := r.marks(test.host.Name)
-			r.in = test.in
+			r.typed = strings.NewReader(test.in)
 			r.expect(r.run(t.Context(), append([]string{"hosts", "reset", "host-1", "--yes"}, test.args...)...), test.code, test.says)
 			var all tekton.PipelineRunList
 			if err := r.cluster.List(t.Context(), &all); err != nil || len(all.Items) > 0 || r.marks(test.host.Name) != before {
@@ -335,10 +336,26 @@ func heldByMachine(h *metal3.BareMetalHost) {
 // confirmation.
 func TestResetOfAForeignKubernetes(t *testing.T) {
 	r := newResets(t, sshKey(), bareMetal(1, 8))
-	r.in = "yes\n"
+	r.typed = strings.NewReader("yes\n")
 	r.started = func(run *tekton.PipelineRun) { r.end(run, contract.HostStates{"u": contract.HostClean}, "") }
 	r.expect(r.run(t.Context(), "hosts", "reset", "host-1", "--force"), codeDone, "host-1  (a Kubernetes that BPA has not installed)", "host-1 is clean")
 	if got := r.marks("host-1"); got != "|" {
+		t.Errorf("host-1 has %q", got)
+	}
+}
+
+// TestInterruptedConfirmation checks that Ctrl-C ends the command while it waits for an answer.
+func TestInterruptedConfirmation(t *testing.T) {
+	r := newResets(t, sshKey(), usedHost(1))
+	ctx, interrupt := context.WithCancel(t.Context())
+	in, _ := io.Pipe() // the user types nothing
+	defer in.Close()
+	r.typed = in
+	code := make(chan int, 1)
+	go func() { code <- r.run(ctx, "hosts", "reset", "host-1") }()
+	interrupt()
+	r.expect(<-code, codeInterrupted)
+	if got := r.marks("host-1"); got != "site-a/edge-9 gone|" {
 		t.Errorf("host-1 has %q", got)
 	}
 }

@@ -70,8 +70,9 @@ func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
 }
 
 // resetRequest returns the request of a run. Each host is a node with all roles, because it is
-// unknown which of them it had. Kubernetes' version and networks matter only to the playbook's
-// syntax: a reset removes every version and every network plugin.
+// unknown which of them it had. It is also unknown which Kubernetes version, network plugin and
+// networks the cluster had. The inventory must name some, so it names the defaults. The task removes
+// what the playbook leaves of other versions and plugins.
 func (o resetOptions) resetRequest(run *tekton.PipelineRun) contract.Request {
 	r := contract.Request{
 		Provisioning: run.Name, Namespace: run.Namespace, UID: string(run.UID), Cluster: run.Name, Release: o.release,
