@@ -28,7 +28,10 @@ func (s *session) followReset(ctx context.Context, site *site, o resetOptions, r
 	defer tick.Stop()
 	uid := run.UID
 	for {
-		if run.IsDone() {
+		switch {
+		case ctx.Err() != nil: // before all else: the select below can miss it if the tick is ready too
+			return nil, ctx.Err()
+		case run.IsDone():
 			return run, nil
 		}
 		out.show(site.resetProgress(ctx, run, s.now()))

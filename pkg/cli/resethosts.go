@@ -48,7 +48,7 @@ func (s *site) resettable(ctx context.Context, o resetOptions) (*resetTargets, e
 			return nil, err
 		}
 		targets.chosen = append(targets.chosen, view.facts[i])
-		targets.run, _ = strings.CutPrefix(view.objects[i].Annotations[contract.AnnotationQuarantine], quarantinePrefix)
+		targets.run, _, _ = resetOf(view.objects[i])
 		quarantines[targets.run] = true
 	}
 	if len(refused) > 0 {
@@ -97,8 +97,23 @@ func (s *site) readNetworkData(ctx context.Context, object *metal3.BareMetalHost
 	return nil
 }
 
-// quarantinePrefix begins the reason of a quarantine by this command.
-const quarantinePrefix = "being reset by PipelineRun "
+// The reason of a quarantine by this command is quarantinePrefix with the name of the run. If the
+// host was in quarantine before, quarantineBefore follows, with the reason of the user.
+const (
+	quarantinePrefix = "being reset by PipelineRun "
+	quarantineBefore = "; before: "
+)
+
+// resetOf returns the run for which a host is in quarantine, or an empty name. If the host was in
+// quarantine before, before is the reason, and wasQuarantined is true.
+func resetOf(host *metal3.BareMetalHost) (run, before string, wasQuarantined bool) {
+	why, is := host.Annotations[contract.AnnotationQuarantine]
+	rest, ours := strings.CutPrefix(why, quarantinePrefix)
+	if !ours {
+		return "", why, is
+	}
+	return strings.Cut(rest, quarantineBefore)
+}
 
 // quarantine prevents that anybody claims the hosts during the reset. It fails if somebody has
 // claimed one of them meanwhile, or has used it for another cluster.
@@ -108,13 +123,14 @@ func (s *site) quarantine(ctx context.Context, run string, targets *resetTargets
 			if now := hostfacts.Of(host, nil); now.Holder != nil || now.UsedBy != h.UsedBy {
 				return fmt.Errorf("somebody has claimed or changed host %s meanwhile: see `kubectl bpa hosts -n %s%s`", h.Name, s.namespace, s.flags)
 			}
-			if why, is := host.Annotations[contract.AnnotationQuarantine]; is && !strings.HasPrefix(why, quarantinePrefix) {
-				return nil // the quarantine of a user stays
+			why := quarantinePrefix + run
+			if _, before, was := resetOf(host); was {
+				why += quarantineBefore + before
 			}
 			if host.Annotations == nil {
 				host.Annotations = map[string]string{}
 			}
-			host.Annotations[contract.AnnotationQuarantine] = quarantinePrefix + run
+			host.Annotations[contract.AnnotationQuarantine] = why
 			return nil
 		})
 		if err != nil {
@@ -132,7 +148,11 @@ func (s *site) endQuarantine(ctx context.Context, h hosts.Host, isClean bool) er
 		if isClean && (now.Holder != nil || now.UsedBy != h.UsedBy) {
 			return fmt.Errorf("somebody has claimed or changed host %s meanwhile, so its mark stays", h.Name)
 		}
-		if strings.HasPrefix(host.Annotations[contract.AnnotationQuarantine], quarantinePrefix) {
+		switch run, before, was := resetOf(host); {
+		case run == "": // a user has changed the quarantine meanwhile
+		case was:
+			host.Annotations[contract.AnnotationQuarantine] = before
+		default:
 			delete(host.Annotations, contract.AnnotationQuarantine)
 		}
 		if isClean {

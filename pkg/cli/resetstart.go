@@ -24,10 +24,12 @@ const cleanUpLimit = 15 * time.Second
 
 func (o resetOptions) access() contract.Access { return o.resetRequest(&tekton.PipelineRun{}).Access }
 
-// findReset returns the run that resets exactly these hosts now, or nil. If such a run has ended and
-// the hosts are still in quarantine for it, findReset returns this run: nobody has claimed the hosts
-// since, so its result is still valid. A run that resets another selection of the hosts is an error:
-// two runs must not work on one host. next is the number for a new run of these hosts.
+// findReset returns the run that resets exactly these hosts, or nil. The hosts must be in quarantine
+// for this run: somebody who may start runs but not change hosts cannot pretend that a host is being
+// reset. If the run has ended, its result is still valid, because nobody has claimed the hosts since.
+//
+// Any other active run that resets some of the hosts is an error: two runs must not work on one
+// host. next is the number for a new run of these hosts.
 func (s *site) findReset(ctx context.Context, names []string, targets *resetTargets) (run *tekton.PipelineRun, next int, err error) {
 	var all tekton.PipelineRunList
 	if err := s.client.List(ctx, &all, client.InNamespace(s.namespace), client.MatchingLabels(resetLabels())); err != nil {
@@ -46,13 +48,14 @@ func (s *site) findReset(ctx context.Context, names []string, targets *resetTarg
 			next = max(next, n+1)
 		}
 		switch {
-		case run.IsDone() && same && run.Name == targets.run:
+		case same && run.Name == targets.run && !run.IsPending():
 			return run, 0, nil
 		case run.IsDone():
-		case same && !run.IsPending():
-			return run, 0, nil
 		case run.IsPending() && slices.ContainsFunc(of, wanted):
 			return nil, 0, fmt.Errorf("another command is about to start PipelineRun %s, which resets %s: try again. If there is no such command any more:\n  kubectl delete pipelinerun %s -n %s%s",
+				run.Name, strings.Join(of, ", "), run.Name, s.namespace, s.flags)
+		case same:
+			return nil, 0, fmt.Errorf("PipelineRun %s already resets %s, but they are not in quarantine for it: another user has started it, or has ended the quarantine. Stop it, then try again:\n  kubectl delete pipelinerun %s -n %s%s",
 				run.Name, strings.Join(of, ", "), run.Name, s.namespace, s.flags)
 		case slices.ContainsFunc(of, wanted):
 			return nil, 0, fmt.Errorf("PipelineRun %s already resets %s: follow it with\n  kubectl bpa hosts reset %s -n %s%s\nor stop it with\n  kubectl delete pipelinerun %s -n %s%s",

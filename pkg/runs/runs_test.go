@@ -1,0 +1,56 @@
+package runs
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// TestSpec checks for each operation that Tekton accepts the run, that each task has an account of
+// its own and a token only if it needs one, and that no task runs as root.
+func TestSpec(t *testing.T) {
+	for _, operation := range contract.Operations {
+		run := &tekton.PipelineRun{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "edge-1-" + operation.Name},
+			Spec:       Run{Name: "edge-1", Operation: operation, Release: "v2.31.0", SSHSecret: "key", Timeout: time.Hour}.Spec(Param("more", "value")),
+		}
+		run.SetDefaults(t.Context())
+		if err := run.Validate(t.Context()); err != nil {
+			t.Errorf("%s: Tekton refuses the run: %v", operation.Name, err)
+		}
+		if !slices.ContainsFunc(run.Spec.Params, func(p tekton.Param) bool { return p.Name == "more" && p.Value.StringVal == "value" }) {
+			t.Errorf("%s: params %v", operation.Name, run.Spec.Params)
+		}
+		if user := run.Spec.TaskRunTemplate.PodTemplate.SecurityContext; !*user.RunAsNonRoot || *user.RunAsUser == 0 {
+			t.Errorf("%s: the tasks may run as root: %+v", operation.Name, user)
+		}
+		for _, task := range operation.Tasks() {
+			of := run.GetTaskRunSpec(task.Name)
+			if of.ServiceAccountName != contract.ServiceAccountName("edge-1", task.Name) || *of.PodTemplate.AutomountServiceAccountToken != task.CallsAPI() {
+				t.Errorf("%s: task %s has account %s and a token: %t", operation.Name, task.Name, of.ServiceAccountName, *of.PodTemplate.AutomountServiceAccountToken)
+			}
+		}
+	}
+}
+
+// TestRules checks that a task may use only its own ConfigMaps, and that the names of the ConfigMaps
+// are those that must exist before the run.
+func TestRules(t *testing.T) {
+	for _, task := range contract.Tasks {
+		for _, rule := range Rules("edge-1", task) {
+			if task.CallsAPI() && len(rule.ResourceNames) == 0 {
+				t.Errorf("%s may use all ConfigMaps", task.Name)
+			}
+			for _, name := range rule.ResourceNames {
+				if !slices.Contains(TaskConfigMaps("edge-1"), name) {
+					t.Errorf("%s writes ConfigMap %s, which nobody creates", task.Name, name)
+				}
+			}
+		}
+	}
+}
