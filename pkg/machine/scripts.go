@@ -1,0 +1,50 @@
+package machine
+
+import (
+	_ "embed" // for the scripts
+	"strings"
+)
+
+// The parts of the scripts. Each part starts with a comment that describes it.
+var (
+	//go:embed scripts/lists.sh
+	lists string
+	//go:embed scripts/filter.sh
+	filter string
+	//go:embed scripts/record.sh
+	record string
+	//go:embed scripts/network.sh
+	network string
+	//go:embed scripts/inspect.sh
+	inspect string
+	//go:embed scripts/mark.sh
+	mark string
+	//go:embed scripts/save.sh
+	save string
+	//go:embed scripts/clean.sh
+	clean string
+	//go:embed scripts/restore.sh
+	restore string
+	//go:embed scripts/finish.sh
+	finish string
+)
+
+var (
+	inspectScript = join(lists, filter, inspect)
+	markScript    = join(lists, filter, record, mark)
+	saveScript    = join(lists, filter, network, save)
+	cleanScript   = join(lists, filter, record, network, clean, restore, inspect)
+	finishScript  = join(lists, finish)
+)
+
+// join joins parts of a script without their comments and empty lines. The comments are for readers
+// of the source, and the kernel limits the length of a command.
+func join(parts ...string) string {
+	var script strings.Builder
+	for line := range strings.Lines(strings.Join(parts, "\n")) {
+		if text := strings.TrimSpace(line); text != "" && !strings.HasPrefix(text, "#") {
+			script.WriteString(line)
+		}
+	}
+	return script.String()
+}
