@@ -58,6 +58,9 @@ remove_paths() {
   if has lsattr && has chattr && [ -d "$R/var/lib/kubelet" ]; then
     timeout -k 5 60 lsattr -aR "$R/var/lib/kubelet" 2>/dev/null | sed -n "s/^[^ ]*i[^ ]* //p" | while read -r p; do quick chattr -i "$p"; done
   fi
+  # The lists of packages of the depot have its URL in their names.
+  uri=$(sed -n "s|^URIs: [a-z]*://||p" "$R/etc/apt/sources.list.d/bpa-depot.sources" 2>/dev/null | head -n 1 | tr / _)
+  [ -z "$uri" ] || rm -f "$R/var/lib/apt/lists/$uri"*
   left_paths | while read -r p; do erase "$p"; done
   for l in "$R"/etc/systemd/system/*.wants/*.service "$R"/etc/systemd/system/*.wants/*.timer; do
     case ${l##*/} in kubelet.service | containerd.service | crio.service | cri-dockerd.service | etcd.service | etcd-events.service | k8s-certs-renew.timer) [ -e "$l" ] || [ ! -L "$l" ] || rm -f "$l" ;; esac

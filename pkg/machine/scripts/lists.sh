@@ -46,9 +46,11 @@ shared_paths() {
     containerd-shim-runc-v2 containerd-stress ctd-decoder ctr runc; do echo "/usr/local/bin/$p"; done
   for p in containerd cni nerdctl bpa-installed crio; do echo "/var/lib/$p"; done
   for p in containerd cni kata; do echo "/opt/$p"; done
-  for p in containerd nerdctl flannel calico cilium crio runc kubeadm-join.yaml; do echo "/run/$p"; done
+  for p in containerd nerdctl nri flannel calico cilium crio runc kubeadm-join.yaml; do echo "/run/$p"; done
   for p in calico openvswitch ovn kube-ovn pods containers kubernetes; do echo "/var/log/$p"; done
-  for p in .kube .helm .config/helm .cache/helm .local/share/helm; do echo "/root/$p"; done
+  for p in .kube .helm .config/helm .cache/helm .local/share/helm kube-manifests; do echo "/root/$p"; done
+  # Snapshots of etcd contain the Secrets of the cluster.
+  for f in "$R"/var/backups/etcd-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]_*; do [ ! -e "$f" ] || echo "${f#"$R"}"; done
   echo /tmp/releases
 }
 

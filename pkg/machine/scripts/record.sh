@@ -7,7 +7,9 @@ kernel.keys.root_maxbytes kernel.keys.root_maxkeys kernel.panic kernel.panic_on_
 fs.inotify.max_user_instances fs.may_detach_mounts net.netfilter.nf_conntrack_max net.netfilter.nf_conntrack_tcp_timeout_established
 net.netfilter.nf_conntrack_tcp_timeout_close_wait"
 # Files that kubespray edits.
-edited="/etc/hosts /etc/hostname /etc/sysctl.conf /etc/fstab /etc/gai.conf /etc/apt/apt.conf.d/50unattended-upgrades /etc/selinux/config"
+edited="/etc/hosts /etc/hostname /etc/sysctl.conf /etc/fstab /etc/gai.conf /etc/apt/apt.conf.d/50unattended-upgrades /etc/machine-info"
+# Folders that Ansible or a playbook may create. They are removed if they are new and empty.
+hollow="/etc/bash_completion.d /etc/modules-load.d /etc/modprobe.d /usr/lib/modules /root/.ansible/tmp /root/.ansible"
 
 parameter() { cat "$R/proc/sys/$(echo "$1" | tr . /)" 2>/dev/null; }
 
@@ -15,6 +17,7 @@ record() {
   { kube_paths; shared_paths; } | while read -r p; do
     if filled "$R$p"; then echo "path $p"; elif [ -d "$R$p" ]; then echo "empty $p"; fi
   done
+  for p in $hollow; do [ ! -d "$R$p" ] || echo "folder $p"; done
   [ ! -L "$R/etc/sysctl.d/99-sysctl.conf" ] || echo "sysctl-link $(readlink "$R/etc/sysctl.d/99-sysctl.conf")"
   for p in $parameters; do v=$(parameter "$p" | tr "\t" " "); [ -z "$v" ] || echo "parameter $p $v"; done
   cut -d " " -f 2 "$R/proc/mounts" | sed "s/^/mount /"

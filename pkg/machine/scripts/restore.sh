@@ -48,12 +48,20 @@ restore_sysctl() {
     [ "$(parameter "$p" | tr "\t" " ")" = "$v" ] || echo "$v" >"$R/proc/sys/$(echo "$p" | tr . /)"
   done
 }
+# restore_hosts removes the block that Ansible writes between these markers.
+restore_hosts() {
+  if grep -q "^# Ansible inventory hosts BEGIN" "$R/etc/hosts"; then
+    sed "/^# Ansible inventory hosts BEGIN/,/^# Ansible inventory hosts END/d" "$R/etc/hosts" >"$saved/now" && cat "$saved/now" >"$R/etc/hosts"
+  fi
+}
 restore_names() {
-  sed -i "/^# Ansible inventory hosts BEGIN/,/^# Ansible inventory hosts END/d" "$R/etc/hosts"
   name=$(sed -n "s/^hostname //p" "$had")
   if [ "$name" ] && [ "$(cat "$R/proc/sys/kernel/hostname")" != "$name" ]; then echo "$name" >"$R/proc/sys/kernel/hostname"; fi
-  if [ -f "$before/+etc+hostname" ]; then cmp -s "$before/+etc+hostname" "$R/etc/hostname" || cat "$before/+etc+hostname" >"$R/etc/hostname"
-  elif [ -f "$had" ]; then rm -f "$R/etc/hostname"; fi
+  for f in /etc/hostname /etc/machine-info; do
+    old="$before/$(echo "$f" | tr / +)"
+    if [ ! -f "$old" ]; then rm -f "$R$f"; elif ! cmp -s "$old" "$R$f"; then cat "$old" >"$R$f"; fi
+  done
+  for p in $hollow; do was folder "$p" || [ ! -d "$R$p" ] || rmdir "$R$p" 2>/dev/null; done
 }
 restore_swap() {
   if grep -q "^masked swap" "$had"; then return 0; fi
@@ -78,6 +86,6 @@ restore_services() {
   stop_units; kill_processes
   mounts | while read -r m; do unmount "$m"; done
   remove_services; remove_rules; remove_links; restore_rules; restore_network
-  remove_paths; remove_accounts; restore_services; update_trust
+  remove_paths; remove_accounts; restore_hosts; restore_services; update_trust
   if [ -e "$had" ]; then restore_sysctl; restore_swap; restore_names; fi
 } >&2
