@@ -52,7 +52,10 @@ remove_links() {
   routes | while read -r f r; do quick ip $f route del $r; done
 }
 remove_accounts() {
-  for u in $(accounts); do quick userdel "$u"; if has groupdel; then quick groupdel "$u" 2>/dev/null; fi; done
+  accounts | while read -r kind name; do
+    [ "$kind" = group ] || quick userdel "$name"
+    if grep -q "^$name:" "$R/etc/group"; then quick groupdel "$name"; fi
+  done
 }
 remove_paths() {
   if has lsattr && has chattr && [ -d "$R/var/lib/kubelet" ]; then

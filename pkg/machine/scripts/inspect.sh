@@ -14,7 +14,7 @@ if [ -e "$R/etc/bpa/used-by" ]; then echo "user $(head -c 1024 "$R/etc/bpa/used-
   for f in $(filters); do rules "$f" names | uniq | sed "s/^\([^ ]*\) \([^ ]*\) rule$/left $f table \1: rule in chain \2/; t; s/^\([^ ]*\) /left $f table \1: chain /"; done
   tables | sed "s/^/left nft table /"
   sets | sed "s/^/left ipset /"
-  accounts | sed "s/^/left user /"
+  accounts | sed "s/^/left /"
   left_paths | while read -r p; do echo "left $(word "$p") $p"; done
 } | head -n 2000
 echo end

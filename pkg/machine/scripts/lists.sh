@@ -79,16 +79,16 @@ left_paths() {
 # and programs of the cluster that run outside of a container. A container of the site, such as one of
 # Docker, is not in the list.
 processes() {
-  own=$(stat -Lc %d:%i "$R/")
+  own=$(stat -Lc %d:%i "$R/proc/1/root/.")
   {
     cat "$R"/proc/[0-9]*/stat 2>/dev/null | sed "s/^\([0-9]*\) (\(.*\)) . \([0-9]*\) .*/stat \1 \3 \2/"
     grep -lzx k8s.io "$R"/proc/[0-9]*/cmdline 2>/dev/null | sed "s|.*/\([0-9]*\)/cmdline|k8s \1|"
     sed "s/^/init /" "$R/proc/1/cgroup" 2>/dev/null
     grep -H kubepods "$R"/proc/[0-9]*/cgroup 2>/dev/null | sed "s|^[^:]*/\([0-9]*\)/cgroup:|cgroup \1 |"
-    ls -l "$R"/proc/[0-9]*/exe 2>/dev/null | sed -n "s|.*/proc/\([0-9]*\)/exe -> \(.*\)|\1 \2|p" | sed "s/ (deleted)$//" |
+    ls -l "$R"/proc/[0-9]*/exe 2>/dev/null | sed -n "s|.*/proc/\([0-9]*\)/exe -> \(.*\)|\1 \2|p" | sed "s/ (deleted)$//; s| $R/| /|" |
       grep -E " /(usr/local/bin/(kubelet|kubeadm|etcd|containerd|containerd-shim[a-z0-9-]*|crio|cri-dockerd)|usr/bin/kubelet)$" |
       while read -r pid exe; do
-        [ "$(stat -Lc %d:%i "$R/proc/$pid/root/" 2>/dev/null)" != "$own" ] || was path "$exe" || echo "exe $pid"
+        [ "$(stat -Lc %d:%i "$R/proc/$pid/root/." 2>/dev/null)" != "$own" ] || was path "$exe" || echo "exe $pid"
       done
   } | awk -v self=$$ "
     function base(line) { sub(/^[0-9]*:[^:]*:/, \"\", line); return line }
@@ -144,8 +144,10 @@ units() {
     [ ! -L "$l" ] || [ -e "$l" ] || echo "${l##*/}"
   done
 }
+# accounts prints "user NAME" and "group NAME" of the accounts that kubespray creates.
 accounts() {
   [ "$used" ] || return 0
   sed -n "s/^\(etcd:[^:]*:[^:]*:[^:]*:Etcd user\|kube:[^:]*:[^:]*:[^:]*:Kubernetes user\):.*/\1/p" "$R/etc/passwd" 2>/dev/null | cut -d : -f 1 |
-    while read -r u; do was user "$u" || echo "$u"; done
+    while read -r u; do was user "$u" || echo "user $u"; done
+  grep -q "^kube-cert:" "$R/etc/group" 2>/dev/null && ! was group kube-cert && echo group kube-cert
 }

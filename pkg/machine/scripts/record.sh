@@ -25,6 +25,7 @@ record() {
   ls "$R/sys/class/net" | sed "s/^/link /"
   for f in -4 -6; do quick ip $f route show table all 2>/dev/null | sed "s/ linkdown//; s/ dead//; s/ *$//; s/^/route $f /"; done
   cut -d : -f 1 "$R/etc/passwd" | sed "s/^/user /"
+  cut -d : -f 1 "$R/etc/group" | sed "s/^/group /"
   for f in $(filters); do quick "$f-save" 2>/dev/null | sed -n "s/^:\(CNI-[^ ]*\) .*/chain \1/p"; done
   tail -n +2 "$R/proc/swaps" 2>/dev/null | cut -d " " -f 1 | cut -f 1 | sed "s/^/swap /"
   echo "hostname $(cat "$R/proc/sys/kernel/hostname")"
