@@ -1,0 +1,136 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	_ "embed" // for the scripts
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/test/lab/fleet"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+var (
+	// furnishScript gives a machine what servers of a site can have: a firewall, a bridge, a network
+	// namespace, routes, a service, and configuration files.
+	//go:embed testdata/furnish.sh
+	furnishScript string
+	// describeScript prints the state of a machine, in sections that begin with "== NAME".
+	//go:embed testdata/describe.sh
+	describeScript string
+)
+
+// accepted are the differences between a machine before an installation and after its reset that are
+// right, by regular expressions for "SECTION: LINE".
+var accepted = map[string]string{
+	`^(files|sums): .*/var/(log|cache)/`: "logs and caches",
+	`^(files|sums|packages): .*(/usr/|/var/lib/(dpkg|apt)/|/etc/ld\.so\.cache|/etc/(alternatives|rc.\.d|init\.d|default|cron|logrotate))`: "packages that kubespray installed stay, because a site's program may need them by now",
+	`^packages: `: "the same",
+	`^sums: .* /etc/(passwd|group|shadow|gshadow|subuid|subgid)-$`:                                 "backups that useradd writes",
+	`^files: f .* /run/xtables\.lock `:                                                             "the lock of iptables",
+	`^files: d .* /var/lib/containerd `:                                                            "the mode of a mount point of the lab's machines",
+	`^sysctl: (fs\.quota|kernel\.pty|kernel\.random|net\.netfilter\.nf_conntrack_(count|buckets))`: "counters",
+	`^routes: .*fe80::`: "the link-local address of the site's bridge appears late",
+}
+
+// TestReset compares two machines before an installation and after the reset of their cluster.
+func TestReset(t *testing.T) { testReset(t, "e2e-reset", site.LabPlaybooks) }
+
+// testReset installs a cluster on two furnished machines, resets it, and compares the machines.
+func testReset(t *testing.T, namespace string, on site.Playbooks) {
+	s := site.New(t, namespace, 2, 0)
+	hosts := []string{"host-1", "host-2"}
+	p := s.Provisioning("edge-20", on,
+		site.Master("master-1", v1alpha1.Master{MACAddress: site.MAC(s.MAC("host-1"))}),
+		site.Worker("worker-1", v1alpha1.Worker{MACAddress: site.MAC(s.MAC("host-2"))}))
+	before := map[string][]string{}
+	for _, host := range hosts {
+		s.On(host, furnishScript)
+		before[host] = stateOf(s, host)
+		markHost(t, s, p, host)
+	}
+	s.Apply(p)
+	site.Await(s, &v1alpha1.ProvisioningList{}, p.Name+" to be Ready", installLimit, site.Ready)
+	for _, host := range hosts {
+		if differences(before[host], stateOf(s, host)) == "" {
+			t.Fatalf("the installation has not changed %s: the test shows nothing", host)
+		}
+	}
+	resetHosts(t, s, hosts)
+	for _, host := range hosts {
+		if diff := differences(before[host], stateOf(s, host)); diff != "" {
+			t.Errorf("%s before the installation and after the reset (-before +after):\n%s", host, diff)
+		}
+	}
+}
+
+// markHost does what the task kubespray does before it changes a host.
+func markHost(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, host string) {
+	t.Helper()
+	if err := machine.Mark(context.Background(), shellOn(s, host), contract.User{Namespace: p.Namespace, Name: p.Name, UID: "e2e"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resetHosts does what the run of a reset does on each host. Once the task kubespray does it, the
+// call of resetHosts becomes deleteAndReset, and markHost goes.
+func resetHosts(t *testing.T, s *site.Site, hosts []string) {
+	t.Helper()
+	for _, host := range hosts {
+		if err := machine.Save(context.Background(), shellOn(s, host)); err != nil {
+			t.Fatalf("%s: %v", host, err)
+		}
+		if err := machine.Clean(context.Background(), shellOn(s, host)); err != nil {
+			t.Fatalf("%s: %v", host, err)
+		}
+	}
+}
+
+// shellOn returns the Shell of a lab host.
+func shellOn(s *site.Site, host string) machine.Shell {
+	return func(_ context.Context, script string) ([]byte, error) {
+		out, err := s.TryKubectl("", "--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", "exec 2>/dev/null\n"+script)
+		return []byte(out), err
+	}
+}
+
+// stateOf returns the state of a machine as lines "SECTION: LINE".
+func stateOf(s *site.Site, host string) (lines []string) {
+	s.T.Helper()
+	section := ""
+	for line := range strings.Lines(s.On(host, describeScript)) {
+		line = strings.TrimRight(line, " \n")
+		if name, begins := strings.CutPrefix(line, "== "); begins {
+			section = name
+		} else if line != "" {
+			lines = append(lines, section+": "+line)
+		}
+	}
+	return lines
+}
+
+// differences returns the differences of two states that are not accepted, or nothing.
+func differences(before, after []string) string {
+	all := make([]string, 0, len(accepted))
+	for expression := range accepted {
+		all = append(all, expression)
+	}
+	skip := regexp.MustCompile(strings.Join(all, "|"))
+	keep := func(lines []string) (kept []string) {
+		for _, line := range lines {
+			if !skip.MatchString(line) {
+				kept = append(kept, line)
+			}
+		}
+		return kept
+	}
+	return cmp.Diff(keep(before), keep(after))
+}
