@@ -34,6 +34,7 @@ func (m *machine) start(program string, arguments ...string) (string, <-chan str
 
 // Clean kills the programs of a cluster, and not those of the site.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	if err := Mark(context.Background(), m.shell, user); err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestProcesses(t *testing.T) {
 // The containers of a cluster are found by their cgroup, or by the shim of containerd above them.
 // The machine of this test is a container itself, in a pod of another cluster.
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	pod := "5:cpu:/kubepods/pod1/node"
 	for _, p := range []struct{ pid, parent, name, cgroup, arguments string }{

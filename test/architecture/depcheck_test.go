@@ -45,6 +45,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/"}},
+	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/process/", foreign: []string{}},
 	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
@@ -53,7 +54,7 @@ var layers = []layer{
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},

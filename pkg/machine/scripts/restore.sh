@@ -83,7 +83,7 @@ restore_services() {
 [ -d "$R/etc/bpa" ] || mkdir -m 755 "$R/etc/bpa" || exit 1
 [ -d "$saved" ] || mkdir -m 700 "$saved" || exit 1
 # The script of a broken connection may still run.
-if has flock; then exec 9<"$R/etc/bpa" && flock -w 300 9 || exit 1; fi
+if has flock; then exec 9<"$R/etc/bpa" && flock -w 300 9 || { echo "another reset of this machine is still running" >&2; exit 1; }; fi
 {
   stop_units; kill_processes
   mounts | while read -r m; do unmount "$m"; done

@@ -5,7 +5,7 @@
 [ -d "$R/etc/bpa" ] || mkdir -m 755 "$R/etc/bpa" || exit 1
 rm -rf "$saved"; mkdir -m 700 "$saved" || exit 1
 for f in $(filters); do
-  quick "$f-save" >"$saved/whole" 2>/dev/null || exit 1
+  quick "$f-save" >"$saved/whole" || { echo "$f-save does not show the rules" >&2; exit 1; }
   rules "$f" site >"$saved/$f.rules" || exit 1
 done
 rm -f "$saved/whole"
