@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"unicode/utf8"
 
@@ -22,6 +23,8 @@ type Error struct {
 	Reason contract.Reason
 	Host   string // name of the node that the failure is about; empty: none
 	Step   string // what the task was doing; empty: not recorded
+	// Others are the names of further nodes that failed for the same reason.
+	Others []string
 	Err    error
 }
 
@@ -39,18 +42,45 @@ func Because(reason contract.Reason, err error) error {
 	return &Error{Reason: reason, Err: err}
 }
 
-// FailureOf converts an error to the value of the result "failure". It shortens long strings so
-// that the result fits. If the error has no failure reason, the reason is ReasonInternal.
+// FailureOf converts an error to the value of the result "failure". It shortens the strings, so that
+// the JSON of the result has at most contract.MaxText bytes. If the error has no failure reason, the
+// reason is ReasonInternal.
 func FailureOf(err error) contract.Failure {
 	f := contract.Failure{Reason: contract.ReasonInternal, Message: err.Error()}
 	var e *Error
 	if errors.As(err, &e) {
-		f = contract.Failure{Reason: e.Reason, Host: e.Host, Step: e.Step, Message: e.Err.Error()}
+		f = contract.Failure{Reason: e.Reason, Host: e.Host, Step: e.Step, Message: e.Err.Error(), Others: slices.Clone(e.Others)}
 	}
+	f.Host = Cut(f.Host, 64)
 	f.Step = Cut(f.Step, 160)
 	f.Message = Cut(f.Message, contract.MaxText-300)
-	return f
+	return fit(f)
 }
+
+// fit shortens a failure until its JSON has at most contract.MaxText bytes. It removes the other
+// nodes first, because the message is more useful to a user.
+func fit(f contract.Failure) contract.Failure {
+	for {
+		text, _ := json.Marshal(f) // cannot fail: strings only
+		over := len(text) - contract.MaxText
+		switch {
+		case over <= 0:
+			return f
+		case len(f.Others) > 0:
+			f.Others = f.Others[:len(f.Others)-1]
+		case len(f.Message) > shortest:
+			f.Message = Cut(f.Message, max(shortest, len(f.Message)-max(1, over/6))) // a byte takes at most six bytes in JSON
+		default:
+			f.Step = Cut(f.Step, max(shortest, len(f.Step)/2))
+			if len(f.Step) <= shortest {
+				return f
+			}
+		}
+	}
+}
+
+// shortest is the length in bytes below which fit does not shorten a string.
+const shortest = 20
 
 // Cut shortens a string to at most max bytes. It never cuts a character in two.
 func Cut(s string, max int) string {

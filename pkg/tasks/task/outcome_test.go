@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,10 +64,19 @@ func TestRunWritesFailure(t *testing.T) {
 }
 
 func TestFailureFitsIntoResult(t *testing.T) {
-	long := strings.Repeat("ä\n\"", 5000)
-	result, err := json.Marshal(FailureOf(&Error{Reason: contract.ReasonPlaybookFailed, Host: "w", Step: long, Err: errors.New(long)}))
-	if err != nil || len(result) > 4000 {
-		t.Errorf("failure takes %d bytes (%v): it must stay below Tekton's 4096 for all results of a task", len(result), err)
+	long := strings.Repeat("ä\n\"<", 5000)
+	for name, e := range map[string]*Error{
+		"long text":                  {Reason: contract.ReasonPlaybookFailed, Host: "w", Step: long, Err: errors.New(long)},
+		"control characters":         {Reason: contract.ReasonPlaybookFailed, Host: strings.Repeat("\x01", 300), Step: strings.Repeat("\x01", 300), Err: errors.New(strings.Repeat("\x01", 3000))},
+		"many nodes and a long text": {Reason: contract.ReasonHostUnreachable, Host: "worker-0", Others: slices.Repeat([]string{"worker-1"}, 500), Err: errors.New(strings.Repeat("x", 3000))},
+	} {
+		if result, err := json.Marshal(FailureOf(e)); err != nil || len(result) > contract.MaxText {
+			t.Errorf("%s: the failure takes %d bytes (%v), want at most %d", name, len(result), err, contract.MaxText)
+		}
+	}
+	e := &Error{Reason: contract.ReasonHostUnreachable, Host: "a", Others: []string{"b", "c"}, Err: errors.New("no")}
+	if diff := cmp.Diff([]string{"b", "c"}, FailureOf(e).Others); diff != "" {
+		t.Errorf("other nodes that fit (-want +got):\n%s", diff)
 	}
 	if s := Cut(long, 20); len(s) > 20 || !utf8.ValidString(s) {
 		t.Errorf("Cut(20) = %q", s)
