@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,11 +29,7 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 		scratch: in.ScratchDir, inventory: at("inventory/hosts.ini"), key: at("key"),
 		knownHosts: at("known_hosts"), extraVars: at("extra-vars.json"), controlPaths: at("cp"),
 	}
-	uids := make([]string, len(in.Nodes))
-	for i, node := range in.Nodes {
-		uids[i] = node.HostUID
-	}
-	extra, err := f.extra(in.GroupVars)
+	extra, err := f.extra(in.GroupVars, in.extra)
 	if err != nil {
 		return files{}, err
 	}
@@ -44,7 +41,7 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 		{f.inventory, in.HostsINI, 0o600},
 		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
 		{f.key, keyForOpenSSH(in.PrivateKey), 0o400},
-		{f.knownHosts, []byte(pins.Only(uids...).String()), 0o600},
+		{f.knownHosts, []byte(pins.Only(uids(in.Nodes)...).String()), 0o600},
 		{f.extraVars, extra, 0o600},
 		{at("tmp/.keep"), nil, 0o600},
 		{at("cp/.keep"), nil, 0o600},
@@ -62,9 +59,9 @@ func keyForOpenSSH(key []byte) []byte {
 	return append(bytes.ReplaceAll(bytes.TrimSpace(key), []byte("\r\n"), []byte("\n")), '\n')
 }
 
-// extra returns the extra variables. They contain inventory.Tables, because these variables have no
-// effect in an inventory. They contain no other variable of the inventory.
-func (f files) extra(groupVars []byte) ([]byte, error) {
+// extra returns the extra variables: those of the task, and inventory.Tables, because these variables
+// have no effect in an inventory. They contain no other variable of the inventory.
+func (f files) extra(groupVars []byte, own map[string]any) ([]byte, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(groupVars, &given); err != nil {
 		return nil, fmt.Errorf("group variables: %w", err)
@@ -75,6 +72,7 @@ func (f files) extra(groupVars []byte) ([]byte, error) {
 			extra[table] = value
 		}
 	}
+	maps.Copy(extra, own)
 	return json.Marshal(extra)
 }
 

@@ -29,6 +29,7 @@ type fixture struct {
 	servers    []*sshtest.Server
 	knownHosts memory
 	progress   memory
+	installed  memory
 	log        bytes.Buffer
 	ran        []process.Command
 	// play replaces ansible-playbook.
@@ -46,6 +47,12 @@ type fixture struct {
 	// depot as a package source.
 	system  string
 	sources func(command string, stdout, stderr io.Writer) int
+	// disks are the contents of the machines, by the number of their server.
+	disks []*disk
+	// cluster answers "kubectl get nodes" on the i-th server; nil: there is no API server. etcd
+	// answers the commands about etcd.
+	cluster func(i int) string
+	etcd    func(command string, stdout io.Writer) int
 }
 
 type memory struct {
@@ -87,12 +94,14 @@ func newFixture(t *testing.T, workers int) *fixture {
 	w.user, file = sshtest.NewKey(t)
 	w.hostKey, _ = sshtest.NewKey(t)
 	playbooks := t.TempDir()
-	if err := os.WriteFile(filepath.Join(playbooks, "cluster.yml"), []byte("- {hosts: all, tasks: [{debug: {}}]}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{contract.PlaybookInstall, contract.PlaybookReset} {
+		if err := os.WriteFile(filepath.Join(playbooks, name), []byte("- {hosts: all, tasks: [{debug: {}}]}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.in = Input{
 		Run: "edge-1-install-1", Playbook: "cluster.yml", HostsINI: []byte("[all]\n"), GroupVars: []byte("{}"), PrivateKey: file,
-		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root"},
+		Request:      contract.Request{Provisioning: "edge-1", Namespace: "site", UID: "uid-of-edge-1", SSHUser: "root"},
 		PlaybooksDir: playbooks, ScratchDir: t.TempDir(), ConnectLimit: 5 * time.Second, HealthLimit: 20 * time.Second, ProbeLimit: 5 * time.Second,
 	}
 	var addresses []string // each node has its own loopback address, and all nodes have the same port
@@ -109,6 +118,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 		server := sshtest.StartOn(t, listeners[i], w.user.PublicKey(), w.shellOf(i), w.hostKey)
 		w.in.Request.SSHPort = server.Port
 		w.servers = append(w.servers, server)
+		w.disks = append(w.disks, &disk{})
 		w.in.Nodes = append(w.in.Nodes, n)
 	}
 	w.kubectl = func() string { return healthy(w.in.Nodes...) }
@@ -124,6 +134,13 @@ func (w *fixture) shellOf(i int) sshtest.Handler {
 		if strings.Contains(command, "/sys/class/net") {
 			return w.machine(i, command, stdout)
 		}
+		if text, fake := strings.CutPrefix(command, "sh -c 'fake "); fake {
+			return w.disks[i].answer(strings.TrimSuffix(text, "'"), stdout, stderr)
+		}
+		if strings.Contains(command, " get nodes --output json") {
+			fmt.Fprint(stdout, w.cluster(i))
+			return 0
+		}
 		return w.shell(command, stdout, stderr)
 	}
 }
@@ -134,6 +151,8 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, w.kubectl())
 	case strings.Contains(command, " wait --for="):
 		w.waited(command)
+	case w.etcd != nil && strings.Contains(command, "etcd"):
+		return w.etcd(command, stdout)
 	case strings.Contains(command, " node ") && w.nodes != nil:
 		return w.nodes(command, stdout)
 	case command == "cat /etc/os-release":
@@ -153,12 +172,15 @@ func (w *fixture) shell(command string, stdout, stderr io.Writer) int {
 
 func (w *fixture) ports() Ports {
 	return Ports{
-		Dial: node.DialSSH,
+		Dial: func(ctx context.Context, to ssh.Target, key ssh.Key, pinned ssh.HostKey) (node.Connection, error) {
+			to.Address = strings.Replace(to.Address, "10.60.0.", "127.0.0.", 1) // see routable
+			return node.DialSSH(ctx, to, key, pinned)
+		},
 		Playbook: func(_ context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
 			w.ran = append(w.ran, c)
 			return w.play(c, stdout, stderr), nil
 		},
-		KnownHosts: &w.knownHosts, Progress: &w.progress, Log: &w.log,
+		KnownHosts: &w.knownHosts, Progress: &w.progress, Installed: &w.installed, Log: &w.log, Machines: fakeMachines{},
 	}
 }
 

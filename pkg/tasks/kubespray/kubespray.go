@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/akraino-icn/bpa/pkg/ansible"
 	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -34,15 +33,22 @@ type Input struct {
 	// PlaybooksDir holds the playbooks and their ansible.cfg. ScratchDir is the only writable
 	// folder. The private key is copied there, so it should be in memory.
 	PlaybooksDir, ScratchDir string
+	// BootLimit is how long the task waits for nodes that do not answer yet. 0: see Input.wait.
+	BootLimit time.Duration
 	// ConnectLimit bounds the time of the first connection to each node. HealthLimit bounds the
 	// time until the cluster is healthy. ProbeLimit bounds the time of one query to the new
 	// cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
+
+	// limit are the nodes to which the playbook is limited; empty: all nodes of the inventory.
+	// extra are further variables of the playbook, which override those of the inventory.
+	limit []string
+	extra map[string]any
 }
 
 // Output holds the results of a successful run.
 type Output struct {
-	Recap string // one line, see ansible.Findings.Recap
+	Recap string // one line: ansible.Findings.Recap, or the result of a reset
 }
 
 // Ports are the functions and objects through which the task reaches the outside.
@@ -50,9 +56,12 @@ type Ports struct {
 	Dial node.Dial
 	// Playbook runs ansible-playbook and returns its exit status.
 	Playbook func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (status int, err error)
-	// KnownHosts and Progress are ConfigMaps that the reconciler has created.
-	KnownHosts, Progress Store
-	Log                  io.Writer
+	// Machines finds and removes clusters on machines.
+	Machines Machines
+	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
+	// has the states of the hosts, under contract.KeyHosts.
+	KnownHosts, Progress, Installed Store
+	Log                             io.Writer
 }
 
 // Store keeps strings by key. Get returns an empty string if there is no such key.
@@ -61,7 +70,7 @@ type Store interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run connects to the nodes, runs the playbook and waits for a healthy cluster. It can be repeated
+// Run installs a cluster, or removes it if the playbook is contract.PlaybookReset. It can be repeated
 // if the playbook can be repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
@@ -71,29 +80,10 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	ports.Log = &lockedWriter{out: ports.Log}
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
-
-	counted := make(chan int, 1) // in parallel, because reading kubespray's playbooks takes some time
-	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
-	progress.set(0, "Connect to the nodes")
-	pins, err := preflight(ctx, in, key, ports)
+	recap, err := install(ctx, in, key, ports, progress)
 	if err != nil {
 		return Output{}, err
 	}
-	files, err := prepare(in, pins)
-	if err != nil {
-		return Output{}, task.Because(contract.ReasonInternal, err)
-	}
-	forget(ctx, in, key, pins, ports)
-	recap, err := play(ctx, in, files, ports, progress, counted)
-	if err != nil {
-		return Output{}, err
-	}
-	progress.set(99, "Wait for nodes and system pods")
-	forget(ctx, in, key, pins, ports) // once more: a lost node that was still Ready before the playbook may be NotReady now
-	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
-		return Output{}, err
-	}
-	progress.set(100, "The cluster is healthy")
 	fmt.Fprintf(ports.Log, "\n%s\n", recap)
 	return Output{Recap: recap}, nil
 }
@@ -103,23 +93,32 @@ func (in Input) check() (ssh.Key, error) {
 	if len(in.Nodes) == 0 {
 		return nil, fmt.Errorf("%s has no nodes", contract.KeyNodes)
 	}
-	if len(node.ControlPlanes(in.Nodes)) == 0 {
+	resets := in.Playbook == contract.PlaybookReset
+	if len(node.ControlPlanes(in.Nodes)) == 0 && !resets { // a reset may be about the other nodes only
 		return nil, fmt.Errorf("no node in %s is a control plane", contract.KeyNodes)
 	}
 	for _, n := range in.Nodes {
-		if n.Address == "" || n.HostUID == "" {
+		if n.HostUID == "" || n.Address == "" && !resets { // a reset leaves out a node without an address
 			return nil, fmt.Errorf("node %s has no address or no host UID", n.Name)
 		}
 	}
-	if !fs.ValidPath(in.Playbook) || strings.HasPrefix(in.Playbook, "-") || path.Ext(in.Playbook) != ".yml" {
-		return nil, fmt.Errorf("%q is not the name of a playbook, such as cluster.yml", in.Playbook)
-	}
-	if _, err := fs.Stat(os.DirFS(in.PlaybooksDir), in.Playbook); err != nil {
-		return nil, fmt.Errorf("there is no playbook %s in %s: check that the image of Task %s contains kubespray", in.Playbook, in.PlaybooksDir, contract.TaskKubespray)
+	if err := in.checkPlaybook(); err != nil {
+		return nil, err
 	}
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
 		return nil, fmt.Errorf("the SSH Secret's ssh-privatekey %w", err)
 	}
 	return key, nil
+}
+
+// checkPlaybook checks that the playbook exists in PlaybooksDir.
+func (in Input) checkPlaybook() error {
+	if !fs.ValidPath(in.Playbook) || strings.HasPrefix(in.Playbook, "-") || path.Ext(in.Playbook) != ".yml" {
+		return fmt.Errorf("%q is not the name of a playbook, such as cluster.yml", in.Playbook)
+	}
+	if _, err := fs.Stat(os.DirFS(in.PlaybooksDir), in.Playbook); err != nil {
+		return fmt.Errorf("there is no playbook %s in %s: check that the image of Task %s contains kubespray", in.Playbook, in.PlaybooksDir, contract.TaskKubespray)
+	}
+	return nil
 }

@@ -193,11 +193,11 @@ func TestPreflightFailures(t *testing.T) {
 		{"a node is down", func(w *fixture) { w.servers[1].Stop() },
 			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"host-2", "127.0.0.2", "connection refused"}},
 		{"two nodes are down", func(w *fixture) { w.servers[1].Stop(); w.servers[2].Stop() },
-			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1"}, []string{"1 more node failed too: worker-2."}},
+			contract.Failure{Reason: contract.ReasonHostUnreachable, Host: "worker-1", Others: []string{"worker-2"}}, []string{"1 more node failed too: worker-2."}},
 		{"the key is refused", func(w *fixture) { w.in.PrivateKey = strangerFile },
-			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user root", "Add the public key"}},
+			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1", Others: []string{"worker-1", "worker-2"}}, []string{"user root", "Add the public key"}},
 		{"the user cannot be root", func(w *fixture) { w.in.Request.SSHUser = "debian" },
-			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1"}, []string{"user debian"}},
+			contract.Failure{Reason: contract.ReasonSSHDenied, Host: "master-1", Others: []string{"worker-1", "worker-2"}}, []string{"user debian"}},
 		{"a host shows another key, another is down", func(w *fixture) {
 			w.pin("uid-3", stranger.PublicKey())
 			w.servers[0].Stop()

@@ -41,8 +41,8 @@ ip -o link 2>/dev/null | sed -n "s/^[0-9]*: \([^:@]*\)[:@].* permaddr \([0-9a-f:
 // 4,000 interfaces.
 const mostMachine = 256 << 10
 
-// machine describes the machine that answers at an address.
-type machine struct {
+// identity describes the machine that answers at an address.
+type identity struct {
 	name string   // host name; empty if it is invalid
 	macs []string // MAC addresses of its network cards, in the form of net.HardwareAddr
 }
@@ -79,8 +79,8 @@ var machineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,62})$`)
 // card on USB comes next, because a management controller's USB card can have the same address on
 // all servers of a model. Virtual interfaces are last, because they can have any address; a machine
 // in a container has no others.
-func parseMachine(text []byte) machine {
-	var found machine
+func parseMachine(text []byte) identity {
+	var found identity
 	kind, address := map[string]string{}, map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -114,7 +114,7 @@ func parseMachine(text []byte) machine {
 
 // describe describes a machine that is not the right one. If the machine is the host of another
 // node, the text names that node.
-func (m machine) describe(in Input, not contract.Node) string {
+func (m identity) describe(in Input, not contract.Node) string {
 	name, addresses := m.name, "reports no MAC address"
 	if name == "" {
 		name = "a machine without a valid host name"

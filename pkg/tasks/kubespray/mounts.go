@@ -21,14 +21,15 @@ func (m Mounts) Fill(in *Input, namespace, provisioning string) error {
 	if in.Nodes, err = task.ReadNodes(m.InventoryDir); err != nil {
 		return err
 	}
-	for _, file := range []struct {
+	type file struct {
 		dir, name string
 		into      *[]byte
-	}{
-		{m.InventoryDir, contract.KeyHostsINI, &in.HostsINI},
-		{m.InventoryDir, contract.KeyGroupVars, &in.GroupVars},
-		{m.SSHDir, node.KeyFile, &in.PrivateKey},
-	} {
+	}
+	files := []file{{m.SSHDir, node.KeyFile, &in.PrivateKey}}
+	if in.Playbook != contract.PlaybookReset { // a reset renders its inventory itself
+		files = append(files, file{m.InventoryDir, contract.KeyHostsINI, &in.HostsINI}, file{m.InventoryDir, contract.KeyGroupVars, &in.GroupVars})
+	}
+	for _, file := range files {
 		if *file.into, err = node.ReadFile(file.dir, file.name); err != nil {
 			return err
 		}

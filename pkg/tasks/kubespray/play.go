@@ -18,15 +18,25 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// play runs the playbook, reads its events, and returns its recap. The channel counted delivers the
-// estimated number of tasks in the playbook.
-func play(ctx context.Context, in Input, f files, ports Ports, progress *progressWriter, counted <-chan int) (string, error) {
+// count estimates the number of tasks in the playbook. It works in parallel, because reading
+// kubespray's playbooks takes some time, and sends the number once.
+func count(in Input) <-chan int {
+	counted := make(chan int, 1)
+	go func() { counted <- ansible.CountTasks(os.DirFS(in.PlaybooksDir), in.Playbook) }()
+	return counted
+}
+
+// play runs the playbook, reads its events, and returns its recap. It calls report with the
+// percentage and the step of the playbook. The channel counted delivers the estimated number of
+// tasks in the playbook.
+func play(ctx context.Context, in Input, f files, ports Ports, report func(percent int, step string), counted <-chan int) (string, error) {
 	expected := expect(ctx, in, ports, <-counted)
 	meter := ansible.NewMeter(expected.tasks)
 	journal := ansible.NewJournal(ports.Log, meter)
 	findings := &ansible.Findings{}
 	stderr := &stderrWriter{out: ports.Log}
-	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time\n", in.Playbook, some(len(in.Nodes), "node"), forks(len(in.Nodes)))
+	nodes := in.played()
+	fmt.Fprintf(ports.Log, "\nRunning %s on %s, at most %d at a time\n", in.Playbook, some(nodes, "node"), forks(nodes))
 
 	events, ended := follow(ctx, command(in, f), ports, stderr)
 	tick := time.NewTicker(time.Second)
@@ -41,7 +51,7 @@ func play(ctx context.Context, in Input, f files, ports Ports, progress *progres
 			}
 			findings.See(e)
 			if meter.See(e) {
-				progress.set(meter.Percent(), meter.Step())
+				report(meter.Percent(), meter.Step())
 			}
 			journal.See(e)
 		}
@@ -174,14 +184,22 @@ func command(in Input, f files) process.Command {
 			env = append(env, kept+"="+value)
 		}
 	}
-	return process.Command{
-		Dir: in.PlaybooksDir,
-		Args: []string{
-			"ansible-playbook", "-b", "-i", f.inventory, "--private-key", f.key, "--forks", strconv.Itoa(forks(len(in.Nodes))),
-			"-e", "@" + f.extraVars, in.Playbook,
-		},
-		Env: env,
+	args := []string{
+		"ansible-playbook", "-b", "-i", f.inventory, "--private-key", f.key, "--forks", strconv.Itoa(forks(in.played())),
+		"-e", "@" + f.extraVars,
 	}
+	if len(in.limit) > 0 {
+		args = append(args, "--limit", strings.Join(in.limit, ","))
+	}
+	return process.Command{Dir: in.PlaybooksDir, Args: append(args, in.Playbook), Env: env}
+}
+
+// played returns the number of nodes on which the playbook runs.
+func (in Input) played() int {
+	if len(in.limit) > 0 {
+		return len(in.limit)
+	}
+	return len(in.Nodes)
 }
 
 func exists(path string) bool {

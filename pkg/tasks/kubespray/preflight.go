@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -25,50 +26,84 @@ const manyAtOnce = 32
 type visit struct {
 	key    ssh.HostKey
 	system string // operating system, such as debian-12; empty: not known
+	report machine.Report
 	notes  []string
 	err    error
 }
 
-// preflight connects to every node before any node is changed. Within seconds it reports a host
-// that is down, rejects the login or is the wrong machine. It returns the pinned host keys of all
-// nodes. It stores the host key of a new node even if another node fails. If no node fails, it
-// installs the depot's certificate on the nodes and configures the depot as their package source.
-func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (ssh.Pins, error) {
+// contact is what the task knows about the nodes after it has connected to them.
+type contact struct {
+	pins   ssh.Pins
+	record *record
+	states contract.HostStates // before this run
+	visits []visit             // in the order of Input.Nodes
+}
+
+// recall reads what earlier runs have stored about the hosts.
+func recall(ctx context.Context, in Input, ports Ports) (contact, error) {
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
-		return nil, task.Because(kube.Reason(err), err)
+		return contact{}, task.Because(kube.Reason(err), err)
 	}
 	pins, err := ssh.ParsePins(text)
 	if err != nil {
-		return nil, task.Because(contract.ReasonInvalidRequest,
+		return contact{}, task.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
-	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
-	visits := make([]visit, len(in.Nodes))
-	each(in.Nodes, func(i int, n contract.Node) { visits[i] = probeNode(ctx, in, n, key, pins.Of(n.HostUID), ports) })
-	for i, n := range in.Nodes {
-		if v := &visits[i]; v.err == nil {
-			v.notes = append([]string{greeting(pins.Of(n.HostUID), v.key)}, v.notes...)
-			pins = pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: node.Target(in.Request, n).HostPort(), Key: v.key})
-		}
+	record, err := readRecord(ctx, ports.Installed, pins)
+	if err != nil {
+		return contact{}, err
 	}
-	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, pins.String()); err != nil {
-		return nil, task.Because(kube.Reason(err), err)
-	}
-	if !slices.ContainsFunc(visits, func(v visit) bool { return v.err != nil }) {
-		each(in.Nodes, func(i int, n contract.Node) { equip(ctx, in, n, key, &visits[i], ports) })
-	}
-	logVisits(in, visits, ports.Log)
-	return pins, worst(in, visits)
+	return contact{pins: pins, record: record, states: record.snapshot()}, nil
 }
 
-// each calls visit for every node. At most manyAtOnce calls run in parallel.
-func each(nodes []contract.Node, visit func(i int, n contract.Node)) {
+// preflight connects to every node before any node is changed. Within seconds it reports a host
+// that is down, rejects the login, is the wrong machine, or has a Kubernetes of another owner. It
+// stores the host key of a new node even if another node fails.
+func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact, error) {
+	c, err := recall(ctx, in, ports)
+	if err != nil {
+		return c, err
+	}
+	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
+	c.visits = visitAll(ctx, in, ports.Log, c.patience(in), func(n contract.Node) visit {
+		v := probeNode(ctx, in, n, key, c.pins.Of(n.HostUID), ports)
+		if v.err == nil {
+			v.err = c.checkFree(in, n, v.report)
+		}
+		return v
+	})
+	if err := c.pin(ctx, in, ports); err != nil {
+		return c, err
+	}
+	logVisits(in, c.visits, ports.Log)
+	return c, worst(in, c.visits)
+}
+
+// pin stores the host keys of the nodes that have passed all checks.
+func (c *contact) pin(ctx context.Context, in Input, ports Ports) error {
+	for i, n := range in.Nodes {
+		if v := &c.visits[i]; v.err == nil {
+			v.notes = append([]string{greeting(c.pins.Of(n.HostUID), v.key)}, v.notes...)
+			c.pins = c.pins.With(ssh.Pin{UID: n.HostUID, Host: n.Host, At: node.Target(in.Request, n).HostPort(), Key: v.key})
+		}
+	}
+	if err := c.record.begin(ctx); err != nil {
+		return err
+	}
+	if err := ports.KnownHosts.Set(ctx, contract.KeyKnownHosts, c.pins.String()); err != nil {
+		return task.Because(kube.Reason(err), err)
+	}
+	return nil
+}
+
+// each calls do for the numbers 0 to n-1. At most manyAtOnce calls run in parallel.
+func each(n int, do func(i int)) {
 	var group errgroup.Group
 	group.SetLimit(manyAtOnce)
-	for i, n := range nodes {
+	for i := range n {
 		group.Go(func() error {
-			visit(i, n)
+			do(i)
 			return nil
 		})
 	}
@@ -94,17 +129,18 @@ func logVisits(in Input, visits []visit, log io.Writer) {
 }
 
 // probeNode checks that a node answers, accepts the login, is the right machine, lets the user
-// become root, and runs the requested operating system. It changes nothing on the node.
+// become root, and runs the requested operating system. Then it inspects what is on the machine. It
+// changes nothing on the node.
 func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (v visit) {
-	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
-	defer cancel()
-	conn, err := ports.Dial(ctx, node.Target(in.Request, n), key, pinned)
+	conn, err := dial(ctx, in, n, key, pinned, ports)
 	if err != nil {
 		return visit{err: err}
 	}
 	defer conn.Close()
+	connected, cancel := context.WithTimeout(ctx, in.ConnectLimit)
+	defer cancel()
 	v.key = conn.HostKey()
-	note, err := checkMachine(ctx, in, n, conn)
+	note, err := checkMachine(connected, in, n, conn)
 	if err != nil {
 		return visit{err: err}
 	}
@@ -112,34 +148,19 @@ func probeNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinn
 		v.notes = append(v.notes, note)
 	}
 	var exit *ssh.ExitError
-	if _, err := conn.Output(ctx, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
+	if _, err := conn.Output(connected, node.AsRoot(in.Request, "true"), 64<<10); errors.As(err, &exit) {
 		return visit{err: fmt.Errorf("%w: user %s cannot become root by sudo without a password (%w)", ssh.ErrDenied, in.Request.SSHUser, exit)}
 	} else if err != nil {
 		return visit{err: err}
 	}
-	v.system, v.err = checkSystem(ctx, in.Request, conn)
+	if v.system, err = checkSystem(connected, in.Request, conn); err != nil {
+		return visit{err: err}
+	}
+	if v.report, err = ports.Machines.Inspect(ctx, shellOn(in.Request, conn)); err != nil && !errors.Is(err, ssh.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", errNotInspected, err)
+	}
+	v.err = err
 	return v
-}
-
-// equip installs the depot's certificate on a node and configures the depot as its package source.
-// It accepts only the host key that probeNode has seen. This makes sure that it changes the machine
-// that probeNode has checked.
-func equip(ctx context.Context, in Input, n contract.Node, key ssh.Key, v *visit, ports Ports) {
-	connect, cancel := context.WithTimeout(ctx, in.ConnectLimit)
-	defer cancel()
-	conn, err := ports.Dial(connect, node.Target(in.Request, n), key, v.key)
-	if err != nil {
-		v.err = err
-		return
-	}
-	defer conn.Close()
-	if v.err = trust(ctx, in.Request, conn); v.err != nil {
-		return
-	}
-	note, err := packageSource(ctx, in.Request, conn, v.system)
-	if v.err = err; note != "" {
-		v.notes = append(v.notes, note)
-	}
 }
 
 // reason returns the failure reason of the error of a visit.
@@ -147,9 +168,13 @@ func reason(err error) contract.Reason {
 	switch {
 	case errors.Is(err, errWrongMachine):
 		return contract.ReasonWrongMachine
+	case errors.Is(err, errOccupied):
+		return contract.ReasonHostOccupied
 	case errors.Is(err, errOtherSystem):
 		return contract.ReasonInvalidRequest
-	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource):
+	case errors.Is(err, errNotInspected):
+		return contract.ReasonInternal
+	case errors.Is(err, errNoTrust), errors.Is(err, errNoSource), errors.Is(err, errNotMarked):
 		return contract.ReasonPlaybookFailed
 	case errors.Is(err, errNoDepot):
 		return contract.ReasonDepotUnavailable
@@ -161,8 +186,9 @@ func reason(err error) contract.Reason {
 // user.
 func rank(err error) int {
 	return slices.Index([]contract.Reason{
-		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonPlaybookFailed, contract.ReasonSSHDenied,
-		contract.ReasonInvalidRequest, contract.ReasonHostKeyChanged, contract.ReasonWrongMachine,
+		contract.ReasonHostUnreachable, contract.ReasonDepotUnavailable, contract.ReasonInternal, contract.ReasonPlaybookFailed,
+		contract.ReasonSSHDenied, contract.ReasonInvalidRequest, contract.ReasonHostKeyChanged, contract.ReasonHostOccupied,
+		contract.ReasonWrongMachine,
 	}, reason(err))
 }
 
@@ -184,14 +210,18 @@ func worst(in Input, visits []visit) error {
 	first, others := bad[0], bad[1:]
 	err, n := visits[first].err, in.Nodes[first]
 	message := fmt.Sprintf("%s at %s: %v. %s", n.Host, node.Target(in.Request, n).HostPort(), err, advice(in, n, err))
-	if len(others) > 0 {
-		names := make([]string, len(others))
-		for i, other := range others {
-			names[i] = in.Nodes[other].Name
+	names := make([]string, len(others))
+	var same []string // failed for the same reason
+	for i, other := range others {
+		names[i] = in.Nodes[other].Name
+		if reason(visits[other].err) == reason(err) {
+			same = append(same, names[i])
 		}
+	}
+	if len(others) > 0 {
 		message += fmt.Sprintf(" %s failed too: %s.", some(len(others), "more node"), task.Cut(strings.Join(names, ", "), 200))
 	}
-	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message)}
+	return &task.Error{Reason: reason(err), Host: n.Name, Step: "connect by SSH", Err: errors.New(message), Others: same}
 }
 
 // advice tells the user what to do about the error of a node.
@@ -200,6 +230,11 @@ func advice(in Input, n contract.Node, err error) string {
 	case contract.ReasonWrongMachine:
 		return "Nothing was changed. Correct the host's IP address at its source (the host's network data, or DHCP). " +
 			"If this machine is the right one, correct spec.bootMACAddress of the BareMetalHost."
+	case contract.ReasonHostOccupied:
+		return fmt.Sprintf("Nothing was changed on any node. If that cluster is not needed any more, remove it: kubectl bpa hosts reset %s -n %s. "+
+			"If it is needed, use another host.", n.Host, in.Request.Namespace)
+	case contract.ReasonInternal:
+		return "Log in to the machine and find out why the command fails there."
 	case contract.ReasonInvalidRequest:
 		return "Use hosts with that system, or correct spec.operatingSystem."
 	case contract.ReasonDepotUnavailable:
@@ -208,6 +243,9 @@ func advice(in Input, n contract.Node, err error) string {
 		return fmt.Sprintf("If you reinstalled the machine, remove its line (it ends in %q) with: kubectl -n %s edit configmap %s. If not, find out which machine answers at this address.",
 			n.Host, in.Request.Namespace, contract.KnownHostsName(in.Request.Provisioning))
 	case contract.ReasonPlaybookFailed:
+		if errors.Is(err, errNotMarked) {
+			return "Make sure that user root can write to /etc/bpa on the nodes."
+		}
 		if errors.Is(err, errNoSource) {
 			return "Make sure that user root can write " + aptSource + " and " + aptConfig + " on the nodes."
 		}

@@ -1,0 +1,51 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+)
+
+// errNotMarked reports that a machine's owner cannot be written on the machine.
+var errNotMarked = errors.New("the owner of its cluster cannot be written")
+
+// equip prepares all nodes for the playbook. On every machine it writes whose cluster the machine
+// gets, installs the depot's certificate, and configures the depot as the package source. The hosts
+// must be HostUsed in the record already, because equip changes them.
+func equip(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports) error {
+	visits := make([]visit, len(in.Nodes))
+	each(len(in.Nodes), func(i int) {
+		visits[i].notes, visits[i].err = equipNode(ctx, in, in.Nodes[i], key, c.visits[i], ports)
+	})
+	for i, n := range in.Nodes {
+		if notes := visits[i].notes; len(notes) > 0 {
+			fmt.Fprintf(ports.Log, "  %-16s %s\n", n.Name, strings.Join(notes, "; "))
+		}
+	}
+	return worst(in, visits)
+}
+
+// equipNode prepares one node. It accepts only the host key that probeNode has seen. This makes sure
+// that it changes the machine that probeNode has checked.
+func equipNode(ctx context.Context, in Input, n contract.Node, key ssh.Key, seen visit, ports Ports) (notes []string, err error) {
+	conn, err := dial(ctx, in, n, key, seen.key, ports)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := ports.Machines.Mark(ctx, shellOn(in.Request, conn), in.Request.User()); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotMarked, err)
+	}
+	if err := trust(ctx, in.Request, conn); err != nil {
+		return nil, err
+	}
+	note, err := packageSource(ctx, in.Request, conn, seen.system)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return notes, err
+}

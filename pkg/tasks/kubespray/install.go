@@ -1,0 +1,92 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// install connects to the nodes, runs the playbook and waits for a healthy cluster. It returns the
+// recap of the playbook.
+func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+	if in.Played == in.digest() {
+		c, err := recall(ctx, in, ports)
+		if err != nil {
+			return "", err
+		}
+		if c.installed(in) {
+			fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
+			return "the playbook succeeded in an earlier run", finish(ctx, in, key, c.pins, ports, progress)
+		}
+	}
+	counted := count(in)
+	progress.set(0, "Connect to the nodes")
+	c, err := preflight(ctx, in, key, ports)
+	if err != nil {
+		return "", err
+	}
+	if err := c.record.set(ctx, contract.HostUsed, uids(in.Nodes)...); err != nil {
+		return "", err
+	}
+	forget(ctx, in, key, c.pins, ports)
+	if err := equip(ctx, in, key, c, ports); err != nil {
+		return "", err
+	}
+	files, err := prepare(in, c.pins)
+	if err != nil {
+		return "", task.Because(contract.ReasonInternal, err)
+	}
+	recap, err := play(ctx, in, files, ports, progress.set, counted)
+	if err != nil {
+		return "", err
+	}
+	return recap, finish(ctx, in, key, c.pins, ports, progress)
+}
+
+// finish removes lost nodes and waits for a healthy cluster.
+func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
+	progress.set(99, "Wait for nodes and system pods")
+	forget(ctx, in, key, pins, ports) // again after a playbook: a lost node that was still Ready before it may be NotReady now
+	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
+		return err
+	}
+	progress.set(100, "The cluster is healthy")
+	return nil
+}
+
+// digest returns the digest of the inventory, as the task render-inventory does.
+func (in Input) digest() string {
+	return inventory.Inventory{HostsINI: in.HostsINI, GroupVars: in.GroupVars}.Digest()
+}
+
+// installed reports whether the playbook can have run on the machines of all nodes: their host keys
+// are pinned, and no host was reset since. The digest of the inventory does not say this, because a
+// new host can have the address of the old one.
+func (c contact) installed(in Input) bool {
+	return !slices.ContainsFunc(in.Nodes, func(n contract.Node) bool {
+		return c.pins.Of(n.HostUID) == nil || c.states[n.HostUID] != contract.HostUsed
+	})
+}
+
+// uids returns the UIDs of the nodes' hosts.
+func uids(nodes []contract.Node) []string {
+	all := make([]string, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.HostUID
+	}
+	return all
+}
+
+// stopped returns the cause if the context has ended, and nil if not.
+func stopped(ctx context.Context, what string) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%s was interrupted: %w", what, errors.Join(ctx.Err(), context.Cause(ctx)))
+}

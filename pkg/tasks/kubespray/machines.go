@@ -1,0 +1,136 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Machines finds and removes what a cluster leaves on a machine. OnMachines implements it.
+type Machines interface {
+	Inspect(ctx context.Context, sh machine.Shell) (machine.Report, error)
+	Mark(ctx context.Context, sh machine.Shell, user contract.User) error
+	Save(ctx context.Context, sh machine.Shell) error
+	Clean(ctx context.Context, sh machine.Shell) error
+}
+
+// OnMachines implements Machines with package machine.
+type OnMachines struct{}
+
+// Inspect implements Machines.
+func (OnMachines) Inspect(ctx context.Context, sh machine.Shell) (machine.Report, error) {
+	return machine.Inspect(ctx, sh)
+}
+
+// Mark implements Machines.
+func (OnMachines) Mark(ctx context.Context, sh machine.Shell, user contract.User) error {
+	return machine.Mark(ctx, sh, user)
+}
+
+// Save implements Machines.
+func (OnMachines) Save(ctx context.Context, sh machine.Shell) error { return machine.Save(ctx, sh) }
+
+// Clean implements Machines.
+func (OnMachines) Clean(ctx context.Context, sh machine.Shell) error { return machine.Clean(ctx, sh) }
+
+// mostOutput bounds the output of a script in bytes.
+const mostOutput = 1 << 20
+
+// shellOn returns a Shell for a connection. The script must not contain a single quote.
+func shellOn(request contract.Request, conn node.Connection) machine.Shell {
+	return func(ctx context.Context, script string) ([]byte, error) {
+		if strings.Contains(script, "'") {
+			return nil, errors.New("the script contains a single quote")
+		}
+		return conn.Output(ctx, node.AsRoot(request, "sh -c '"+script+"'"), mostOutput)
+	}
+}
+
+// dial opens a connection to a node within in.ConnectLimit.
+func dial(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports) (node.Connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
+	defer cancel()
+	return ports.Dial(ctx, node.Target(in.Request, n), key, pinned)
+}
+
+// onMachine connects to a node and runs do with a Shell there. The node must have the pinned host
+// key.
+func onMachine(ctx context.Context, in Input, n contract.Node, key ssh.Key, pinned ssh.HostKey, ports Ports, do func(context.Context, machine.Shell) error) error {
+	if pinned == nil {
+		return node.ErrNeverSeen
+	}
+	conn, err := dial(ctx, in, n, key, pinned, ports)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return do(ctx, shellOn(in.Request, conn))
+}
+
+// empty reports whether no cluster and no mark of BPA is on the machine.
+func empty(r machine.Report) bool { return r.Clean() && r.User == contract.User{} }
+
+// errOccupied reports that a Kubernetes of another owner is on a machine.
+var errOccupied = errors.New("a Kubernetes that is not of this Provisioning is on the machine")
+
+// errNotInspected reports that a machine cannot be inspected.
+var errNotInspected = errors.New("the machine cannot be inspected")
+
+// ours reports whether what is on a machine comes from this Provisioning. The file on the machine
+// decides. Without the file, the record decides: an interrupted reset may have removed the file.
+func (c contact) ours(in Input, n contract.Node, r machine.Report) bool {
+	if r.User != (contract.User{}) {
+		return r.User.UID == in.Request.UID
+	}
+	return c.states[n.HostUID] == contract.HostUsed
+}
+
+// checkFree returns an error if a Kubernetes of another owner is on the machine. It accepts the hosts
+// on which, as the controller knows, a node of this cluster is or may be. An older build of BPA has
+// written no file on these machines.
+func (c contact) checkFree(in Input, n contract.Node, r machine.Report) error {
+	if len(r.Kubernetes) == 0 || c.ours(in, n, r) || slices.Contains(in.Request.Installed, n.Host) {
+		return nil
+	}
+	return fmt.Errorf("%w: it has %s; %s", errOccupied, few(r.Kubernetes), whose(r.User))
+}
+
+// whose describes the owner of a cluster on a machine.
+func whose(user contract.User) string {
+	switch {
+	case user == contract.User{}:
+		return "the machine does not say whose it is"
+	case kubernetesName.MatchString(user.Name) && kubernetesName.MatchString(user.Namespace):
+		return fmt.Sprintf("it belongs to Provisioning %s/%s", user.Namespace, user.Name)
+	}
+	return "it belongs to " + printable(user.String())
+}
+
+// few joins the first items of a report, which come from a machine, for a message.
+func few(items []string) string {
+	const most = 3
+	text := strings.Join(items[:min(len(items), most)], ", ")
+	if over := len(items) - most; over > 0 {
+		text += fmt.Sprintf(" and %d more", over)
+	}
+	return printable(text)
+}
+
+// printable returns text from a machine without control characters, and not longer than 200 bytes.
+func printable(text string) string {
+	return task.Cut(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text), 200)
+}

@@ -1,0 +1,75 @@
+package kubespray
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// If one of three machines has a Kubernetes of another owner, none of the three is changed.
+func TestAKubernetesOfAnotherOwner(t *testing.T) {
+	for name, tc := range map[string]struct {
+		uid  string
+		says []string
+	}{
+		"another Provisioning": {"uid-of-edge-9", []string{"it belongs to Provisioning site/cluster-of-uid-of-edge-9"}},
+		"nobody":               {"", []string{"the machine does not say whose it is"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, 2)
+			w.in.Request.DepotCA = ca
+			w.disks[2].with(tc.uid)
+			_, err := w.run()
+			f := task.FailureOf(err)
+			if f.Reason != contract.ReasonHostOccupied || f.Host != "worker-2" || f.Reason.Transient() {
+				t.Fatalf("failure %+v", f)
+			}
+			for _, want := range append(tc.says, "host-3", "process kubelet (412)", "Nothing was changed on any node", "kubectl bpa hosts reset host-3 -n site", "use another host") {
+				if !strings.Contains(f.Message, want) {
+					t.Errorf("message %q does not contain %q", f.Message, want)
+				}
+			}
+			w.expectUntouched()
+			w.expectStates(contract.HostStates{})
+		})
+	}
+}
+
+// These machines have a Kubernetes of this cluster, so the playbook may run on them.
+func TestAKubernetesOfThisCluster(t *testing.T) {
+	for name, prepare := range map[string]func(w *fixture){
+		"marked": func(w *fixture) { w.disks[0].with("uid-of-edge-1") },
+		"installed by a build that wrote no mark": func(w *fixture) {
+			w.disks[0].with("")
+			w.in.Request.Installed, w.in.Request.Complete = []string{"host-1"}, true
+		},
+		"its mark was removed by an interrupted reset": func(w *fixture) {
+			w.disks[0].with("")
+			w.record(`{"uid-1":"used"}`)
+		},
+		"no Kubernetes": func(w *fixture) {
+			w.disks[0].report = machine.Report{User: contract.User{Name: "old", UID: "uid-of-edge-9"}, Left: []string{"file /etc/bpa/depot-ca.crt"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, 0)
+			prepare(w)
+			w.cluster = func(int) string { return list(nodeJSON("master-1", "True", "")) }
+			if _, err := w.run(); err != nil || len(w.ran) != 1 {
+				t.Errorf("%d playbooks, %v", len(w.ran), err)
+			}
+		})
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	if got := few([]string{"a\x1b[31m\n", "b", "c", "d"}); got != "a?[31m?, b, c and 1 more" {
+		t.Errorf("few = %q", got)
+	}
+	if got := whose(contract.User{Name: "$(reboot)\x1b", UID: "u"}); strings.Contains(got, "\x1b") {
+		t.Errorf("whose = %q", got)
+	}
+}

@@ -1,0 +1,83 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// record stores the states of hosts (contract.HostStates). A host is HostUsed in the record before
+// the task changes it for the first time, and HostClean only after a reset has been checked.
+type record struct {
+	store Store
+
+	mu     sync.Mutex
+	states contract.HostStates
+	exists bool // the ConfigMap has the key
+}
+
+// readRecord reads the record. If it does not exist, a build of BPA without the record may have
+// changed every host that has a pinned host key. These hosts are HostUsed.
+func readRecord(ctx context.Context, store Store, pins ssh.Pins) (*record, error) {
+	text, err := store.Get(ctx, contract.KeyHosts)
+	if err != nil {
+		return nil, task.Because(kube.Reason(err), err)
+	}
+	states, err := contract.ParseHostStates(text)
+	if err != nil {
+		return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyHosts, err))
+	}
+	r := &record{store: store, states: contract.HostStates{}, exists: text != ""}
+	maps.Copy(r.states, states)
+	if !r.exists {
+		for _, pin := range pins {
+			r.states[pin.UID] = contract.HostUsed
+		}
+	}
+	return r, nil
+}
+
+// begin writes the record if it does not exist. The caller calls it before it stores the first host
+// key. A ConfigMap with host keys and without a record then comes from an older build.
+func (r *record) begin(ctx context.Context) error {
+	if r.exists {
+		return nil
+	}
+	return r.set(ctx, "")
+}
+
+// set stores one state for all of the given hosts in one write, and keeps the other hosts.
+func (r *record) set(ctx context.Context, state contract.HostState, uids ...string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := maps.Clone(r.states)
+	for _, uid := range uids {
+		next[uid] = state
+	}
+	if r.exists && maps.Equal(next, r.states) {
+		return nil
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	if err := r.store.Set(ctx, contract.KeyHosts, string(text)); err != nil {
+		return task.Because(kube.Reason(err), err)
+	}
+	r.states, r.exists = next, true
+	return nil
+}
+
+// snapshot returns a copy of the states.
+func (r *record) snapshot() contract.HostStates {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.states)
+}

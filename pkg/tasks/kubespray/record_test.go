@@ -1,0 +1,116 @@
+package kubespray
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// states returns the record, and false if the ConfigMap does not have it.
+func (w *fixture) states() (contract.HostStates, bool) {
+	w.t.Helper()
+	text, err := w.installed.Get(w.t.Context(), contract.KeyHosts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	states, err := contract.ParseHostStates(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return states, text != ""
+}
+
+func (w *fixture) record(text string) { w.installed.data = map[string]string{contract.KeyHosts: text} }
+
+func (w *fixture) expectStates(want contract.HostStates) {
+	w.t.Helper()
+	got, there := w.states()
+	if diff := cmp.Diff(want, got); diff != "" || !there {
+		w.t.Errorf("record exists: %t; hosts (-want +got):\n%s", there, diff)
+	}
+}
+
+// The hosts must be used in the record before the first script that changes a machine.
+func TestHostsAreRecordedBeforeTheFirstChange(t *testing.T) {
+	w := newFixture(t, 2)
+	w.record(`{"uid-2":"clean","uid-of-another-host":"used"}`)
+	for _, d := range w.disks {
+		d.before = func(script string, _ io.Writer) int {
+			states, _ := w.states()
+			if script != "inspect" && (states["uid-1"] != contract.HostUsed || states["uid-2"] != contract.HostUsed || states["uid-3"] != contract.HostUsed) {
+				t.Errorf("%s runs with the record %v", script, states)
+			}
+			return 0
+		}
+	}
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	w.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "used", "uid-3": "used", "uid-of-another-host": "used"})
+	for i, d := range w.disks {
+		if diff := cmp.Diff([]string{"mark"}, d.changes()); diff != "" || d.report.User != w.in.Request.User() {
+			t.Errorf("machine %d has user %q, scripts (-want +got):\n%s", i+1, d.report.User, diff)
+		}
+	}
+}
+
+// If the record cannot be written, nothing is changed.
+func TestNothingIsChangedWithoutARecord(t *testing.T) {
+	w := newFixture(t, 1)
+	w.installed.err = apierrors.NewServiceUnavailable("etcd is full")
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
+		t.Errorf("Run: %v", err)
+	}
+	w.expectUntouched()
+	w.installed.err = nil
+	w.record("not JSON")
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonInvalidRequest {
+		t.Errorf("Run: %v", err)
+	}
+	w.expectUntouched()
+}
+
+// A preflight that fails changes no host, and records exactly this.
+func TestAFailedPreflightRecordsNoHost(t *testing.T) {
+	w := newFixture(t, 1)
+	w.servers[1].Stop()
+	if _, err := w.run(); task.FailureOf(err).Reason != contract.ReasonHostUnreachable {
+		t.Errorf("Run: %v", err)
+	}
+	w.expectStates(contract.HostStates{})
+	w.expectUntouched()
+}
+
+// A build without the record has pinned host keys and may have changed these hosts.
+func TestHostsOfAnOlderBuildAreUsed(t *testing.T) {
+	w := newFixture(t, 0)
+	w.pin("uid-of-a-former-host", w.hostKey.PublicKey())
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	w.expectStates(contract.HostStates{"uid-1": "used", "uid-of-a-former-host": "used"})
+}
+
+func TestRecordIsWrittenOnlyIfItChanges(t *testing.T) {
+	store := &memory{}
+	r, err := readRecord(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := errors.Join(r.begin(t.Context()), r.set(t.Context(), contract.HostUsed, "a", "b")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keys := slices.Sorted(maps.Keys(r.snapshot())); store.writes != 2 || !slices.Equal(keys, []string{"a", "b"}) {
+		t.Errorf("%d writes, want 2: {} and the hosts; hosts %v", store.writes, keys)
+	}
+}
