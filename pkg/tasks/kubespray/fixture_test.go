@@ -137,6 +137,9 @@ func (w *fixture) shellOf(i int) sshtest.Handler {
 		if text, fake := strings.CutPrefix(command, "sh -c 'fake "); fake {
 			return w.disks[i].answer(strings.TrimSuffix(text, "'"), stdout, stderr)
 		}
+		if w.cluster != nil && command == hasConfig {
+			return 0
+		}
 		if strings.Contains(command, " get nodes --output json") {
 			fmt.Fprint(stdout, w.cluster(i))
 			return 0

@@ -35,6 +35,9 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 		return "", err
 	}
 	forget(ctx, in, key, c.pins, ports)
+	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
+		return "", err
+	}
 	if err := equip(ctx, in, key, c, ports); err != nil {
 		return "", err
 	}

@@ -1,0 +1,166 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// member is a member of etcd, as etcdctl prints it.
+type member struct {
+	ID                   uint64
+	PeerURLs, ClientURLs []string
+	IsLearner            bool
+}
+
+// removal returns the member of etcd at one of the addresses; false: there is none. healthy are the
+// client URLs of the members that answer. It is an error if, without the member, etcd does not have
+// a healthy majority.
+func removal(members []member, healthy []string, addresses []string) (member, bool, error) {
+	i := slices.IndexFunc(members, func(m member) bool {
+		return slices.ContainsFunc(m.PeerURLs, func(peer string) bool { return atAddress(peer, addresses) })
+	})
+	if i < 0 {
+		return member{}, false, nil
+	}
+	voters, alive := 0, 0
+	for j, m := range members {
+		if j == i || m.IsLearner {
+			continue
+		}
+		voters++
+		if slices.ContainsFunc(m.ClientURLs, func(client string) bool { return slices.Contains(healthy, client) }) {
+			alive++
+		}
+	}
+	if majority := voters/2 + 1; alive < majority {
+		return member{}, false, fmt.Errorf("without it, only %d of %d members of etcd are healthy, and %d must be. "+
+			"Repair the other control planes first; the next attempt continues", alive, voters, majority)
+	}
+	return members[i], true, nil
+}
+
+// atAddress reports whether the host of a URL is one of the IP addresses.
+func atAddress(text string, addresses []string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	at, err := netip.ParseAddr(u.Hostname())
+	return err == nil && slices.ContainsFunc(addresses, func(address string) bool {
+		one, err := netip.ParseAddr(address)
+		return err == nil && one.Unmap() == at.Unmap()
+	})
+}
+
+// errNoEtcd reports that a control plane has no member of etcd.
+var errNoEtcd = errors.New("etcd is not found")
+
+// removeMember removes a control plane from etcd, before its machine is reset. It asks the Ready
+// control planes in their order, because kubespray leaves a control plane out of etcd if their
+// number is even. If etcd does not have the member, nothing is left to do.
+func (c *cluster) removeMember(ctx context.Context, all []contract.Node, n contract.Node) error {
+	for _, via := range node.ControlPlanes(all) {
+		if !c.ready[via.Name] || via.HostUID == n.HostUID || !kubernetesName.MatchString(via.Name) {
+			continue
+		}
+		err := c.removeMemberVia(ctx, via, n)
+		if !errors.Is(err, errNoEtcd) {
+			return err
+		}
+	}
+	return fmt.Errorf("no Ready control plane has a member of etcd: %w", errNoEtcd)
+}
+
+func (c *cluster) removeMemberVia(ctx context.Context, via, n contract.Node) error {
+	conn, _, err := c.w.access.FirstControlPlane(ctx, []contract.Node{via})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	etcdctl, err := c.etcdctl(ctx, conn, via)
+	if err != nil {
+		return err
+	}
+	var list struct{ Members []member }
+	if err := etcdctl("member list", &list); err != nil {
+		return fmt.Errorf("list the members of etcd on %s: %w", via.Name, err)
+	}
+	var health []struct {
+		Endpoint string
+		Health   bool
+	}
+	var exit *ssh.ExitError
+	if err := etcdctl("endpoint health --cluster", &health); err != nil && (!errors.As(err, &exit) || len(health) == 0) { // it fails if one member is not healthy
+		return fmt.Errorf("ask the members of etcd on %s for their health: %w", via.Name, err)
+	}
+	var healthy []string
+	for _, h := range health {
+		if h.Health {
+			healthy = append(healthy, h.Endpoint)
+		}
+	}
+	m, found, err := removal(list.Members, healthy, []string{n.Address, n.Address6})
+	if err != nil || !found {
+		return err
+	}
+	if err := etcdctl(fmt.Sprintf("member remove %x", m.ID), nil); err != nil {
+		return fmt.Errorf("remove member %x of etcd on %s: %w", m.ID, via.Name, err)
+	}
+	return nil
+}
+
+// Places of etcd's client certificates on a control plane. Kubespray installs etcd on the machine, or
+// lets kubeadm run it in a pod.
+const (
+	hostCertificates = "/etc/ssl/etcd/ssl/"
+	etcdEndpoint     = " --endpoints https://127.0.0.1:2379"
+)
+
+// etcdctl returns a function that runs etcdctl on a control plane and parses its output.
+func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contract.Node) (func(arguments string, into any) error, error) {
+	asRoot := func(command string) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.w.in.ProbeLimit)
+		defer cancel()
+		return conn.Output(ctx, node.AsRoot(c.w.in.Request, command), 1<<20)
+	}
+	client := hostCertificates + "admin-" + via.Name
+	for _, way := range []struct{ needs, command string }{
+		{client + ".pem", `env PATH="$PATH:/usr/local/bin:/opt/bin" ETCDCTL_API=3 etcdctl` + etcdEndpoint +
+			" --cacert " + hostCertificates + "ca.pem --cert " + client + ".pem --key " + client + "-key.pem "},
+		{"/etc/kubernetes/ssl/etcd/server.crt", podEtcdctl(via, "/etc/kubernetes/ssl/etcd/")},
+		{"/etc/kubernetes/pki/etcd/server.crt", podEtcdctl(via, "/etc/kubernetes/pki/etcd/")},
+	} {
+		var exit *ssh.ExitError
+		if _, err := asRoot("test -s " + way.needs); errors.As(err, &exit) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		return func(arguments string, into any) error {
+			text, err := asRoot(way.command + arguments + " --write-out json")
+			if into != nil && len(text) > 0 {
+				if broken := json.Unmarshal(text, into); broken != nil {
+					return errors.Join(err, fmt.Errorf("the output of etcdctl is unreadable: %w", broken))
+				}
+			}
+			return err
+		}, nil
+	}
+	return nil, errNoEtcd
+}
+
+// podEtcdctl is the command that runs etcdctl in the pod of etcd.
+func podEtcdctl(via contract.Node, certificates string) string {
+	return strings.TrimSpace(kubectl) + " --namespace kube-system exec etcd-" + via.Name + " -- etcdctl" + etcdEndpoint +
+		" --cacert " + certificates + "ca.crt --cert " + certificates + "server.crt --key " + certificates + "server.key "
+}

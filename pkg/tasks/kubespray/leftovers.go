@@ -1,0 +1,127 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// resetLeftovers resets the machines on which an earlier attempt of this Provisioning has left a
+// part of a node. Kubespray cannot continue such a node: for example, it skips kubeadm if kubeadm has
+// finished, and then waits in vain. A Ready node is never reset.
+func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports Ports, progress *progressWriter) error {
+	dirty := c.leftovers(in)
+	if len(dirty) == 0 {
+		return nil
+	}
+	progress.set(0, "Check the leftovers of an earlier attempt")
+	fmt.Fprintf(ports.Log, "\nAn earlier attempt has left something on %s. Asking the cluster which of them are nodes\n", names(dirty))
+	found, err := findCluster(ctx, in, key, c.pins, ports)
+	if err != nil {
+		return err
+	}
+	defer found.close()
+	doomed, why, err := choose(in, dirty, found)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(ports.Log, "  %s\n", why)
+	if len(doomed) == 0 {
+		return nil
+	}
+	if found.hasControlPlane(in) {
+		for _, n := range doomed {
+			if err := found.remove(ctx, in.Nodes, n); err != nil {
+				return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: n.Name, Step: "remove the unfinished node from the cluster",
+					Err: fmt.Errorf("the unfinished node %s cannot be removed from the cluster, so its machine is not reset: %w", n.Name, err)}
+			}
+		}
+	}
+	r := resetter{in: in, key: key, c: c, ports: ports, report: func(_ int, step string) { progress.set(0, "Reset unfinished nodes: "+step) }}
+	errs := r.reset(ctx, doomed, func(contract.Node) error { return nil })
+	if err := stopped(ctx, "the reset of unfinished nodes"); err != nil {
+		return err
+	}
+	// facts of the machines before the reset are not valid any more
+	if err := os.RemoveAll(filepath.Join(in.ScratchDir, "facts")); err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	return incomplete(doomed, errs)
+}
+
+// leftovers returns the nodes on whose machines this Provisioning has left something. If the cluster
+// was installed completely once, it leaves out the hosts that are or may be nodes.
+func (c contact) leftovers(in Input) []contract.Node {
+	var dirty []contract.Node
+	for i, n := range in.Nodes {
+		r := c.visits[i].report
+		if r.Clean() || !c.ours(in, n, r) || in.Request.Complete && slices.Contains(in.Request.Installed, n.Host) {
+			continue
+		}
+		dirty = append(dirty, n)
+	}
+	return dirty
+}
+
+// choose returns which of the nodes with leftovers are reset, and the reason for the log. found is
+// nil if no control plane answers.
+func choose(in Input, dirty []contract.Node, found *cluster) (doomed []contract.Node, why string, err error) {
+	doomed = slices.DeleteFunc(slices.Clone(dirty), func(n contract.Node) bool { return found.readyNode(n.Name) })
+	switch {
+	case len(doomed) == 0:
+		return nil, "All of them are Ready nodes, so none is reset", nil
+	case found.hasControlPlane(in):
+		return doomed, "These machines are not Ready nodes of the cluster, so they are reset: " + names(doomed), nil
+	case in.Request.Complete:
+		return nil, "", &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: doomed[0].Name, Step: "find the nodes of the cluster",
+			Err: fmt.Errorf("no control plane of the cluster is Ready, so it is not certain that %s is no node of it. "+
+				"Nothing was reset. Repair a control plane; the next attempt continues", names(doomed))}
+	case slices.ContainsFunc(in.Nodes, func(n contract.Node) bool { return found.readyNode(n.Name) }):
+		return nil, "No control plane is Ready, but another node is, so nothing is reset", nil
+	}
+	return doomed, "No control plane is Ready and the cluster was never complete, so these machines are reset: " + names(doomed), nil
+}
+
+// hasControlPlane reports whether one of the control planes of the request is Ready.
+func (c *cluster) hasControlPlane(in Input) bool {
+	return slices.ContainsFunc(node.ControlPlanes(in.Nodes), func(n contract.Node) bool { return c.readyNode(n.Name) })
+}
+
+// incomplete returns the error of a reset that failed on some nodes; nil: it failed on none. The
+// errors are in the order of the nodes.
+func incomplete(nodes []contract.Node, errs []error) error {
+	var failed *task.Error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case failed == nil:
+			failed = &task.Error{Reason: contract.ReasonResetIncomplete, Host: nodes[i].Name, Step: "reset the host",
+				Err: fmt.Errorf("host %s is not empty after the reset: %w", nodes[i].Host, err)}
+		default:
+			failed.Others = append(failed.Others, nodes[i].Name)
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	if n := len(failed.Others); n > 0 {
+		failed.Err = fmt.Errorf("%w. %s failed too: %s", failed.Err, some(n, "more node"), task.Cut(strings.Join(failed.Others, ", "), 200))
+	}
+	return failed
+}
+
+func names(nodes []contract.Node) string {
+	all := make([]string, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.Name
+	}
+	return strings.Join(all, ", ")
+}

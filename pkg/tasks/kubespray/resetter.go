@@ -1,0 +1,128 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+)
+
+// resetter removes a cluster from machines. Its Input has the inventory of the whole cluster.
+type resetter struct {
+	in     Input
+	key    ssh.Key
+	c      contact
+	ports  Ports
+	report func(percent int, step string)
+}
+
+// reset removes everything of a cluster from the machines of some nodes. It returns an error for each
+// node; nil means that the machine is empty. It calls proven for a machine as soon as this is
+// certain. Kubespray's playbook only helps to stop the cluster in order: if it fails, the machines
+// are cleaned without it.
+func (r resetter) reset(ctx context.Context, nodes []contract.Node, proven func(contract.Node) error) []error {
+	errs := make([]error, len(nodes))
+	r.report(1, "Save the network settings of the site")
+	each(len(nodes), func(i int) {
+		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Save); errs[i] != nil {
+			errs[i] = fmt.Errorf("its packet filter rules and network settings cannot be saved, so it was not reset: %w", errs[i])
+		}
+	})
+	var playable []contract.Node
+	for i, n := range nodes {
+		if errs[i] == nil && len(r.reportOf(n).Kubernetes) > 0 {
+			playable = append(playable, n)
+		}
+	}
+	if err := r.play(ctx, playable); err != nil {
+		fmt.Fprintf(r.ports.Log, "%s failed: %v\nThe machines are cleaned without it\n", contract.PlaybookReset, err)
+	}
+	r.report(90, "Remove what is left, and check")
+	each(len(nodes), func(i int) {
+		if errs[i] != nil {
+			return
+		}
+		if errs[i] = stopped(ctx, "the reset"); errs[i] != nil {
+			return
+		}
+		if errs[i] = r.on(ctx, nodes[i], r.ports.Machines.Clean); errs[i] == nil {
+			errs[i] = proven(nodes[i])
+		}
+	})
+	for i, n := range nodes {
+		if errs[i] == nil {
+			fmt.Fprintf(r.ports.Log, "  %-16s %s is reset: the machine is empty\n", n.Name, n.Host)
+		} else {
+			fmt.Fprintf(r.ports.Log, "  %-16s %v\n", n.Name, errs[i])
+		}
+	}
+	return errs
+}
+
+// on runs do on the machine of a node.
+func (r resetter) on(ctx context.Context, n contract.Node, do func(context.Context, machine.Shell) error) error {
+	return onMachine(ctx, r.in, n, r.key, r.c.pins.Of(n.HostUID), r.ports, do)
+}
+
+func (r resetter) reportOf(n contract.Node) machine.Report {
+	i := slices.IndexFunc(r.in.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
+	return r.c.visits[i].report
+}
+
+// play runs kubespray's reset on some nodes of the inventory.
+func (r resetter) play(ctx context.Context, nodes []contract.Node) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	if len(r.in.HostsINI) == 0 {
+		return fmt.Errorf("there is no inventory for it")
+	}
+	in := r.in
+	in.Playbook, in.extra, in.limit = contract.PlaybookReset, resetVars(r.in), nil
+	for _, n := range nodes {
+		if !kubernetesName.MatchString(n.Name) {
+			return fmt.Errorf("%q is not the name of a node", n.Name)
+		}
+		in.limit = append(in.limit, n.Name)
+	}
+	if err := in.checkPlaybook(); err != nil {
+		return err
+	}
+	counted := count(in)
+	files, err := prepare(in, r.c.pins)
+	if err != nil {
+		return err
+	}
+	_, err = play(ctx, in, files, r.ports, func(percent int, step string) { r.report(min(percent, 89), step) }, counted)
+	return err
+}
+
+// resetVars are the extra variables of kubespray's reset.
+func resetVars(in Input) map[string]any {
+	vars := machine.PlaybookVars()
+	if _, own := in.Request.Vars["no_proxy"]; !own {
+		// Kubespray makes this variable from facts of all nodes, but it has no facts of nodes that
+		// --limit leaves out.
+		vars["no_proxy"] = noProxy(in)
+	}
+	return vars
+}
+
+// noProxy returns the addresses that the nodes reach without a proxy.
+func noProxy(in Input) string {
+	addresses := map[string]bool{"127.0.0.1": true, "localhost": true}
+	for _, n := range in.Nodes {
+		addresses[n.Address] = true
+	}
+	if depot, err := url.Parse(in.Request.DepotURL); err == nil {
+		addresses[depot.Hostname()] = true
+	}
+	delete(addresses, "")
+	return strings.Join(slices.Sorted(maps.Keys(addresses)), ",")
+}
