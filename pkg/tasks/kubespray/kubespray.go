@@ -80,7 +80,11 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	ports.Log = &lockedWriter{out: ports.Log}
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
-	recap, err := install(ctx, in, key, ports, progress)
+	run := install
+	if in.Playbook == contract.PlaybookReset {
+		run = reset
+	}
+	recap, err := run(ctx, in, key, ports, progress)
 	if err != nil {
 		return Output{}, err
 	}

@@ -1,0 +1,172 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// reset removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
+// that do not answer are left out and stay HostUsed: the controller releases them with their mark.
+func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+	progress.set(0, "Connect to the hosts")
+	in.Request.OperatingSystem = "" // does not matter here
+	c, err := meet(ctx, in, key, ports)
+	if err != nil {
+		return "", err
+	}
+	var living, idle, broken []contract.Node
+	var absent []absence
+	var troubles []error
+	for i, n := range in.Nodes {
+		switch v := c.visits[i]; {
+		case gone(v.err) != "":
+			absent = append(absent, absence{n, gone(v.err)})
+		case v.err != nil:
+			broken, troubles = append(broken, n), append(troubles, v.err)
+		case empty(v.report):
+			idle = append(idle, n)
+		default:
+			living = append(living, n)
+		}
+	}
+	if err := c.record.set(ctx, contract.HostClean, uids(idle)...); err != nil {
+		return "", err
+	}
+	if err := c.record.set(ctx, contract.HostUsed, uids(living)...); err != nil {
+		return "", err
+	}
+	r := resetter{in: withInventory(in, ports), key: key, c: c, ports: ports, report: progress.set}
+	var errs []error
+	if len(living) > 0 {
+		errs = r.reset(ctx, living, func(n contract.Node) error { return c.record.set(ctx, contract.HostClean, n.HostUID) })
+	}
+	if err := stopped(ctx, "the reset"); err != nil {
+		return "", err
+	}
+	if err := failedReset(append(broken, living...), append(troubles, errs...)); err != nil {
+		return "", err
+	}
+	recap := recapOf(len(in.Nodes), absent)
+	progress.set(100, recap)
+	return recap, nil
+}
+
+// withInventory returns the input with the inventory of all nodes. If it cannot be rendered, for
+// example because no control plane is left, the input has no inventory.
+func withInventory(in Input, ports Ports) Input {
+	rendered, err := inventory.RenderPinned(in.Request, in.Nodes, nil)
+	if err != nil {
+		fmt.Fprintf(ports.Log, "There is no inventory for kubespray: %v\n", err)
+		in.HostsINI, in.GroupVars = nil, nil
+		return in
+	}
+	in.HostsINI, in.GroupVars = rendered.HostsINI, rendered.GroupVars
+	return in
+}
+
+// meet connects to all hosts and stores the host keys of new ones.
+func meet(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact, error) {
+	c, err := recall(ctx, in, ports)
+	if err != nil {
+		return c, err
+	}
+	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "host"), in.Request.SSHUser)
+	c.visits = visitAll(ctx, in, ports.Log, c.patience(in), func(n contract.Node) visit {
+		if n.Address == "" {
+			return visit{err: errNoAddress}
+		}
+		v := probeNode(ctx, in, n, key, c.pins.Of(n.HostUID), ports)
+		if v.err == nil {
+			v.err = c.checkOwn(in, n, v.report)
+		}
+		return v
+	})
+	if err := stopped(ctx, "the reset"); err != nil {
+		return c, err
+	}
+	err = c.pin(ctx, in, ports)
+	logVisits(in, c.visits, ports.Log)
+	return c, err
+}
+
+var (
+	// errNoAddress reports that a node has no address.
+	errNoAddress = errors.New("its address is not known")
+	// errUnproven reports that nothing proves that a machine is the host.
+	errUnproven = errors.New("no MAC address and no SSH host key of the host is known, and nothing of this Provisioning is on the machine")
+)
+
+// checkOwn returns an error if a reset could hit a machine that is not in use by this Provisioning.
+// A request without a UID is for a host that a user has named, so it accepts the cluster of another
+// owner.
+func (c contact) checkOwn(in Input, n contract.Node, r machine.Report) error {
+	switch {
+	case in.Request.UID == "":
+		return nil
+	case r.User != contract.User{} && r.User.UID != in.Request.UID:
+		return fmt.Errorf("%w: %s", errOccupied, whose(r.User))
+	case r.User == contract.User{} && c.pins.Of(n.HostUID) == nil && len(parseMACs(n.MACs)) == 0:
+		return errUnproven
+	}
+	return nil
+}
+
+// gone returns why a host is left out of a reset, as the end of a sentence that begins with the host;
+// empty: it is not left out. A host that rejects the login is not left out, because a user can
+// correct this.
+func gone(err error) string {
+	var changed *ssh.KeyChangedError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &changed):
+		return "has another SSH host key"
+	case errors.Is(err, errWrongMachine), errors.Is(err, errUnproven):
+		return "is another machine"
+	case errors.Is(err, errOccupied):
+		return "has the cluster of another Provisioning"
+	case errors.Is(err, errNoAddress):
+		return "has no known address"
+	case errors.Is(err, ssh.ErrUnreachable):
+		return "did not answer"
+	}
+	return ""
+}
+
+// absence is a host that is left out of a reset, and why.
+type absence struct {
+	node contract.Node
+	why  string
+}
+
+// recapOf returns the result of a reset in one line: "3 of 4 hosts reset; host-4 did not answer".
+func recapOf(all int, absent []absence) string {
+	if len(absent) == 0 {
+		return some(all, "host") + " reset"
+	}
+	text := []string{fmt.Sprintf("%d of %s reset", all-len(absent), some(all, "host"))}
+	for _, a := range absent {
+		text = append(text, a.node.Host+" "+a.why)
+	}
+	return task.Cut(strings.Join(text, "; "), contract.MaxText)
+}
+
+// failedReset returns the error of a reset in which hosts failed, or nil. An error that a user must
+// correct comes first.
+func failedReset(nodes []contract.Node, errs []error) error {
+	for i, err := range errs {
+		if errors.Is(err, ssh.ErrDenied) {
+			return &task.Error{Reason: contract.ReasonSSHDenied, Host: nodes[i].Name, Step: "connect by SSH",
+				Err: fmt.Errorf("host %s was not reset: %w. Correct the SSH Secret or spec.ssh; to leave the host as it is, set spec.deletionPolicy to Retain", nodes[i].Host, err)}
+		}
+	}
+	return incomplete(nodes, errs)
+}

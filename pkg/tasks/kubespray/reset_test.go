@@ -1,0 +1,255 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/ssh/sshtest"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// newReset returns a fixture for the reset of a cluster with one control plane and some workers. An
+// inventory can be rendered for its nodes, because their addresses are not those of a loopback.
+func newReset(t *testing.T, workers int) *retry {
+	r := newRetry(t, 1, workers)
+	states := contract.HostStates{}
+	for i := range r.in.Nodes {
+		r.in.Nodes[i].Address = strings.Replace(r.in.Nodes[i].Address, "127.0.0.", "10.60.0.", 1)
+		states[r.in.Nodes[i].HostUID] = contract.HostUsed
+	}
+	text, err := json.Marshal(states)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.record(string(text))
+	request := &r.in.Request
+	request.KubernetesVersion, request.NetworkPlugin = "1.35.4", "calico"
+	request.PodSubnet, request.ServiceSubnet = "10.233.64.0/18", "10.233.0.0/18"
+	r.in.Playbook, r.in.HostsINI, r.in.GroupVars, r.in.BootLimit = contract.PlaybookReset, nil, nil, 50*time.Millisecond
+	return r
+}
+
+func TestReset(t *testing.T) {
+	r := newReset(t, 2)
+	r.in.Request.DepotCA, r.in.Request.DepotURL, r.in.Request.OperatingSystem = ca, "http://10.60.0.99:5000", "ubuntu-24.04"
+	r.in.Request.Vars = map[string]json.RawMessage{"flush_iptables": json.RawMessage("true"), "http_proxy": json.RawMessage(`"http://proxy:1"`)}
+	r.disks[2].report = machine.Report{}
+	for i, d := range r.disks {
+		d.before = func(script string, _ io.Writer) int {
+			if states, _ := r.states(); script != "inspect" && states[r.in.Nodes[i].HostUID] != contract.HostUsed {
+				t.Errorf("%s runs on machine %d with the record %v", script, i+1, states)
+			}
+			return 0
+		}
+	}
+	var saved bool
+	r.play = func(c process.Command, stdout, stderr io.Writer) int {
+		saved = slices.Equal(r.disks[0].changes(), []string{"save"}) && slices.Equal(r.disks[1].changes(), []string{"save"})
+		ini, err := os.ReadFile(r.in.ScratchDir + "/inventory/hosts.ini")
+		if err != nil || !strings.Contains(string(ini), "worker-2 ansible_host=10.60.0.3") {
+			t.Errorf("%v: the inventory lacks a node:\n%s", err, ini)
+		}
+		return recorded("green", 0)(c, stdout, stderr)
+	}
+	out, err := r.run()
+	if err != nil || out.Recap != "3 hosts reset" {
+		t.Fatalf("recap %q, %v\n%s", out.Recap, err, &r.log)
+	}
+	r.expectReset("master-1", "worker-1")
+	r.expectStates(contract.HostStates{"uid-1": "clean", "uid-2": "clean", "uid-3": "clean"})
+	if want := []string{"save", "clean"}; !saved || !slices.Equal(r.disks[1].changes(), want) || len(r.disks[2].changes()) > 0 {
+		t.Errorf("saved before the playbook: %t; scripts %v and %v", saved, r.disks[1].changes(), r.disks[2].changes())
+	}
+	var extra map[string]any
+	raw, err := os.ReadFile(r.in.ScratchDir + "/extra-vars.json")
+	if err != nil || json.Unmarshal(raw, &extra) != nil {
+		t.Fatal(err)
+	}
+	delete(extra, "ansible_ssh_args")
+	want := map[string]any{"reset_confirmation": true, "flush_iptables": false, "reset_restart_network": false,
+		"no_proxy": "10.60.0.1,10.60.0.2,10.60.0.3,10.60.0.99,127.0.0.1,localhost"}
+	if diff := cmp.Diff(want, extra); diff != "" {
+		t.Errorf("extra variables (-want +got):\n%s", diff)
+	}
+	var progress contract.Progress
+	if err := json.Unmarshal([]byte(r.progress.data[contract.KeyProgress]), &progress); err != nil || progress.Percent != 100 {
+		t.Errorf("progress %+v, %v", progress, err)
+	}
+	if r.disks[0].report.User != (contract.User{}) {
+		t.Error("the mark was written again")
+	}
+}
+
+// Hosts that are dead or are not the right machine are left alone and stay used. The others are reset.
+func TestResetLeavesOut(t *testing.T) {
+	stranger, _ := sshtest.NewKey(t)
+	for name, tc := range map[string]struct {
+		spoil func(r *retry)
+		why   string
+	}{
+		"a dead host": {func(r *retry) { r.servers[2].Stop() }, "did not answer"},
+		"another machine": {func(r *retry) {
+			r.answers(map[int]func(io.Writer) int{2: says("name db-7", "card eno1 aa:bb:cc:00:00:01")})
+		}, "is another machine"},
+		"another host key":   {func(r *retry) { r.pin("uid-3", stranger.PublicKey()) }, "has another SSH host key"},
+		"another owner":      {func(r *retry) { r.disks[2].with("uid-of-edge-9") }, "has the cluster of another Provisioning"},
+		"an unknown address": {func(r *retry) { r.in.Nodes[2].Address = "" }, "has no known address"},
+		"a machine unproven": {func(r *retry) { r.in.Nodes[2].MACs = nil; r.disks[2].with("") }, "is another machine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReset(t, 2)
+			tc.spoil(r)
+			out, err := r.run()
+			if want := "2 of 3 hosts reset; host-3 " + tc.why; err != nil || out.Recap != want {
+				t.Fatalf("recap %q, want %q; %v\n%s", out.Recap, want, err, &r.log)
+			}
+			if len(r.disks[2].changes()) > 0 {
+				t.Errorf("changed by %v", r.disks[2].changes())
+			}
+			r.expectStates(contract.HostStates{"uid-1": "clean", "uid-2": "clean", "uid-3": "used"})
+			cleaned, limited := r.reset()
+			if slices.Contains(append(cleaned, limited...), "worker-2") {
+				t.Errorf("cleaned %v, reset.yml on %v", cleaned, limited)
+			}
+		})
+	}
+}
+
+func TestResetWithoutALivingHost(t *testing.T) {
+	r := newReset(t, 1)
+	r.servers[0].Stop()
+	r.servers[1].Stop()
+	out, err := r.run()
+	if want := "0 of 2 hosts reset; host-1 did not answer; host-2 did not answer"; err != nil || out.Recap != want || len(r.ran) > 0 {
+		t.Errorf("recap %q, %d playbooks, %v", out.Recap, len(r.ran), err)
+	}
+	r.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "used"})
+}
+
+// The clean-up must be able to finish without the playbook.
+func TestResetWithoutThePlaybook(t *testing.T) {
+	for name, spoil := range map[string]func(r *retry){
+		"it fails":                 func(r *retry) { r.play = recorded("failed", 2) },
+		"no control plane is left": func(r *retry) { r.in.Nodes[0].Roles = []string{contract.RoleWorker} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReset(t, 1)
+			spoil(r)
+			out, err := r.run()
+			if err != nil || out.Recap != "2 hosts reset" || !strings.Contains(r.log.String(), "The machines are cleaned without it") {
+				t.Errorf("recap %q, %v\n%s", out.Recap, err, &r.log)
+			}
+			r.expectStates(contract.HostStates{"uid-1": "clean", "uid-2": "clean"})
+		})
+	}
+}
+
+func TestResetThatIsIncomplete(t *testing.T) {
+	_, strangerFile := sshtest.NewKey(t)
+	fails := func(on string) func(string, io.Writer) int {
+		return func(script string, stderr io.Writer) int {
+			if script != on {
+				return 0
+			}
+			fmt.Fprint(stderr, "mount /var/lib/kubelet is busy")
+			return 1
+		}
+	}
+	for name, tc := range map[string]struct {
+		spoil  func(r *retry)
+		reason contract.Reason
+		states contract.HostStates
+	}{
+		"a part is left":            {func(r *retry) { r.disks[1].before = fails("clean") }, contract.ReasonResetIncomplete, contract.HostStates{"uid-1": "clean", "uid-2": "used"}},
+		"the rules cannot be saved": {func(r *retry) { r.disks[1].before = fails("save") }, contract.ReasonResetIncomplete, contract.HostStates{"uid-1": "clean", "uid-2": "used"}},
+		"it cannot be inspected":    {func(r *retry) { r.disks[1].before = fails("inspect") }, contract.ReasonResetIncomplete, contract.HostStates{"uid-1": "clean", "uid-2": "used"}},
+		"the login is rejected":     {func(r *retry) { r.in.PrivateKey = strangerFile }, contract.ReasonSSHDenied, contract.HostStates{"uid-1": "used", "uid-2": "used"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReset(t, 1)
+			tc.spoil(r)
+			_, err := r.run()
+			f := task.FailureOf(err)
+			if f.Reason != tc.reason || tc.reason == contract.ReasonResetIncomplete && (f.Host != "worker-1" || !strings.Contains(f.Message, "is busy")) {
+				t.Errorf("failure %+v", f)
+			}
+			r.expectStates(tc.states)
+			if name == "the rules cannot be saved" && slices.Contains(r.disks[1].changes(), "clean") {
+				t.Error("the machine was cleaned, although its rules are not saved")
+			}
+		})
+	}
+}
+
+// A task that is killed in the middle leaves the hosts used. The next run finishes the reset.
+func TestResetThatIsKilled(t *testing.T) {
+	for _, at := range []string{"save", "playbook", "clean"} {
+		t.Run(at, func(t *testing.T) {
+			r := newReset(t, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			for _, d := range r.disks {
+				d.before = func(script string, _ io.Writer) int {
+					if script == at {
+						cancel()
+						return 1
+					}
+					return 0
+				}
+			}
+			play := r.play
+			r.play = func(c process.Command, stdout, stderr io.Writer) int {
+				if at == "playbook" {
+					cancel()
+					return 137
+				}
+				return play(c, stdout, stderr)
+			}
+			if _, err := Run(ctx, r.in, r.ports()); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run: %v", err)
+			}
+			r.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "used"})
+			if cleaned, _ := r.reset(); at != "clean" && len(cleaned) > 0 {
+				t.Errorf("cleaned %v after the end of the task", cleaned)
+			}
+			for _, d := range r.disks {
+				d.before = nil
+			}
+			r.play = play
+			if out, err := r.run(); err != nil || out.Recap != "2 hosts reset" {
+				t.Errorf("second run: recap %q, %v\n%s", out.Recap, err, &r.log)
+			}
+			r.expectStates(contract.HostStates{"uid-1": "clean", "uid-2": "clean"})
+		})
+	}
+}
+
+// A user can name a host with the cluster of another owner: such a request has no UID.
+func TestResetOfANamedHost(t *testing.T) {
+	r := newReset(t, 0)
+	r.in.Request.UID = ""
+	r.disks[0].with("uid-of-edge-9")
+	if out, err := r.run(); err != nil || out.Recap != "1 host reset" {
+		t.Errorf("recap %q, %v", out.Recap, err)
+	}
+}
+
+func TestResetOfHostsWithoutAnAddressIsNotAnInstallation(t *testing.T) {
+	r := newReset(t, 0)
+	r.in.Playbook, r.in.Nodes[0].Address = contract.PlaybookInstall, ""
+	if _, err := r.run(); task.FailureOf(err).Reason != contract.ReasonInvalidRequest {
+		t.Errorf("Run: %v", err)
+	}
+}
