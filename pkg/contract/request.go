@@ -9,6 +9,8 @@ import (
 // Request is the input of a run. The reconciler makes it from a Provisioning, and every task reads it.
 type Request struct {
 	// Provisioning, Namespace and UID identify the Provisioning of the run, which claims the hosts.
+	// UID is empty in a reset of hosts that a user has named. Such a reset removes the cluster of any
+	// owner; every other reset leaves a machine alone that another Provisioning has marked.
 	Provisioning string `json:"provisioning"`
 	Namespace    string `json:"namespace"`
 	UID          string `json:"uid"`
