@@ -26,6 +26,7 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 		request = seen.Started
 	}
 	request.Installed, request.Lost = seen.InstalledHosts(), next.LostNodes()
+	request.Complete = seen.Complete()
 	return request
 }
 
