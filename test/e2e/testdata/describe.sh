@@ -1,7 +1,7 @@
 # Prints the state of a machine, in sections. It leaves out what changes by itself: counters, kernel threads,
 # sessions, and links of the kernel with an address that is random.
 export LC_ALL=C
-echo "== processes"; ps -eo args --no-headers | grep -vE "^(\[|ps |sh |sort|grep|sed|uniq|sleep 0)|systemd-(journal|user|hostnamed|timedated)|\(sd-pam\)" | sed "s/sshd: .*/sshd/" | sort | uniq -c
+echo "== processes"; ps -eo args --no-headers | grep -vE "^(\[|ps |sh |sort|grep|sed|uniq|sleep 0)|sshd|systemd-(journal|user|hostnamed|timedated)|\(sd-pam\)" | sort | uniq -c
 echo "== mounts"; cut -d " " -f 1-3 /proc/mounts | sort
 echo "== links"; ip -o link | sed -E "s/^[0-9]+: //; s/@[^:]*:/:/; s/ (qdisc|mode|group|qlen|state|mtu) [^ ]+//g; s/link-netns(id)? [^ ]+//"
 echo "== addresses"; ip -o addr | sed "s/^[0-9]*: //" | grep -v fe80
