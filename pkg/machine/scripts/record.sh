@@ -19,7 +19,7 @@ record() {
   done
   for p in $hollow; do [ ! -d "$R$p" ] || echo "folder $p"; done
   [ ! -L "$R/etc/sysctl.d/99-sysctl.conf" ] || echo "sysctl-link $(readlink "$R/etc/sysctl.d/99-sysctl.conf")"
-  for p in $parameters; do v=$(parameter "$p" | tr "\t" " "); [ -z "$v" ] || echo "parameter $p $v"; done
+  for p in $parameters; do [ ! -e "$R/proc/sys/$(echo "$p" | tr . /)" ] || echo "parameter $p $(parameter "$p" | tr "\t" " ")"; done
   cut -d " " -f 2 "$R/proc/mounts" | sed "s/^/mount /"
   ls "$R/run/netns" 2>/dev/null | sed "s/^/netns /"
   ls "$R/sys/class/net" | sed "s/^/link /"
