@@ -77,6 +77,15 @@ type Host struct {
 	// Imaged reports that the spec of the host requests an operating system from Metal3 (spec.image
 	// or spec.customDeploy).
 	Imaged bool
+	// Retrying is an error of Metal3, worded like Trouble, after which Metal3 itself repeats the
+	// installation of the operating system. The host keeps its place meanwhile. Empty: none.
+	Retrying string
+	// Leaving reports that Metal3 still has to remove the operating system, because the image was
+	// removed from the spec of the host.
+	Leaving bool
+	// Offline reports that the spec of the host requests that the machine is off. It is false for a
+	// paused or detached host, because Metal3 does not act on the spec of such a host.
+	Offline bool
 	// Trouble is a problem of which the holder should know. It is worded like Unusable and also
 	// contains Metal3's message. Empty: no problem.
 	Trouble string

@@ -38,6 +38,7 @@ func stripHost(o any) (any, error) {
 	}
 	kept.Spec = metal3.BareMetalHostSpec{
 		BootMACAddress:                 host.Spec.BootMACAddress,
+		Online:                         host.Spec.Online,
 		ConsumerRef:                    host.Spec.ConsumerRef,
 		Architecture:                   same(host.Spec.Architecture),
 		ExternallyProvisioned:          host.Spec.ExternallyProvisioned,

@@ -63,7 +63,7 @@ func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 	}
 	h.Spec.BootMACAddress, h.Spec.Architecture = "00:c6:14:04:61:b2", "arm64"
 	h.Spec.BMC.Address, h.Spec.Description = "dropped", "dropped"
-	h.Spec.ExternallyProvisioned = maybe()
+	h.Spec.ExternallyProvisioned, h.Spec.Online = maybe(), maybe()
 	urls := []string{"", "http://site/a", "http://site/b"}
 	if maybe() {
 		h.Spec.Image = &metal3.Image{URL: urls[r.IntN(3)], Checksum: "dropped"}

@@ -82,12 +82,12 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 // essence returns the facts of a host that a decision depends on, as far as the BareMetalHost
 // contains them. If they change, the claim must be decided again. essence leaves out facts that
 // other clients may change at any time: labels that the request does not use, problems that Metal3
-// reports, the installed image, and the image that the controller sets on a held host. It also
-// leaves out a mark of the request's own cluster, and a mark that an image makes obsolete, because
-// such marks do not exclude the host.
+// reports, the installed image, and the image and the power that the controller sets on a held
+// host. It also leaves out a mark of the request's own cluster, and a mark that an image makes
+// obsolete, because such marks do not exclude the host.
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
-	h.Trouble, h.Image, h.Imaged = "", "", false
+	h.Trouble, h.Retrying, h.Image, h.Imaged, h.Leaving, h.Offline = "", "", "", false, false, false
 	if !h.Occupied(&request) {
 		h.UsedBy = contract.User{}
 	}

@@ -23,20 +23,25 @@ const (
 // Trouble or Unusable.
 const maxMessage = 200
 
-// setUsability sets Unusable, Trouble and Lost, and for a host without an operating system also
-// Bare and Image.
+// setUsability sets Unusable, Trouble, Lost, Leaving and Offline, and for a host without an
+// operating system also Bare, Image and Retrying.
 func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Trouble = h.Unusable
+	h.Leaving = Leaving(host)
+	h.Offline = !host.Spec.Online && !annotated(host, metal3.PausedAnnotation) && !annotated(host, metal3.DetachedAnnotation)
 	switch {
 	case h.Unusable != "":
-		if message := Clean(host.Status.ErrorMessage, maxMessage); failing(host) && !h.Lost && message != "" {
-			h.Trouble += ": " + message
+		if failing(host) && !h.Lost {
+			h.Trouble += errorMessage(host)
 		}
 	case annotated(host, metal3.PausedAnnotation):
 		h.Unusable = "paused" // a user has paused it, or Metal3 is being moved to another cluster; this is no problem for the holder
 	case installing(host):
 		h.Bare, h.Image = true, ""
+		if failing(host) {
+			h.Retrying = inErrorState(host) + errorMessage(host)
+		}
 	case !installed(host):
 		h.Unusable = "not provisioned" + inBrackets(string(host.Status.Provisioning.State))
 		h.Trouble = h.Unusable
@@ -58,8 +63,8 @@ func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
 		return "being deleted", true
 	case annotated(host, contract.AnnotationQuarantine):
 		return "in quarantine" + inBrackets(Clean(host.Annotations[contract.AnnotationQuarantine], maxMessage/2)), true
-	case failing(host):
-		return "in error state" + inBrackets(string(host.Status.ErrorType)), false
+	case failing(host) && !retried(host):
+		return inErrorState(host), false
 	case annotated(host, AnnotationUnhealthy) || annotated(host, AnnotationUnhealthyOld):
 		return "marked unhealthy", false
 	case annotated(host, metal3.DetachedAnnotation) || host.Status.OperationalStatus == metal3.OperationalStatusDetached:
@@ -75,6 +80,25 @@ func annotated(host *metal3.BareMetalHost, name string) bool {
 
 func failing(host *metal3.BareMetalHost) bool {
 	return host.Status.ErrorMessage != "" || host.Status.ErrorType != "" || host.Status.OperationalStatus == metal3.OperationalStatusError
+}
+
+func inErrorState(host *metal3.BareMetalHost) string {
+	return "in error state" + inBrackets(string(host.Status.ErrorType))
+}
+
+// errorMessage returns Metal3's message as the end of a text; empty: there is none.
+func errorMessage(host *metal3.BareMetalHost) string {
+	if message := Clean(host.Status.ErrorMessage, maxMessage); message != "" {
+		return ": " + message
+	}
+	return ""
+}
+
+// retried reports whether Metal3 repeats the installation of the operating system after an error.
+// The holder of such a host decides how often it waits (package imaging). If the error excluded the
+// host, another attempt of its holder would give it up after the first error.
+func retried(host *metal3.BareMetalHost) bool {
+	return installing(host) && host.Spec.ConsumerRef != nil && (wantsImage(host) || wantsDeploy(host))
 }
 
 // installed reports whether the host has an operating system.
@@ -93,6 +117,22 @@ func installing(host *metal3.BareMetalHost) bool {
 		return !host.Spec.ExternallyProvisioned && (held || !image)
 	case metal3.StatePreparing, metal3.StateProvisioning:
 		return held && image
+	case metal3.StateDeprovisioning: // Metal3 cleans the host after an error, and then repeats the installation
+		return held && image && host.Status.Provisioning.Image.URL == "" && host.Status.Provisioning.CustomDeploy == nil
+	}
+	return false
+}
+
+// Leaving reports whether Metal3 still has to remove the operating system of a host, or stop its
+// installation, because the host's spec requests none any more. If the host itself is being
+// deleted, nobody has to wait for that.
+func Leaving(host *metal3.BareMetalHost) bool {
+	if !host.DeletionTimestamp.IsZero() || host.Spec.ExternallyProvisioned || wantsImage(host) || wantsDeploy(host) {
+		return false
+	}
+	switch host.Status.Provisioning.State {
+	case metal3.StateProvisioning, metal3.StateProvisioned, metal3.StateDeprovisioning:
+		return true
 	}
 	return false
 }

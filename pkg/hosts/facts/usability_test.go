@@ -102,16 +102,59 @@ func TestBare(t *testing.T) {
 		"held, not begun":               provisioned(state(metal3.StateAvailable), taken, image),
 		"held, being prepared":          provisioned(state(metal3.StatePreparing), taken, image),
 		"held, being provisioned":       provisioned(state(metal3.StateProvisioning), taken, image),
+		"held, cleaned after an error":  provisioned(state(metal3.StateDeprovisioning), taken, image),
 		"held, image not yet asked for": provisioned(state(metal3.StateAvailable), taken),
 	} {
 		if got := Of(host, nil); !got.Bare || got.Unusable != "" || got.Trouble != "" {
 			t.Errorf("%s: Bare = %t, Unusable = %q, Trouble = %q", name, got.Bare, got.Unusable, got.Trouble)
 		}
 	}
+	failing := provisioned(state(metal3.StateProvisioning), taken, image, fails(metal3.ProvisioningError, "no disk"))
+	if got := Of(failing, nil); !got.Bare || got.Unusable != "" || got.Retrying != "in error state (provisioning error): no disk" {
+		t.Errorf("after an error that Metal3 retries: Bare = %t, Unusable = %q, Retrying = %q", got.Bare, got.Unusable, got.Retrying)
+	}
 	for name, change := range map[string]change{"in error": fails(metal3.ProvisioningError, "no disk"), "paused": annotation(metal3.PausedAnnotation, "")} {
 		if got := Of(provisioned(state(metal3.StateAvailable), change), nil); got.Bare || got.Unusable == "" {
 			t.Errorf("%s: Bare = %t, Unusable = %q", name, got.Bare, got.Unusable)
 		}
+	}
+}
+
+// TestLeaving checks hosts from which Metal3 removes the operating system.
+func TestLeaving(t *testing.T) {
+	external := func(h *metal3.BareMetalHost) { h.Spec.ExternallyProvisioned = true }
+	for _, tc := range []struct {
+		name string
+		host *metal3.BareMetalHost
+		want bool
+	}{
+		{"provisioned", provisioned(), false},
+		{"the image was removed", provisioned(func(h *metal3.BareMetalHost) { h.Spec.Image = nil }), true},
+		{"the installation is being stopped", provisioned(state(metal3.StateProvisioning)), true},
+		{"deprovisioning", provisioned(state(metal3.StateDeprovisioning)), true},
+		{"deprovisioning fails", provisioned(state(metal3.StateDeprovisioning), fails(metal3.ProvisioningError, "no agent")), true},
+		{"deprovisioned", provisioned(state(metal3.StateAvailable)), false},
+		{"cleaned after an error", provisioned(state(metal3.StateDeprovisioning), image), false},
+		{"externally provisioned", provisioned(state(metal3.StateExternallyProvisioned), external), false},
+		{"being deleted", provisioned(state(metal3.StateDeprovisioning), deleting), false},
+	} {
+		if got := Of(tc.host, nil).Leaving; got != tc.want {
+			t.Errorf("%s: Leaving = %t", tc.name, got)
+		}
+	}
+}
+
+func TestOffline(t *testing.T) {
+	off := func(h *metal3.BareMetalHost) { h.Spec.Online = false }
+	for name, host := range map[string]*metal3.BareMetalHost{
+		"online": provisioned(), "paused": provisioned(off, annotation(metal3.PausedAnnotation, "")), "detached": provisioned(off, annotation(metal3.DetachedAnnotation, "")),
+	} {
+		if Of(host, nil).Offline {
+			t.Errorf("%s: Offline is true", name)
+		}
+	}
+	if !Of(provisioned(off), nil).Offline {
+		t.Error("spec.online is false, and Offline is false")
 	}
 }
 
