@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
@@ -15,6 +16,7 @@ const (
 	lost
 	unfit // Host.Unusable describes the reason
 	bare
+	passedOver
 	fixed
 	occupied // the cluster of another Provisioning may still be on the host
 	retired
@@ -40,6 +42,8 @@ func (w *work) hostObstacle(h int) obstacle {
 		return fixed
 	case host.Occupied(&w.request):
 		return occupied
+	case slices.Contains(w.request.PassedOver, host.Name):
+		return passedOver
 	}
 	return noObstacle
 }
@@ -75,6 +79,8 @@ func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 		return host.Unusable
 	case bare:
 		return "without an operating system (spec.osImage is not set)"
+	case passedOver:
+		return "passed over because it failed before (a new value of the annotation " + contract.AnnotationRetry + " allows it again)"
 	case fixed:
 		return "already installed"
 	case occupied:
