@@ -18,10 +18,15 @@ const (
 	// LabelFormerNode is on a claimed host that no longer has a node. Its value is the former node,
 	// which may still be installed on the host.
 	LabelFormerNode = "bpa.akraino.org/former-node"
-	// LabelRelease, with the value "true", is on a claimed host that select-hosts no longer uses
-	// and that has an image of BPA. Only the controller may remove this image. It removes the image
-	// and releases the host in one write.
+	// LabelRelease is on a claimed host that is to be released, but has no node any more. Only the
+	// controller may remove an image of BPA. It first removes the image. When Metal3 has
+	// deprovisioned the host, the controller removes the claim. The value is ReleaseUnused or
+	// ReleaseImageFailed.
 	LabelRelease = "bpa.akraino.org/release"
+	// ReleaseUnused: the host is not needed any more. ReleaseImageFailed: the host did not receive
+	// its image, so the Provisioning must not choose it again.
+	ReleaseUnused      = "true"
+	ReleaseImageFailed = "image-failed"
 	// LabelOperation is on a PipelineRun and names its operation. LabelAttempt is on a PipelineRun
 	// and holds the number of its attempt.
 	LabelOperation = "bpa.akraino.org/operation"

@@ -110,7 +110,7 @@ func TestReleaseByCacheAndLabel(t *testing.T) {
 	live := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), labelled, other)
 	behind := site(t, interceptor.Funcs{}, heldHost("site", "host-1", "edge-1", "Provisioning"), heldHost("site", "host-3", "edge-1", "Provisioning"))
 	c := &Cache{cache: behind.cache, live: live.live}
-	released, err := c.Release(t.Context(), hosts.Owner{Namespace: "site", Name: "edge-1"})
+	released, _, err := c.Release(t.Context(), hosts.Owner{Namespace: "site", Name: "edge-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

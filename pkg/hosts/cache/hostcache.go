@@ -177,28 +177,42 @@ func (c *Cache) All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	return found, err
 }
 
-// Release gives back every host that the owner holds, and returns the names of these hosts. It
-// finds the hosts in two ways, because each can miss some. It searches the cache, which may not be
-// up to date. It also searches by the label of the claim, which a user may have removed.
-func (c *Cache) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
-	held, err := c.Held(ctx, owner)
+// Release gives back every host that the owner holds, and returns the names of these hosts. Hosts
+// in leaving stay held until Metal3 has removed their image. It finds the hosts in two ways,
+// because each can miss some. It searches the cache, which may not be up to date. It also searches
+// by the label of the claim, which a user may have removed.
+func (c *Cache) Release(ctx context.Context, owner hosts.Owner) (released []string, leaving []hosts.Leaving, err error) {
+	names, err := c.heldNames(ctx, owner)
 	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, h := range held {
-		names = append(names, h.Name)
+		return nil, nil, err
 	}
 	return claim.ReleaseAll(ctx, c.live, owner, names...)
 }
 
-// GiveBack gives back those of the named hosts that the owner holds. It returns their names.
-func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+// Retain is like Release, but leaves the hosts and their images as they are.
+func (c *Cache) Retain(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	names, err := c.heldNames(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	return claim.Retain(ctx, c.live, owner, names...)
+}
+
+func (c *Cache) heldNames(ctx context.Context, owner hosts.Owner) (names []string, err error) {
+	held, err := c.Held(ctx, owner)
+	for _, h := range held {
+		names = append(names, h.Name)
+	}
+	return names, err
+}
+
+// GiveBack is like Release for those of the named hosts that the owner holds.
+func (c *Cache) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, []hosts.Leaving, error) {
 	return claim.Release(ctx, c.live, owner, names)
 }
 
 // ReleaseGivenUp releases those of the named hosts that the owner holds and that select-hosts has
-// given up. It returns their names.
+// given up. It returns the names of the hosts that are free now.
 func (c *Cache) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.ReleaseGivenUp(ctx, c.live, owner, names)
 }
@@ -211,6 +225,11 @@ func (c *Cache) Mark(ctx context.Context, owner hosts.Owner, user contract.User,
 
 func (c *Cache) Unmark(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.Unmark(ctx, c.live, owner, names)
+}
+
+// PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node.
+func (c *Cache) PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.PowerOn(ctx, c.live, owner, names)
 }
 
 // Image asks Metal3 to install the image on those of the named hosts that the owner holds. nodes

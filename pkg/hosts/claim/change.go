@@ -14,26 +14,35 @@ import (
 
 // change edits a host that the owner holds, and reports whether the host was changed. known is the
 // host as last read; nil: change reads the host first. After a conflict it reads the host again and
-// repeats the edit. It does not change a host that does not exist or has another holder.
-func change(ctx context.Context, c client.Client, owner hosts.Owner, name string, known *metal3.BareMetalHost, edit func(*metal3.BareMetalHost)) (bool, error) {
-	host, err := known, error(nil)
+// repeats the edit. It does not change a host that does not exist or has another holder. now is the
+// host after that; nil: it does not exist, the owner did not hold it, or an error occurred.
+func change(
+	ctx context.Context, c client.Client, owner hosts.Owner, name string, known *metal3.BareMetalHost, edit func(*metal3.BareMetalHost),
+) (now *metal3.BareMetalHost, done bool, err error) {
+	host := known
 	for range rereads {
 		if host == nil {
 			host = &metal3.BareMetalHost{}
 			if err = c.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, host); err != nil {
-				return false, client.IgnoreNotFound(err)
+				return nil, false, client.IgnoreNotFound(err)
 			}
 		}
-		changed := host.DeepCopy()
-		if edit(changed); !owner.Holds(facts.Of(host, nil)) || same(host, changed) {
-			return false, nil
+		if !owner.Holds(facts.Of(host, nil)) {
+			return nil, false, nil
 		}
-		if err = write(ctx, c, host, changed); !apierrors.IsConflict(err) {
-			return err == nil, client.IgnoreNotFound(err)
+		changed := host.DeepCopy()
+		if edit(changed); same(host, changed) {
+			return host, false, nil
+		}
+		if err = write(ctx, c, host, changed); err == nil {
+			return changed, true, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, false, client.IgnoreNotFound(err)
 		}
 		host = nil
 	}
-	return false, err
+	return nil, false, err
 }
 
 // write sends the changes of a host, unless another client has changed the host since it was read.

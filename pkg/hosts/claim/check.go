@@ -81,7 +81,7 @@ func (c *claimant) releaseExcess(ctx context.Context, excess map[string]*metal3.
 		}
 		delete(release, name)
 		kept = append(kept, name)
-		if _, err := change(ctx, c.client, c.me, name, host, c.retire); err != nil {
+		if _, _, err := change(ctx, c.client, c.me, name, host, c.retire); err != nil {
 			return nil, fmt.Errorf("remove the node labels from host %s, which stays held: %w", name, err)
 		}
 	}

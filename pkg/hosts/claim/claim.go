@@ -51,19 +51,23 @@ type Claim struct {
 //
 // c must read from the API server, not from a cache.
 func Make(ctx context.Context, c client.Client, request contract.Request) (*Claim, error) {
-	claimant := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}
+	made := &claimant{client: c, request: request, me: hosts.OwnerOf(request), taken: map[string]*metal3.BareMetalHost{}}
+	return made.make(ctx)
+}
+
+func (c *claimant) make(ctx context.Context) (*Claim, error) {
 	var lost error
 	for n := range attempts {
 		if n > 0 {
 			if err := pause(ctx, min(firstWait<<(n-1), maxPause)); err != nil {
-				return nil, claimant.undo(ctx, err)
+				return nil, c.undo(ctx, err)
 			}
 		}
-		claim, err := claimant.attempt(ctx, n)
+		claim, err := c.attempt(ctx, n)
 		if err == nil {
 			return claim, nil
 		}
-		err = claimant.undo(ctx, err)
+		err = c.undo(ctx, err)
 		var nofit *assign.NoFit
 		switch {
 		case errors.Is(err, errLost):
@@ -77,7 +81,8 @@ func Make(ctx context.Context, c client.Client, request contract.Request) (*Clai
 	return nil, lost
 }
 
-// Undo gives back the hosts that this claim took, but not those that were held before.
+// Undo gives back the hosts that this claim took, but not those that were held before or that Keep
+// has kept.
 func (c *Claim) Undo(ctx context.Context) error {
 	return c.claimant.undo(ctx, nil)
 }

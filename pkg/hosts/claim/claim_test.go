@@ -341,7 +341,7 @@ func TestReleaseAll(t *testing.T) {
 	if err := seize(c, "host-4", "machine-1"); err != nil {
 		t.Fatal(err)
 	}
-	released, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"})
+	released, _, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"})
 	if err != nil || !cmp.Equal([]string{"host-1", "host-2", "host-3"}, released) {
 		t.Errorf("ReleaseAll = %v, %v; want the three hosts", released, err)
 	}
@@ -353,7 +353,7 @@ func TestReleaseAll(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"rack": "r1"}, got.Labels); diff != "" {
 		t.Errorf("labels after release (-want +got):\n%s", diff)
 	}
-	if again, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}); err != nil || len(again) > 0 {
+	if again, _, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}); err != nil || len(again) > 0 {
 		t.Errorf("second ReleaseAll = %v, %v; want nothing to do", again, err)
 	}
 }
@@ -372,7 +372,7 @@ func TestReleaseGoesOnAfterAFailure(t *testing.T) {
 			return c.Patch(ctx, obj, p, opts...)
 		},
 	})
-	released, err := Release(ctx, failing, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1", "host-2", "gone", "host-3"})
+	released, _, err := Release(ctx, failing, hosts.Owner{Namespace: namespace, Name: "edge-1"}, []string{"host-1", "host-2", "gone", "host-3"})
 	if !errors.Is(err, broken) || !cmp.Equal([]string{"host-1", "host-3"}, released) {
 		t.Errorf("Release = %v, %v; want host-1 and host-3, and the error reported", released, err)
 	}

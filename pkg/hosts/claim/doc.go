@@ -1,7 +1,8 @@
 // Package claim claims and releases hosts at the API server. The holder of a host is the object
 // that spec.consumerRef of the host names.
 //
-// Invariant: a claim is all or nothing, and no host is ever taken from another holder. A decision
+// Invariant: a claim is all or nothing until its hosts can receive an image (Claim.Keep). No host is
+// ever taken from another holder, and none becomes free while Metal3 has to remove an image of BPA. A decision
 // may be based on old data. This is safe, because every write contains the resourceVersion that was
 // read: if two claimants write to a host, the API server rejects the second write.
 //

@@ -14,7 +14,7 @@ import (
 // holds. It returns the names of the hosts that it changed. The mark of an earlier user stays,
 // because the host was not reset since.
 func Mark(ctx context.Context, c client.Client, owner hosts.Owner, user contract.User, names []string) ([]string, error) {
-	return changeAll(ctx, c, owner, unread(names), "mark", func(host *metal3.BareMetalHost) {
+	all, err := changeAll(ctx, c, owner, unread(names), "mark", func(host *metal3.BareMetalHost) {
 		if _, used := host.Annotations[contract.AnnotationUsedBy]; used {
 			return
 		}
@@ -23,12 +23,14 @@ func Mark(ctx context.Context, c client.Client, owner hosts.Owner, user contract
 		}
 		host.Annotations[contract.AnnotationUsedBy] = user.String()
 	})
+	return namesOf(all), err
 }
 
 // Unmark removes the annotation contract.AnnotationUsedBy from those of the named hosts that the
 // owner holds. It returns the names of the hosts that it changed.
 func Unmark(ctx context.Context, c client.Client, owner hosts.Owner, names []string) ([]string, error) {
-	return changeAll(ctx, c, owner, unread(names), "remove the mark of", func(host *metal3.BareMetalHost) {
+	all, err := changeAll(ctx, c, owner, unread(names), "remove the mark of", func(host *metal3.BareMetalHost) {
 		delete(host.Annotations, contract.AnnotationUsedBy)
 	})
+	return namesOf(all), err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
 // wantsSet returns a request of edge-1 for a set of workers.
@@ -74,7 +75,7 @@ func TestLabelsOfSets(t *testing.T) {
 	}
 	expectLabels(t, c, active.Host, setLabels(active.Name, false))
 	expectLabels(t, c, standby.Host, setLabels(standby.Name, true))
-	if _, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}); err != nil {
+	if _, _, err := ReleaseAll(ctx, c, hosts.Owner{Namespace: namespace, Name: "edge-1"}); err != nil {
 		t.Fatal(err)
 	}
 	expectLabels(t, c, standby.Host, map[string]string{"rack": "r1"})
@@ -348,7 +349,7 @@ func TestBareHostsGetTheImageAfterTheClaim(t *testing.T) {
 	if h.Spec.Image == nil || h.Spec.Image.URL != "http://depot/jammy.qcow2" || h.Spec.UserData.Name != "a-user" || !h.Spec.Online || h.Spec.ConsumerRef == nil {
 		t.Errorf("host-1 is %+v", h.Spec)
 	}
-	if released, err := Release(ctx, c, me, []string{"host-1"}); err != nil || len(released) != 1 {
+	if released, _, err := Release(ctx, c, me, []string{"host-1"}); err != nil || len(released) != 1 {
 		t.Fatal(released, err)
 	}
 	if diff := cmp.Diff(metal3.BareMetalHostSpec{}, get(t, c, "host-1").Spec); diff != "" || patches.Load() != 5 {
@@ -399,6 +400,83 @@ func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	}
 	if h := get(t, c, "host-1"); !cmp.Equal(metal3.BareMetalHostSpec{}, h.Spec) || h.Labels[contract.LabelRelease] != "" || h.Labels["rack"] != "r1" {
 		t.Errorf("host-1 is left with %+v, labels %v", h.Spec, h.Labels)
+	}
+}
+
+// TestReleaseWaitsForDeprovisioning checks that a host with an image of BPA stays held until Metal3
+// has removed the image, and that the failure of Metal3 is reported.
+func TestReleaseWaitsForDeprovisioning(t *testing.T) {
+	c, me := bareSite(t, 2, interceptor.Funcs{}, "a-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
+	_, err := Make(ctx, c, wantsImage("a"))
+	expectNoError(t, err)
+	_, err = Image(ctx, c, me, *wantsImage().OSImage, map[string]string{"host-1": "a"})
+	expectNoError(t, err)
+	state := func(s metal3.ProvisioningState, problem string) {
+		h := get(t, c, "host-1")
+		h.Status.Provisioning.State, h.Status.ErrorMessage = s, problem
+		expectNoError(t, c.Status().Update(ctx, h))
+	}
+	state(metal3.StateProvisioned, "")
+	for _, step := range []struct {
+		state    metal3.ProvisioningState
+		problem  string
+		leaving  []hosts.Leaving
+		released []string
+	}{
+		{metal3.StateProvisioned, "", []hosts.Leaving{{Host: "host-1", State: "provisioned"}}, nil},
+		{metal3.StateDeprovisioning, "", []hosts.Leaving{{Host: "host-1", State: "deprovisioning"}}, nil},
+		{metal3.StateDeprovisioning, "no agent", []hosts.Leaving{{Host: "host-1", State: "deprovisioning", Error: "in error state: no agent"}}, nil},
+		{metal3.StateAvailable, "", nil, []string{"host-1"}},
+	} {
+		state(step.state, step.problem)
+		if step.leaving != nil { // a task must not free the host either
+			_, err := Make(ctx, c, wants())
+			expectNoError(t, err)
+		}
+		released, leaving, err := ReleaseAll(ctx, c, me)
+		expectNoError(t, err)
+		if !cmp.Equal(step.leaving, leaving) || !cmp.Equal(step.released, released) {
+			t.Errorf("%s: released %v, leaving %v; want %v and %v", step.state, released, leaving, step.released, step.leaving)
+		}
+		if h := get(t, c, "host-1"); h.Spec.Image != nil || (h.Spec.ConsumerRef != nil) != (step.leaving != nil) || h.Labels[contract.LabelNode] != "" {
+			t.Errorf("%s: %+v, labels %v", step.state, h.Spec, h.Labels)
+		}
+	}
+	expectHolders(t, c, map[string]string{})
+}
+
+// TestRetainLeavesTheImage checks that Retain releases a host as it is, and that a later release by
+// another Provisioning does not remove the image.
+func TestRetainLeavesTheImage(t *testing.T) {
+	c, me := bareSite(t, 1, interceptor.Funcs{}, "a-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
+	_, err := Make(ctx, c, wantsImage("a"))
+	expectNoError(t, err)
+	_, err = Image(ctx, c, me, *wantsImage().OSImage, map[string]string{"host-1": "a"})
+	expectNoError(t, err)
+	released, err := Retain(ctx, c, me)
+	if h := get(t, c, "host-1"); err != nil || !cmp.Equal([]string{"host-1"}, released) || h.Spec.ConsumerRef != nil || h.Spec.Image == nil || imaging.Ours(h) {
+		t.Errorf("Retain: %v, %v; %+v", released, err, h.Spec)
+	}
+}
+
+// TestPowerOn checks that only hosts are switched on that the owner holds for a node.
+func TestPowerOn(t *testing.T) {
+	c, me := site(4, interceptor.Funcs{}), hosts.Owner{Namespace: namespace, Name: "edge-1"}
+	for n := range 4 {
+		edit(t, c, fmt.Sprintf("host-%d", n+1), func(h *metal3.BareMetalHost) { h.Spec.Online = false })
+	}
+	_, err := Make(ctx, c, wants("a", "b", "c"))
+	expectNoError(t, err)
+	edit(t, c, "host-2", func(h *metal3.BareMetalHost) { h.Annotations = map[string]string{metal3.PausedAnnotation: ""} })
+	names := []string{"host-1", "host-2", "host-3", "host-4"}
+	for _, want := range [][]string{{"host-1", "host-3"}, nil} { // twice equals once
+		changed, err := PowerOn(ctx, c, me, names)
+		if err != nil || !cmp.Equal(want, changed) {
+			t.Errorf("PowerOn: %v, %v; want %v", changed, err, want)
+		}
+	}
+	if get(t, c, "host-4").Spec.Online || get(t, c, "host-2").Spec.Online || !get(t, c, "host-1").Spec.Online {
+		t.Error("the wrong hosts are on")
 	}
 }
 

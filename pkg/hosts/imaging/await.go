@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxWait limits the wait if the run has no time limit. It is twice the time that the largest
-	// images need on the slowest servers.
-	maxWait = 90 * time.Minute
+	// maxWait limits the wait if neither the context nor Tekton limits it. The time limit of a run
+	// (spec.timeouts.install) is normally much shorter, and Tekton ends the task then.
+	maxWait = 24 * time.Hour
 	// reportEvery is the interval at which the log is written while nothing changes.
 	reportEvery = 30 * time.Second
 	// watchBackoff is the pause after a watch has ended. It limits the load on an API server with
@@ -27,27 +27,44 @@ const (
 	watchBackoff = time.Second
 )
 
+// Waiter waits for the operating systems of the hosts of one run. It counts the failed
+// installations of each host, also across several calls of Await.
+type Waiter struct {
+	client  client.WithWatch
+	request contract.Request
+	log     io.Writer
+	history *history
+}
+
+// NewWaiter returns a Waiter for the hosts that the Provisioning of the request holds.
+func NewWaiter(c client.WithWatch, request contract.Request, log io.Writer) *Waiter {
+	return &Waiter{client: c, request: request, log: log, history: newHistory()}
+}
+
 // Await waits until each of the nodes has its operating system. It writes nothing to the hosts: the
-// controller asks Metal3 for the image as soon as all hosts are claimed (see Due). If Metal3 fails
-// on a host, or if the host is no longer held, the error is a *Failed. The log shows each state of
-// a host and how long it lasts.
-func Await(ctx context.Context, c client.WithWatch, request contract.Request, nodes []contract.Node, log io.Writer) error {
-	ctx, stop := context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts did not get their operating system within %s", maxWait))
+// controller asks Metal3 for the image as soon as all hosts are claimed (see Due). Metal3 repeats a
+// failed installation, and Await waits for that. If a host has failed too often, or if it is no
+// longer held, the error is a *Failed. The log shows each state of a host and how long it lasts.
+func (a *Waiter) Await(ctx context.Context, nodes []contract.Node) error {
+	ctx, stop := limited(ctx)
 	defer stop()
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
-	w := &waiting{log: log, tick: tick.C, holder: request.Provisioning, nodes: map[string]string{}, states: map[string]state{}, failed: map[string]error{}}
+	w := &waiting{
+		log: a.log, tick: tick.C, holder: a.request.Provisioning, nodes: map[string]string{}, states: map[string]state{}, failed: map[string]*Failed{},
+		history: a.history,
+	}
 	for _, node := range nodes {
 		w.nodes[node.Host] = node.Name
 	}
-	scope := []client.ListOption{client.InNamespace(request.Namespace), client.MatchingLabels{contract.LabelCluster: request.Provisioning}}
+	scope := []client.ListOption{client.InNamespace(a.request.Namespace), client.MatchingLabels{contract.LabelCluster: a.request.Provisioning}}
 	for {
-		version, err := w.list(ctx, c, scope)
+		version, err := w.list(ctx, a.client, scope)
 		if done, failed := w.done(); err == nil && (done || failed != nil) {
 			return failed
 		}
 		if err == nil {
-			done, failed := w.follow(ctx, c, version, scope)
+			done, failed := w.follow(ctx, a.client, version, scope)
 			if done || failed != nil {
 				return failed
 			}
@@ -58,6 +75,14 @@ func Await(ctx context.Context, c client.WithWatch, request contract.Request, no
 		case <-time.After(watchBackoff):
 		}
 	}
+}
+
+// limited returns ctx with the time limit maxWait, unless ctx has a limit of its own.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, maxWait, fmt.Errorf("hosts did not get their operating system within %s", maxWait))
 }
 
 // list records the current state of the hosts. It returns the resource version from which a watch

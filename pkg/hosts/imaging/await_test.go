@@ -59,6 +59,23 @@ func saying(message string) func(*metal3.BareMetalHost) {
 	}
 }
 
+// recovering removes Metal3's error, as Metal3 does when it cleans the host for the next try.
+func recovering(h *metal3.BareMetalHost) {
+	h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
+}
+
+// repeated returns steps in which a host fails several times, and Metal3 tries again after each
+// failure except the last.
+func repeated(host string, times int, fail func(*metal3.BareMetalHost)) (steps []step) {
+	for n := range times {
+		if n > 0 {
+			steps = append(steps, step{time.Minute, host, recovering})
+		}
+		steps = append(steps, step{time.Minute, host, fail})
+	}
+	return steps
+}
+
 func site(meddle interceptor.Funcs, all ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
 	if err := metal3.AddToScheme(scheme); err != nil {
@@ -122,15 +139,22 @@ func TestAwait(t *testing.T) {
 		{"the old image does not count", []client.Object{claimed("host-1", func(h *metal3.BareMetalHost) {
 			h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = metal3.StateProvisioned, "http://old"
 		}), claimed("host-2", provisioned)}, []step{{time.Minute, "host-1", provisioned}}, "", "host-1: provisioned 30s\n"},
-		{"Metal3 cannot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.ProvisioningError, 1)}},
+		{"Metal3 fails three times", []client.Object{claimed("host-1"), claimed("host-2")}, repeated("host-2", 3, failing(metal3.ProvisioningError, 1)),
 			"host host-2, claimed for node-2, does not get its operating system: provisioning error: no luck", ""},
-		{"Ironic does not trust the depot", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")}},
+		{"Metal3 succeeds after two failures", []client.Object{claimed("host-1", provisioned), claimed("host-2")},
+			append(repeated("host-2", 2, failing(metal3.ProvisioningError, 1)), step{time.Minute, "host-2", func(h *metal3.BareMetalHost) { recovering(h); provisioned(h) }}),
+			"", "host-2: installation failed (2): no luck\n"},
+		{"it cannot clean the host", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{{time.Minute, "host-2", failing(metal3.ProvisioningError, 3)}},
+			"provisioning error: no luck", ""},
+		{"the image is wrong only for one host", []client.Object{claimed("host-1", provisioned), claimed("host-2")},
+			append(repeated("host-2", 2, saying("Got HTTP code 404")), step{time.Minute, "host-2", func(h *metal3.BareMetalHost) { recovering(h); provisioned(h) }}), "", ""},
+		{"Ironic does not trust the depot", []client.Object{claimed("host-1"), claimed("host-2")}, repeated("host-2", 2, saying("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")),
 			"or set spec.depot.imageURL to the depot's HTTP endpoint: provisioning error: [SSL: CERTIFICATE_VERIFY_FAILED]", ""},
-		{"no such image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Got HTTP code 404 instead of 200")}},
+		{"no such image", []client.Object{claimed("host-1"), claimed("host-2")}, repeated("host-2", 2, saying("Got HTTP code 404 instead of 200")),
 			"the image does not exist: upload it, or correct spec.osImage: provisioning error: Got", ""},
-		{"another image", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Image failed to verify against checksum. location: a")}},
+		{"another image", []client.Object{claimed("host-1"), claimed("host-2")}, repeated("host-2", 2, saying("Image failed to verify against checksum. location: a")),
 			"or upload the image again: provisioning error: Image failed", ""},
-		{"a name that Ironic cannot find", []client.Object{claimed("host-1"), claimed("host-2")}, []step{{time.Minute, "host-2", saying("Checksum file does not contain name a+b")}},
+		{"a name that Ironic cannot find", []client.Object{claimed("host-1"), claimed("host-2")}, repeated("host-2", 2, saying("Checksum file does not contain name a+b")),
 			"upload the image under another name", ""},
 		{"short errors of the BMC", []client.Object{claimed("host-1", provisioned), claimed("host-2")}, []step{
 			{time.Minute, "host-2", failing(metal3.PowerManagementError, 2)}, {time.Minute, "host-2", func(h *metal3.BareMetalHost) { failing("", 0)(h); h.Status.ErrorMessage = ""; provisioned(h) }},
@@ -153,7 +177,7 @@ func TestAwait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, log := site(interceptor.Funcs{}, tc.hosts...), &bytes.Buffer{}
 				go play(t, c, tc.steps)
-				err := Await(t.Context(), c, request, nodes, log)
+				err := NewWaiter(c, request, log).Await(t.Context(), nodes)
 				if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("Await: %v; want %q", err, tc.want)
 				}
@@ -191,8 +215,63 @@ func TestAwaitGoesOn(t *testing.T) {
 			},
 		})
 		go play(t, c, []step{{45 * time.Second, "host-1", provisioned}})
-		if err := Await(ctx, broken, request, nodes, &bytes.Buffer{}); err != nil {
+		if err := NewWaiter(broken, request, &bytes.Buffer{}).Await(ctx, nodes); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestKinds checks which failures let the task choose another host.
+func TestKinds(t *testing.T) {
+	hosts := func(changes ...func(*metal3.BareMetalHost)) []client.Object {
+		var all []client.Object
+		for n, change := range changes {
+			all = append(all, claimed([]string{"host-1", "host-2"}[n], change))
+		}
+		return all
+	}
+	missing := saying("Got HTTP code 404")
+	for _, tc := range []struct {
+		name  string
+		hosts []client.Object
+		steps []step
+		want  Kind
+	}{
+		{"an error of the host", hosts(provisioning, provisioned), repeated("host-1", 3, failing(metal3.ProvisioningError, 1)), BadHost},
+		{"an error of its BMC", hosts(provisioning, provisioning), []step{{time.Minute, "host-1", failing(metal3.PowerManagementError, 3)}}, BadHost},
+		{"the image is missing", hosts(provisioning, provisioning), repeated("host-1", 2, missing), BadImage},
+		{"another host has received the image", hosts(provisioning, provisioned), repeated("host-1", 3, missing), BadHost},
+		{"deleted", hosts(provisioning, provisioned), []step{{time.Minute, "host-1", nil}}, Gone},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := site(interceptor.Funcs{}, tc.hosts...)
+				go play(t, c, tc.steps)
+				var failed *Failed
+				if err := NewWaiter(c, request, &bytes.Buffer{}).Await(t.Context(), nodes); !errors.As(err, &failed) || failed.Kind != tc.want || failed.Host != "host-1" {
+					t.Errorf("Await: %v; want host-1 with kind %d", err, tc.want)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestSecondFailureWithoutSuccess: if a second host fails before any host has received the image,
+// no further host is given up, so that a fault of the site does not use up all its hosts.
+func TestSecondFailureWithoutSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := site(interceptor.Funcs{}, claimed("host-1"), claimed("host-2"))
+		w := NewWaiter(c, request, &bytes.Buffer{})
+		var failed *Failed
+		go play(t, c, repeated("host-1", 3, failing(metal3.ProvisioningError, 1)))
+		if err := w.Await(t.Context(), nodes); !errors.As(err, &failed) || failed.Kind != BadHost {
+			t.Fatalf("the first host: %v; want BadHost", err)
+		}
+		go play(t, c, repeated("host-2", 3, failing(metal3.ProvisioningError, 1)))
+		if err := w.Await(t.Context(), nodes[1:]); !errors.As(err, &failed) || failed.Kind != BadImage {
+			t.Errorf("the second host: %v; want BadImage", err)
+		}
+		synctest.Wait()
 	})
 }

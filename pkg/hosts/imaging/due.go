@@ -1,6 +1,8 @@
 package imaging
 
 import (
+	"slices"
+
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
@@ -48,12 +50,23 @@ func complete(slots []string, sets []contract.Set, held []hosts.Host) bool {
 	return true
 }
 
-// GivenUp returns the names of the hosts that select-hosts has given up and that the controller
-// must release, in the order of held.
-func GivenUp(held []hosts.Host) []string {
+// GivenUp returns the hosts that the controller must release because they have no use any more. It
+// leaves out hosts whose image Metal3 still removes: they are released after that.
+func GivenUp(held []hosts.Host) []hosts.Host {
+	return slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return !givenUp(h) || h.Leaving })
+}
+
+// FailedHere reports whether the host was given up because it did not receive its image.
+func FailedHere(h hosts.Host) bool {
+	return h.Labels[contract.LabelRelease] == contract.ReleaseImageFailed
+}
+
+// Offline returns the names of the hosts that are held for a node and that the controller must
+// switch on. A host that is about to receive an image is not among them: Put switches it on.
+func Offline(held []hosts.Host) []string {
 	var names []string
 	for _, h := range held {
-		if givenUp(h) {
+		if h.Offline && h.Node != "" && !(h.Bare && !h.Imaged) {
 			names = append(names, h.Name)
 		}
 	}

@@ -47,7 +47,21 @@ func TestDue(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"h2"}, GivenUp([]hosts.Host{of("h1", "m", ""), of("h2", "", "", released)})); diff != "" {
-		t.Errorf("given up (-want +got):\n%s", diff)
+	leaving := func(h *hosts.Host) { released(h); h.Leaving = true }
+	given := GivenUp([]hosts.Host{of("h1", "m", ""), of("h2", "", "", released), of("h3", "", "", leaving)})
+	if len(given) != 1 || given[0].Name != "h2" {
+		t.Errorf("given up: %v; want h2", given)
+	}
+}
+
+func TestOffline(t *testing.T) {
+	off := func(h *hosts.Host) { h.Offline = true }
+	imaged := func(h *hosts.Host) { h.Imaged = true }
+	installed := func(h *hosts.Host) { h.Bare = false }
+	got := Offline([]hosts.Host{
+		of("on", "m", "", installed), of("off", "m", "", installed, off), of("no-node", "", "", installed, off), of("gets-an-image", "m", "", off), of("imaged", "m", "", imaged, off),
+	})
+	if diff := cmp.Diff([]string{"off", "imaged"}, got); diff != "" {
+		t.Errorf("Offline (-want +got):\n%s", diff)
 	}
 }

@@ -67,10 +67,16 @@ func Put(host *metal3.BareMetalHost, image contract.OSImage, node string) {
 }
 
 // TakeAway reverts the changes of Put, so that Metal3 deprovisions the host. It does not restore the
-// mark of an earlier cluster: a host without an operating system is used only after another image. It does not change a
-// host whose operating system Put has not requested.
+// mark of an earlier cluster: a host without an operating system is used only after another image.
+// It does not change a host whose operating system Put has not requested. If a user has set another
+// image since, that image and all other fields belong to the user: only the record of Put is
+// removed.
 func TakeAway(host *metal3.BareMetalHost) {
 	if !Ours(host) {
+		return
+	}
+	if theirs := host.Spec.Image; theirs != nil && theirs.URL != host.Annotations[contract.AnnotationOSImage] {
+		Disown(host)
 		return
 	}
 	var was before
@@ -89,6 +95,12 @@ func TakeAway(host *metal3.BareMetalHost) {
 		}
 	}
 	host.Spec.Image = nil
+	Disown(host)
+}
+
+// Disown removes the record of Put and leaves the image. From then on, the operating system of the
+// host belongs to its user, and no release removes it.
+func Disown(host *metal3.BareMetalHost) {
 	delete(host.Annotations, contract.AnnotationOSImage)
 	delete(host.Annotations, contract.AnnotationOSImageBefore)
 }

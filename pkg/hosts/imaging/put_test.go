@@ -92,6 +92,19 @@ func TestPutRemovesTheMarkOfAnEarlierCluster(t *testing.T) {
 	}
 }
 
+// TestTakeAwayLeavesAnotherImage: a user has set another image after BPA. BPA must not remove it,
+// because Metal3 would erase the host.
+func TestTakeAwayLeavesAnotherImage(t *testing.T) {
+	host := bare()
+	Put(host, jammy, "worker-1")
+	host.Spec.Image = &metal3.Image{URL: "http://theirs"}
+	want := host.Spec.DeepCopy()
+	TakeAway(host)
+	if diff := cmp.Diff(*want, host.Spec); diff != "" || Ours(host) {
+		t.Errorf("Ours = %t; spec (-before +after):\n%s", Ours(host), diff)
+	}
+}
+
 func TestTakeAwayWithoutMemory(t *testing.T) {
 	host := bare()
 	Put(host, jammy, "worker-1")

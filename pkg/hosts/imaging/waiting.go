@@ -14,15 +14,28 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 )
 
-// maxErrors is the number of consecutive errors of Metal3 after which a host counts as failed. An
-// error in provisioning the image counts as a failure immediately.
-const maxErrors = 3
+// Kind tells which object a failure concerns. It decides what the task does.
+type Kind int
+
+const (
+	// Gone: the host was deleted, its claim or its image was removed. A user or another client did
+	// this, so the task chooses no other host by itself.
+	Gone Kind = iota
+	// BadHost: Metal3 failed on this host. Another host can replace it.
+	BadHost
+	// BadImage: other hosts would fail in the same way.
+	BadImage
+)
 
 // Failed is the error for a host that does not get its operating system.
 type Failed struct {
 	Host string
 	Node string
+	Kind Kind
 	Why  string // contains the message of Metal3
+	// Open are all hosts, sorted, that do not have their operating system yet. It is set only for
+	// BadImage.
+	Open []string
 }
 
 func (e *Failed) Error() string {
@@ -36,7 +49,8 @@ type waiting struct {
 	holder string            // name of the Provisioning
 	nodes  map[string]string // node by host
 	states map[string]state  // only hosts that are not ready
-	failed map[string]error
+	failed map[string]*Failed
+	*history
 }
 
 // state is the provisioning state of a host, and the time at which the host entered it.
@@ -51,16 +65,23 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 		return
 	}
 	is := host.Status.Provisioning.State
-	switch why := trouble(host); {
+	if n := w.history.see(host); n > 0 {
+		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(host.Status.ErrorMessage), " "))
+	}
+	why, failed := removed(host), w.judge(host)
+	switch {
 	case !heldBy(host.Spec.ConsumerRef, w.holder):
 		w.gone(host.Name)
 	case why != "":
-		w.fail(host.Name, why)
+		w.fail(host.Name, Failed{Kind: Gone, Why: why})
 	case ready(host):
+		w.received = w.received || Ours(host)
 		if _, waited := w.states[host.Name]; waited {
 			fmt.Fprintf(w.log, "%s: %s\n", host.Name, is)
 		}
 		delete(w.states, host.Name)
+	case failed != nil:
+		w.fail(host.Name, *failed)
 	case w.states[host.Name].is != is:
 		w.states[host.Name] = state{is, time.Now()}
 		fmt.Fprintf(w.log, "%s: %s\n", host.Name, is)
@@ -74,12 +95,16 @@ func heldBy(ref *corev1.ObjectReference, holder string) bool {
 }
 
 func (w *waiting) gone(host string) {
-	w.fail(host, "was deleted or is no longer held by the Provisioning")
+	w.fail(host, Failed{Kind: Gone, Why: "was deleted or is no longer held by the Provisioning"})
 }
 
-func (w *waiting) fail(host, why string) {
-	if _, awaited := w.nodes[host]; awaited && w.failed[host] == nil {
-		w.failed[host] = &Failed{Host: host, Node: w.nodes[host], Why: why}
+func (w *waiting) fail(host string, why Failed) {
+	if node, awaited := w.nodes[host]; awaited && w.failed[host] == nil {
+		why.Host, why.Node = host, node
+		w.failed[host] = &why
+		if why.Kind == BadHost {
+			w.giveUp(host)
+		}
 	}
 }
 
@@ -102,29 +127,46 @@ func lacks(host *metal3.BareMetalHost) bool {
 		host.Spec.Image == nil && host.Spec.CustomDeploy == nil && !host.Spec.ExternallyProvisioned
 }
 
-// trouble explains why a host will not get its operating system without a user. It is empty if
+// removed explains why a user must act before the host can get its operating system. It is empty if
 // there is no such reason.
-func trouble(host *metal3.BareMetalHost) string {
-	switch e := host.Status; {
+func removed(host *metal3.BareMetalHost) string {
+	switch {
 	case !host.DeletionTimestamp.IsZero():
 		return "is being deleted"
-	case ready(host):
-		return ""
 	case host.Spec.Image == nil && Ours(host):
 		return "no longer has the image that BPA set in its spec.image"
-	case e.ErrorMessage != "" && (e.ErrorType == metal3.ProvisioningError || e.ErrorCount >= maxErrors):
-		said := strings.Join(strings.Fields(e.ErrorMessage), " ")
-		return fmt.Sprintf("does not get its operating system: %s%s: %s", advice(said), e.ErrorType, said)
 	}
 	return ""
 }
 
-// done reports whether all hosts are ready. If a host has failed, done returns its error.
+// done reports whether all hosts are ready. If a host has failed, done returns its error. Errors
+// that end the run come first.
 func (w *waiting) done() (bool, error) {
+	var first *Failed
 	for _, host := range sorted(w.failed) {
-		return false, w.failed[host]
+		if f := w.failed[host]; first == nil || first.Kind == BadHost && f.Kind != BadHost {
+			first = f
+		}
+	}
+	if first != nil && first.Kind == BadImage {
+		first.Open = w.unready()
+	}
+	if first != nil {
+		return false, first
 	}
 	return len(w.states) == 0, nil
+}
+
+// unready returns the hosts that do not have their operating system, sorted.
+func (w *waiting) unready() []string {
+	all := map[string]bool{}
+	for host := range w.states {
+		all[host] = true
+	}
+	for host := range w.failed {
+		all[host] = true
+	}
+	return sorted(all)
 }
 
 // report logs the hosts that are not ready.

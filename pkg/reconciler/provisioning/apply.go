@@ -16,6 +16,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
@@ -149,13 +150,26 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 }
 
 // release releases the hosts. The caller has made sure that nothing works on them. Hosts that still
-// contain the cluster carry the mark.
+// contain the cluster carry the mark. The release is complete only when Metal3 has removed the
+// images of BPA. With the policy Retain, it leaves the hosts as they are and waits for nothing.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	released, err := r.hosts.Release(ctx, ownerOf(p))
+	var released []string
+	var leaves []hosts.Leaving
+	var err error
+	if seen.Retain {
+		released, err = r.hosts.Retain(ctx, ownerOf(p))
+	} else {
+		released, leaves, err = r.hosts.Release(ctx, ownerOf(p))
+	}
+	recordReleased(ctx, p, released)
 	if err != nil {
 		return fmt.Errorf("release hosts: %w", err)
 	}
-	recordReleased(ctx, p, released)
+	if len(leaves) > 0 {
+		return &notYet{fmt.Sprintf("waiting until Metal3 has removed the OS image from %s; if it cannot, correct the cause at the host, or release the hosts as they "+
+			"are: `kubectl patch provisioning -n %s %s --type=merge -p '{\"spec\":{\"deletionPolicy\":\"Retain\"}}'`",
+			hosts.LeavingText(leaves), p.Namespace, p.Name), deprovisioning}
+	}
 	if used := seen.DirtyHosts(); len(used) > 0 {
 		recordEvents(ctx, p, []plan.Event{{
 			Type: corev1.EventTypeWarning, Reason: "HostsNotReset",
@@ -190,11 +204,14 @@ func (r *Reconciler) giveBack(ctx context.Context, p *v1alpha1.Provisioning, see
 	if len(live.Pods) > 0 {
 		return &notYet{"waiting until these pods have ended: " + strings.Join(live.Pods, ", "), leaving}
 	}
-	released, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
+	released, leaves, err := r.hosts.GiveBack(ctx, ownerOf(p), names)
+	recordReleased(ctx, p, released)
 	if err != nil {
 		return fmt.Errorf("release hosts on which nothing was installed: %w", err)
 	}
-	recordReleased(ctx, p, released)
+	if len(leaves) > 0 { // imageHosts releases them when Metal3 has finished
+		return &notYet{"Metal3 removes the OS image from " + hosts.LeavingText(leaves), leaving}
+	}
 	return nil
 }
 

@@ -19,10 +19,12 @@ import (
 )
 
 // behind is how long to wait for a stale cache to be updated. leaving is how long to wait for
-// Kubernetes' garbage collector to delete objects.
+// Kubernetes' garbage collector to delete objects. deprovisioning is how long to wait for Metal3,
+// which needs minutes, if no change of a host is seen before.
 const (
-	behind  = time.Second
-	leaving = 2 * time.Second
+	behind         = time.Second
+	leaving        = 2 * time.Second
+	deprovisioning = 15 * time.Second
 )
 
 // notYet is returned if a step must wait. It is not a failure: the obstacle disappears by itself,

@@ -122,7 +122,10 @@ type fakeHosts struct {
 	released []string
 	marked   []string // "host=namespace/name uid" for each change of a mark
 	imaged   []string // "host=node" and the checksum of the image
-	err      error
+	leaving  string   // the name of a host whose image Metal3 cannot remove; empty: there is none
+	// poweredOn are the names of the hosts that were switched on.
+	poweredOn []string
+	err       error
 }
 
 func fitting() *fakeHosts {
@@ -163,29 +166,51 @@ func (f *fakeHosts) NetworkDataSecrets(_ context.Context, _ string, names []stri
 	return secrets, nil
 }
 
-func (f *fakeHosts) Release(ctx context.Context, owner hosts.Owner) ([]string, error) {
+func (f *fakeHosts) Release(ctx context.Context, owner hosts.Owner) ([]string, []hosts.Leaving, error) {
 	held, _ := f.Held(ctx, owner)
 	return f.GiveBack(ctx, owner, hostNames(held))
 }
 
-func (f *fakeHosts) GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+func (f *fakeHosts) Retain(ctx context.Context, owner hosts.Owner) ([]string, error) {
+	f.leaving = ""
+	released, _, err := f.Release(ctx, owner)
+	return released, err
+}
+
+func (f *fakeHosts) GiveBack(_ context.Context, owner hosts.Owner, names []string) (released []string, leaves []hosts.Leaving, err error) {
 	if f.err != nil {
-		return nil, f.err
+		return nil, nil, f.err
 	}
 	for i, h := range f.all {
-		if owner.Holds(h) && slices.Contains(names, h.Name) {
+		switch {
+		case !owner.Holds(h) || !slices.Contains(names, h.Name):
+		case h.Name == f.leaving:
+			leaves = append(leaves, hosts.Leaving{Host: h.Name, State: "deprovisioning", Error: "in error state (provisioning error): no agent"})
+			f.all[i].Leaving = true
+		default:
 			f.released = append(f.released, h.Name)
 			f.all[i].Holder = nil
 		}
 	}
-	return f.released, nil
+	return f.released, leaves, nil
 }
 
 func (f *fakeHosts) ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	f.givenUp = append(f.givenUp, names...)
-	return f.GiveBack(ctx, owner, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+	released, _, err := f.GiveBack(ctx, owner, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !slices.ContainsFunc(f.all, func(h hosts.Host) bool { return h.Name == name && h.Labels[contract.LabelRelease] != "" })
 	}))
+	return released, err
+}
+
+func (f *fakeHosts) PowerOn(_ context.Context, owner hosts.Owner, names []string) (changed []string, err error) {
+	for i, h := range f.all {
+		if owner.Holds(h) && slices.Contains(names, h.Name) && h.Offline {
+			f.all[i].Offline = false
+			f.poweredOn, changed = append(f.poweredOn, h.Name), append(changed, h.Name)
+		}
+	}
+	return changed, f.err
 }
 
 func (f *fakeHosts) Mark(_ context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error) {

@@ -13,8 +13,8 @@ import (
 )
 
 // imageHosts writes fields of hosts that the task select-hosts may not write. It sets the OS image
-// after the task has claimed all hosts, and removes the image from hosts that the task has given
-// up. While nothing has to be written, it reads only caches.
+// after the task has claimed all hosts, removes the image from hosts that the task has given up,
+// and switches hosts on. While nothing has to be written, it reads only caches.
 func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
 	if seen.Deleting { // deletion releases every host, and a release also removes the image
 		return nil
@@ -23,11 +23,21 @@ func (r *Reconciler) imageHosts(ctx context.Context, p *v1alpha1.Provisioning, s
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.releaseGivenUp(ctx, p, held), r.imageClaimed(ctx, p, seen, held))
+	// Hosts of an earlier Provisioning of this name get no image and no power: its cluster may still
+	// run on them.
+	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
+	return errors.Join(r.releaseGivenUp(ctx, p, seen, held), r.imageClaimed(ctx, p, seen, claimed), r.powerOn(ctx, p, seen, claimed))
 }
 
-func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisioning, held []hosts.Host) error {
-	names := imaging.GivenUp(held)
+// releaseGivenUp releases the hosts that have no use any more. It runs again when Metal3 has removed
+// the image of such a host.
+func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, held []hosts.Host) error {
+	var names []string
+	for _, h := range imaging.GivenUp(held) {
+		if seen.Releasable(h.Name) {
+			names = append(names, h.Name)
+		}
+	}
 	if len(names) == 0 {
 		return nil
 	}
@@ -39,14 +49,21 @@ func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisionin
 	return nil
 }
 
-func (r *Reconciler) imageClaimed(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, held []hosts.Host) error {
+// powerOn switches on hosts that are off, because a run cannot install anything on them.
+func (r *Reconciler) powerOn(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, claimed []hosts.Host) error {
+	names := imaging.Offline(claimed)
+	if len(names) == 0 || !seen.PowersOn() {
+		return nil
+	}
+	_, err := r.hosts.PowerOn(ctx, ownerOf(p), names)
+	return err
+}
+
+func (r *Reconciler) imageClaimed(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, claimed []hosts.Host) error {
 	image, err := seen.ImageForHosts()
 	if image == nil || err != nil {
 		return err
 	}
-	// Hosts of an earlier Provisioning of this name get no image: its cluster may still run on
-	// them.
-	claimed := slices.DeleteFunc(slices.Clone(held), func(h hosts.Host) bool { return h.Holder.UID != string(p.UID) })
 	due := imaging.Due(slotNames(seen.Started), seen.Started.Sets, claimed)
 	if len(due) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -158,6 +159,126 @@ func TestGivenUpHostsAreReleased(t *testing.T) {
 			if diff := cmp.Diff([]string{"host-1"}, got); diff != "" {
 				t.Errorf("select-hosts is %s: %s (-want +got):\n%s", state, what, diff)
 			}
+		}
+	}
+}
+
+// TestFailedHostIsRecordedBeforeItsRelease: the failure of a host is in the stored status before
+// the host is released. A new value of the retry annotation empties the list, and a host that was
+// given up before is recorded with the new value.
+func TestFailedHostIsRecordedBeforeItsRelease(t *testing.T) {
+	entry := func(retry string) []v1alpha1.PassedOverHost {
+		return []v1alpha1.PassedOverHost{{Host: "host-1", Reason: "HostProvisioningFailed", Message: "in error state: no disk", Time: metav1.NewTime(now), ObservedRetry: retry}}
+	}
+	for _, row := range []struct {
+		name     string
+		stored   []v1alpha1.PassedOverHost
+		retry    string
+		given    bool
+		want     []v1alpha1.PassedOverHost
+		released []string
+	}{
+		{"not recorded yet", nil, "", true, entry(""), nil},
+		{"recorded", entry(""), "", true, entry(""), []string{"host-1"}},
+		{"recorded before the annotation", entry(""), "now", true, entry("now"), nil},
+		{"released before", entry(""), "", false, entry(""), nil},
+		{"released before the annotation", entry(""), "now", false, nil, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, site := edge(wantsUpload), held()
+			p.Status.PassedOver = row.stored
+			if row.retry != "" {
+				p.Annotations = map[string]string{contract.AnnotationRetry: row.retry}
+			}
+			if row.given {
+				site.all[0].Labels, site.all[0].Retrying = map[string]string{contract.LabelRelease: contract.ReleaseImageFailed}, "in error state: no disk"
+			}
+			pr := run(p, 1)
+			w := newFixture(t, site, []runtime.Object{p, pr, child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil)}, nil)
+			if err := w.visit(t, at); err != nil {
+				checkError(t, err, "again")
+			}
+			if diff := cmp.Diff(row.want, w.stored(t).Status.PassedOver); diff != "" {
+				t.Errorf("status.passedOver (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(row.released, site.released); diff != "" {
+				t.Errorf("released (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPassedOverHostIsNotChosen: no run starts if only a host fits that is passed over, and the
+// message says how to allow the host again. With another value of the retry annotation, a run
+// starts.
+func TestPassedOverHostIsNotChosen(t *testing.T) {
+	for retry, want := range map[string]bool{"": false, "now": true} {
+		p := edge()
+		p.Status.PassedOver = []v1alpha1.PassedOverHost{{Host: "host-1", Reason: "HostProvisioningFailed", Time: metav1.NewTime(now)}}
+		if retry != "" {
+			p.Annotations = map[string]string{contract.AnnotationRetry: retry}
+		}
+		w := newFixture(t, fitting(), []runtime.Object{p, sshKey()}, nil)
+		if err := w.visit(t, at); err != nil {
+			checkError(t, err, "again")
+		}
+		if got := slices.ContainsFunc(w.calls(), func(c string) bool { return strings.HasPrefix(c, "create pipelineruns") }); got != want {
+			t.Errorf("retry %q: a run was started: %t; calls %q", retry, got, w.calls())
+		}
+	}
+}
+
+// TestHostsArePoweredOn: during a run, the controller switches on the hosts that are claimed for a
+// node.
+func TestHostsArePoweredOn(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		edit func(*hosts.Host)
+		run  func(*tekton.PipelineRun)
+		want []string
+	}{
+		{"off", func(*hosts.Host) {}, nil, []string{"host-1"}},
+		{"on", func(h *hosts.Host) { h.Offline = false }, nil, nil},
+		{"no node", func(h *hosts.Host) { h.Node = "" }, nil, nil},
+		{"claimed by an earlier Provisioning of the name", func(h *hosts.Host) { h.Holder.UID = "earlier" }, nil, nil},
+		{"the run has ended", func(*hosts.Host) {}, ended(corev1.ConditionFalse, "Failed"), nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, site := edge(), held()
+			site.all[0].Offline, site.all[0].Node = true, "master-1"
+			row.edit(&site.all[0])
+			pr := run(p, 1)
+			if row.run != nil {
+				row.run(pr)
+			}
+			w := newFixture(t, site, []runtime.Object{p, pr, child(pr, contract.TaskSelectHosts, corev1.ConditionUnknown, nil)}, nil)
+			_ = w.visit(t, at) // some cases request another reconcile
+			if diff := cmp.Diff(row.want, site.poweredOn); diff != "" {
+				t.Errorf("powered on (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDeletionWaitsForMetal3: the finalizer stays until Metal3 has removed the image, and the
+// message names the host, its state and Metal3's error. With the policy Retain, nothing waits.
+func TestDeletionWaitsForMetal3(t *testing.T) {
+	for _, policy := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionReset, v1alpha1.DeletionRetain} {
+		p, site := edge(deleting), held()
+		p.Spec.DeletionPolicy = policy
+		site.leaving = "host-1"
+		w := newFixture(t, site, []runtime.Object{p}, nil)
+		err := w.visit(t, at)
+		if policy == v1alpha1.DeletionRetain {
+			if err != nil || len(site.released) != 1 {
+				t.Errorf("Retain: %v, released %q", err, site.released)
+			}
+			continue
+		}
+		checkError(t, err, "again")
+		const want = "removed the OS image from host-1 (deprovisioning, in error state (provisioning error): no agent)"
+		if got := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady); !strings.Contains(got.GetMessage(), want) {
+			t.Errorf("Ready says %q; want %q", got.GetMessage(), want)
 		}
 	}
 }

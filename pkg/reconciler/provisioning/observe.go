@@ -32,6 +32,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Retain:          p.Spec.DeletionPolicy == v1alpha1.DeletionRetain,
 		Retry:           p.Annotations[contract.AnnotationRetry],
 		InstalledDigest: p.Status.InstalledDigest,
+		PassedOver:      p.Status.PassedOver,
 		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory},
 		Settings:        settings.Invalid,
 		Depot:           from.DepotProblem(p, settings.Depot),

@@ -25,7 +25,7 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	if next.Operation == contract.OperationReset && seen.Invalid != "" && seen.Started.Provisioning != "" {
 		request = seen.Started
 	}
-	request.Installed, request.Lost = seen.InstalledHosts(), next.LostNodes()
+	request.Installed, request.Lost, request.PassedOver = seen.InstalledHosts(), next.LostNodes(), seen.PassedOverHosts()
 	request.Complete = seen.Complete()
 	return request
 }

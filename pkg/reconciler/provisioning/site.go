@@ -10,6 +10,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -27,16 +28,22 @@ type Hosts interface {
 	// from a cache.
 	NetworkDataSecrets(ctx context.Context, namespace string, names []string) ([]string, error)
 	// Release releases every host that the owner holds, and no other host. It reads from the API
-	// server itself and returns the names of the released hosts.
-	Release(ctx context.Context, owner hosts.Owner) ([]string, error)
+	// server itself and returns the names of the released hosts. The hosts in leaving stay held
+	// until Metal3 has removed their image.
+	Release(ctx context.Context, owner hosts.Owner) (released []string, leaving []hosts.Leaving, err error)
+	// Retain is like Release, but leaves the hosts and their images as they are.
+	Retain(ctx context.Context, owner hosts.Owner) ([]string, error)
 	// GiveBack is like Release, but releases only hosts with these names.
-	GiveBack(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	GiveBack(ctx context.Context, owner hosts.Owner, names []string) (released []string, leaving []hosts.Leaving, err error)
 	// ReleaseGivenUp is like GiveBack, but releases only hosts that select-hosts has given up.
 	ReleaseGivenUp(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Mark records on claimed hosts that they contain a part of the user's cluster. Unmark removes
 	// such records. Both return the names of the hosts that they changed.
 	Mark(ctx context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error)
 	Unmark(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	// PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node. It
+	// returns the names of the hosts that it changed.
+	PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
 	// its node. Image reads from the API server itself and returns the names of the hosts that it
 	// changed.
@@ -57,6 +64,9 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 	seen.Site = map[string]plan.Host{}
 	for _, h := range held {
 		seen.Site[h.Name] = hostOf(p, h)
+		if imaging.FailedHere(h) {
+			seen.Failed = append(seen.Failed, plan.FailedHost{Name: h.Name, Message: cmp.Or(h.Retrying, h.Trouble)})
+		}
 	}
 	var others []string
 	for _, n := range seen.Nodes {
@@ -103,7 +113,7 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	switch {
 	case seen.Ours:
 		seen.Claimed = h.Holder.UID == string(p.UID)
-		seen.Bare, seen.Imaged = h.Bare, h.Imaged
+		seen.Bare, seen.Imaged, seen.Leaving = h.Bare, h.Imaged, h.Leaving
 		seen.Marked = h.UsedBy != (contract.User{})
 	case h.Holder != nil:
 		seen.Holder = h.Holder.String()
@@ -128,7 +138,7 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
-	request.Installed = seen.InstalledHosts()
+	request.Installed, request.PassedOver = seen.InstalledHosts(), seen.PassedOverHosts()
 	hosts.MarkInstalled(request, all)
 	seen.Hosts = &plan.Need{}
 	var noFit *assign.NoFit

@@ -50,12 +50,18 @@ type Inventory interface {
 
 // Run claims a host for every node, or none at all. Then it waits until each host has an operating
 // system, and stores the nodes. A second run with the same input changes nothing.
+//
+// As soon as hosts can receive an image, Run releases no claimed host any more, also after a
+// failure or a signal. The next run continues with the same hosts.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	fmt.Fprintf(ports.Log, "Nodes that %s/%s asks for: %d\n", in.Request.Namespace, in.Request.Provisioning, wanted(in.Request))
 	claimed, err := claim.Make(ctx, ports.Hosts, in.Request)
 	if err != nil {
 		explain(ports.Log, err)
 		return Output{}, because(err)
+	}
+	if in.Request.OSImage != nil {
+		claimed.Keep()
 	}
 	if err := complete(ctx, in.Request, claimed, ports); err != nil {
 		if failed := claimed.Undo(ctx); failed != nil {
@@ -78,10 +84,11 @@ func wanted(request contract.Request) int {
 
 // complete prepares the claimed hosts for the installation. If the request has an OS image, it
 // waits until the hosts run that image: the controller notices the claims and asks Metal3 to
-// install it. Then complete stores the nodes. If complete fails, the caller must release the hosts.
+// install it. Then complete stores the nodes. If complete fails, the caller must release the hosts
+// that are not kept.
 func complete(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
 	if request.OSImage != nil {
-		if err := imaging.Await(ctx, ports.Hosts, request, awaited(request, claimed.Nodes), ports.Log); err != nil {
+		if err := image(ctx, request, claimed, ports); err != nil {
 			return err
 		}
 		if err := claimed.Refresh(ctx); err != nil {
@@ -89,6 +96,30 @@ func complete(ctx context.Context, request contract.Request, claimed *claim.Clai
 		}
 	}
 	return store(ctx, ports.Inventory, claimed.Nodes)
+}
+
+// image waits until the hosts run the image. A host on which Metal3 fails is replaced alone. If no
+// other host fits, image returns the failure of that host and the reason. If the image is wrong, it
+// gives up the hosts that have not received it.
+func image(ctx context.Context, request contract.Request, claimed *claim.Claim, ports Ports) error {
+	waiter := imaging.NewWaiter(ports.Hosts, request, ports.Log)
+	for {
+		err := waiter.Await(ctx, awaited(request, claimed.Nodes))
+		var failed *imaging.Failed
+		switch {
+		case !errors.As(err, &failed) || failed.Kind == imaging.Gone:
+			return err
+		case failed.Kind == imaging.BadImage:
+			// Metal3 would go on with the wrong image or checksum, also after the user has uploaded the
+			// image again.
+			return errors.Join(err, claimed.GiveUp(ctx, failed.Open))
+		}
+		fmt.Fprintf(ports.Log, "%v\nHost %s is given up; another host is claimed for %s.\n", err, failed.Host, failed.Node)
+		if none := claimed.Replace(ctx, failed.Host); none != nil {
+			explain(ports.Log, none)
+			return fmt.Errorf("%w; no other host replaces it: %w", err, none)
+		}
+	}
 }
 
 // awaited returns the nodes whose hosts must have their operating system before the run can
@@ -124,12 +155,12 @@ func because(err error) error {
 	var imaged *imaging.Failed
 	var secrets *claim.MissingSecrets
 	switch {
+	case errors.As(err, &imaged): // first, because the error can also say that no other host replaces this one
+		return &task.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
 	case errors.As(err, &nofit), errors.Is(err, claim.ErrContested):
 		return task.Because(contract.ReasonHostsNotAvailable, err)
 	case errors.As(err, &address):
 		return &task.Error{Reason: contract.ReasonAddressMissing, Host: address.Node, Err: err}
-	case errors.As(err, &imaged):
-		return &task.Error{Reason: contract.ReasonHostProvisioningFailed, Host: imaged.Node, Err: err}
 	case errors.As(err, &secrets):
 		return task.Because(contract.ReasonInvalidRequest, err)
 	case aboutSecret(err):

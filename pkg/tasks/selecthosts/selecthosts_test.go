@@ -2,6 +2,7 @@ package selecthosts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,7 +109,7 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(Output{Hosts: "master-1=host-2 worker-1=host-1", Count: 2}, got); diff != "" {
+	if diff := gocmp.Diff(Output{Hosts: "master-1=host-2 worker-1=host-1", Count: 2}, got); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	var nodes []contract.Node
@@ -117,7 +120,7 @@ func TestRun(t *testing.T) {
 		{Name: "master-1", Roles: []string{contract.RoleControlPlane}, Host: "host-2", HostUID: "u1", Address: "10.0.0.2", MACs: []string{"02:00:00:00:00:02"}},
 		{Name: "worker-1", Roles: []string{contract.RoleWorker}, Host: "host-1", HostUID: "u1", Address: "10.0.0.1", MACs: []string{"02:00:00:00:00:01"}},
 	}
-	if diff := cmp.Diff(want, nodes); diff != "" {
+	if diff := gocmp.Diff(want, nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	table := `Nodes that site/edge-1 asks for: 2
@@ -127,7 +130,7 @@ Claimed hosts: 2
   master-1  control-plane  02:00:00:00:00:02  host-2  8     16Gi    10.0.0.2
   worker-1  worker         8 CPUs, 16Gi       host-1  8     16Gi    10.0.0.1
 `
-	if diff := cmp.Diff(table, log.String()); diff != "" {
+	if diff := gocmp.Diff(table, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
@@ -174,7 +177,7 @@ func TestRunFails(t *testing.T) {
 				t.Errorf("message %q does not contain %q", got.Message, tc.want.Message)
 			}
 			got.Message, tc.want.Message = "", ""
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 			if n := countHeld(t, c); n != 0 {
@@ -201,7 +204,7 @@ No host for master-1 (host host-2 with the MAC address 02:00:00:00:00:02 is held
 
 Other nodes without a host: worker-1
 `
-	if diff := cmp.Diff(want, log.String()); diff != "" {
+	if diff := gocmp.Diff(want, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
@@ -231,7 +234,7 @@ Claimed hosts: 3
   w-2   worker  8 CPUs  host-2  8     16Gi    10.0.0.2  r2      active
   w-3   worker  8 CPUs  host-3  8     16Gi    10.0.0.3  r1      standby
 `
-	if diff := cmp.Diff(want, log.String()); diff != "" {
+	if diff := gocmp.Diff(want, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 
@@ -279,7 +282,7 @@ func TestLogOfKeptHosts(t *testing.T) {
 func available(h *metal3.BareMetalHost) { h.Status.Provisioning.State = metal3.StateAvailable }
 
 // imagesAndFails simulates the controller and Metal3. The controller assigns an image to every
-// claimed host. Metal3 cannot install the image on the hosts in failing.
+// claimed host. Metal3 installs it at once, except on the hosts in failing.
 func imagesAndFails(failing ...string) interceptor.Funcs {
 	return interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -288,38 +291,156 @@ func imagesAndFails(failing ...string) interceptor.Funcs {
 			if err != nil || h.Spec.ConsumerRef == nil || h.Spec.Image != nil || h.Status.Provisioning.State != metal3.StateAvailable {
 				return err
 			}
-			imaging.Put(h, contract.OSImage{URL: "http://depot/jammy.qcow2"}, h.Labels[contract.LabelNode])
+			imaging.Put(h, jammy, h.Labels[contract.LabelNode])
 			if slices.Contains(failing, h.Name) {
-				h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "checksum mismatch"
+				h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = metal3.PreparationError, "the disk does not answer", 3
+			} else {
+				h.Status.Provisioning.State, h.Status.Provisioning.Image = metal3.StateProvisioned, *h.Spec.Image
 			}
 			return c.Update(ctx, h)
 		},
 	}
 }
 
-// If Metal3 cannot install a host, the task fails and names the node. The task does not release the
-// hosts itself, because only the controller may remove their image.
-func TestRunFailsIfMetal3Does(t *testing.T) {
-	c := site(imagesAndFails("host-2"), host(1, available), host(2, available))
+var jammy = contract.OSImage{URL: "http://depot/jammy.qcow2"}
+
+// imaged is a request for two nodes with an OS image.
+func imaged() contract.Request {
 	r := request()
-	r.OSImage = &contract.OSImage{URL: "http://depot/jammy.qcow2"}
-	_, err := Run(ctx, Input{Request: r}, Ports{c, &memory{}, &bytes.Buffer{}})
-	if err == nil {
-		t.Fatal("Run did not fail")
-	}
-	want := contract.Failure{Reason: contract.ReasonHostProvisioningFailed, Host: "master-1",
-		Message: "host host-2, claimed for master-1, does not get its operating system: provisioning error: checksum mismatch"}
-	if diff := cmp.Diff(want, task.FailureOf(err)); diff != "" {
-		t.Errorf("failure (-want +got):\n%s", diff)
-	}
+	r.Slots[0].MAC, r.OSImage = "", &jammy
+	return r
+}
+
+// claims describes the claimed hosts: the node of each host, or the reason of its release.
+func claims(t *testing.T, c client.Client) map[string]string {
+	t.Helper()
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list); err != nil {
 		t.Fatal(err)
 	}
+	got := map[string]string{}
 	for _, h := range list.Items {
-		if h.Spec.Image == nil || h.Spec.ConsumerRef == nil || h.Labels[contract.LabelRelease] == "" || h.Labels[contract.LabelNode] != "" {
-			t.Errorf("%s is not marked for release by the controller: labels %v, %+v", h.Name, h.Labels, h.Spec)
+		if h.Spec.ConsumerRef != nil {
+			got[h.Name] = cmp.Or(h.Labels[contract.LabelNode], "release: "+h.Labels[contract.LabelRelease])
 		}
+		if h.Spec.ConsumerRef != nil && h.Spec.Image == nil {
+			t.Errorf("%s has lost its image", h.Name)
+		}
+	}
+	return got
+}
+
+// A host that does not receive its image is replaced alone. It stays held, because only the
+// controller may record the failure and remove the image. The other host keeps its node, and the
+// next run, which receives the recorded failure, changes nothing.
+func TestFailingHostIsReplacedAlone(t *testing.T) {
+	c, log := site(imagesAndFails("host-1"), host(1, available), host(2, available), host(3, available)), &bytes.Buffer{}
+	want := map[string]string{"host-1": "release: image-failed", "host-2": "worker-1", "host-3": "master-1"}
+	r := imaged()
+	for range 2 { // twice equals once
+		out, err := Run(ctx, Input{Request: r}, Ports{c, &memory{data: map[string]string{}}, log})
+		if err != nil || out.Hosts != "master-1=host-3 worker-1=host-2" {
+			t.Fatalf("Run = %+v, %v\n%s", out, err, log)
+		}
+		if diff := gocmp.Diff(want, claims(t, c)); diff != "" {
+			t.Errorf("claims (-want +got):\n%s", diff)
+		}
+		r.PassedOver = []string{"host-1"}
+	}
+	const part = "Host host-1 is given up; another host is claimed for master-1."
+	if n := strings.Count(log.String(), part); n != 1 {
+		t.Errorf("the log has %d times %q:\n%s", n, part, log)
+	}
+}
+
+// If no other host fits, the run fails and names the node and the reason. The good host keeps its
+// claim and its image. The next run uses both as soon as another host is there.
+func TestGoodHostsStayIfNoHostReplacesTheFailedOne(t *testing.T) {
+	c, log := site(imagesAndFails("host-1"), host(1, available), host(2, available)), &bytes.Buffer{}
+	r, ports := imaged(), Ports{c, &memory{data: map[string]string{}}, log}
+	_, err := Run(ctx, Input{Request: r}, ports)
+	if err == nil {
+		t.Fatal("Run did not fail")
+	}
+	got := task.FailureOf(err)
+	if got.Reason != contract.ReasonHostProvisioningFailed || got.Host != "master-1" {
+		t.Errorf("failure = %+v", got)
+	}
+	for _, part := range []string{"preparation error: the disk does not answer", "1 passed over because it failed before"} {
+		if !strings.Contains(got.Message, part) {
+			t.Errorf("message %q has no %q", got.Message, part)
+		}
+	}
+	if diff := gocmp.Diff(map[string]string{"host-1": "release: image-failed", "host-2": "worker-1"}, claims(t, c)); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	if err := c.Create(ctx, host(3, available)); err != nil {
+		t.Fatal(err)
+	}
+	r.PassedOver = []string{"host-1"}
+	out, err := Run(ctx, Input{Request: r}, ports)
+	if err != nil || out.Hosts != "master-1=host-3 worker-1=host-2" {
+		t.Errorf("the next Run = %+v, %v", out, err)
+	}
+}
+
+// A task that is stopped, by SIGTERM or at the time limit of the run, releases no host that may
+// have an image already. The next run continues with the same hosts.
+func TestStoppedRunKeepsItsHosts(t *testing.T) {
+	never := interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		err := c.Patch(ctx, obj, p, opts...)
+		if h := obj.(*metal3.BareMetalHost); err == nil && h.Spec.ConsumerRef != nil && h.Spec.Image == nil {
+			imaging.Put(h, jammy, h.Labels[contract.LabelNode])
+			h.Status.Provisioning.State = metal3.StateProvisioning
+			return c.Update(ctx, h)
+		}
+		return err
+	}}
+	c := site(never, host(1, available), host(2, available), host(3, available))
+	for range 2 {
+		stopped, stop := context.WithTimeout(ctx, 200*time.Millisecond)
+		_, err := Run(stopped, Input{Request: imaged()}, Ports{c, &memory{}, &bytes.Buffer{}})
+		stop()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Run: %v; want a deadline", err)
+		}
+		if diff := gocmp.Diff(map[string]string{"host-1": "master-1", "host-2": "worker-1"}, claims(t, c)); diff != "" {
+			t.Errorf("claims (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// An error that the image causes does not pass over hosts, because others would fail too. The run
+// fails, and gives up its hosts without the image, so that the next run can use a corrected image.
+func TestErrorOfTheImagePassesOverNoHost(t *testing.T) {
+	c := site(interceptor.Funcs{}, host(1, available), host(2, available), host(3, available))
+	synctest.Test(t, func(t *testing.T) {
+		go func() { // Metal3 fails twice on host-1
+			for n := range 3 {
+				time.Sleep(time.Minute) // synctest advances its clock
+				h := &metal3.BareMetalHost{}
+				if err := c.Get(ctx, client.ObjectKey{Namespace: "site", Name: "host-1"}, h); err != nil {
+					t.Error(err)
+				}
+				imaging.Put(h, jammy, "master-1")
+				h.Status.Provisioning.State, h.Status.ErrorType, h.Status.ErrorMessage = metal3.StateProvisioning, "", ""
+				if n%2 == 0 {
+					h.Status.ErrorType, h.Status.ErrorMessage = metal3.ProvisioningError, "Got HTTP code 404 instead of 200"
+				}
+				if err := c.Update(ctx, h); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		_, err := Run(t.Context(), Input{Request: imaged()}, Ports{c, &memory{}, &bytes.Buffer{}})
+		if err == nil || !strings.Contains(err.Error(), "the image does not exist: upload it") {
+			t.Errorf("Run: %v", err)
+		}
+		synctest.Wait()
+	})
+	// host-2 had no image yet, so the task itself released it.
+	if diff := gocmp.Diff(map[string]string{"host-1": "release: true"}, claims(t, c)); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 }
 

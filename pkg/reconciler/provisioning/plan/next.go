@@ -281,7 +281,9 @@ func hosts(s Seen, _ time.Time) (Step, bool) {
 	if s.Hosts == nil || s.Hosts.Missing == "" {
 		return Step{}, false
 	}
-	if step, ok := giveBack(s, s.Hosts.Missing, s.returnable()); ok {
+	// Hosts with an image stay claimed: a release would erase them, although the next run can use
+	// them as soon as a host for the missing node is there.
+	if step, ok := giveBack(s, s.Hosts.Missing, s.withoutImage()); ok {
 		return step, true
 	}
 	return Step{Do: Stay, Reason: string(contract.ReasonHostsNotAvailable), Message: s.Hosts.Missing}, true

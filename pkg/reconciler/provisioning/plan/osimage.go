@@ -17,6 +17,14 @@ func (s Seen) Claiming() bool {
 	return t == nil || t.State == Active
 }
 
+// PowersOn reports whether the controller may switch on claimed hosts: a run is preparing them or
+// installs the cluster on them. At other times, a user may have switched off a host on purpose.
+func (s Seen) PowersOn() bool {
+	r := s.Newest()
+	return r != nil && r.State == Active && !r.Cancelling && !s.Deleting &&
+		(r.Operation == contract.OperationInstall || r.Operation == contract.OperationReplace)
+}
+
 // ImageForHosts returns the image that claimed hosts without an operating system must receive now;
 // nil: none. The image comes from the request of the active run, because the spec and the site's
 // settings can have changed since the run started. The digest of an uploaded image comes from the

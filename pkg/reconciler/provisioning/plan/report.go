@@ -26,6 +26,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportInstalled(status, s)
 	reportFailure(p, s, step, now)
 	reportNodes(status, s)
+	status.PassedOver = s.passedOver(now)
 
 	status.InitializeConditions()
 	status.MarkPlugins(p.Spec.KUDPlugins)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -89,6 +90,11 @@ type Seen struct {
 	// Collected means that the last run returned a certificate that is still valid, and that its
 	// private key still exists.
 	Collected bool
+
+	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that
+	// select-hosts has given up because they did not receive their image.
+	PassedOver []v1alpha1.PassedOverHost
+	Failed     []FailedHost
 
 	// InstalledDigest is the digest in the status. It is known even after the run was deleted.
 	InstalledDigest string

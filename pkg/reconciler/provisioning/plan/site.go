@@ -29,6 +29,8 @@ type Host struct {
 	// Bare means that the host has no operating system yet. Imaged means that Metal3 was asked to
 	// install one.
 	Bare, Imaged bool
+	// Leaving means that Metal3 still removes the operating system after the host was given back.
+	Leaving bool
 	// Live means that the state comes from the API server itself and not from a cache.
 	Live bool
 }
@@ -211,19 +213,25 @@ func (s Seen) count(of func(contract.Node) bool) (n int) {
 
 // returnable returns the names, sorted, of the claimed hosts that can be released because nothing
 // was installed on them. The current Provisioning must have claimed them, not an earlier one of the
-// same name, and none of its runs has started a playbook.
+// same name, and none of its runs has started a playbook. Hosts that were given back and whose
+// image Metal3 still removes are not among them: they are released automatically after that.
 func (s Seen) returnable() []string {
 	if s.installedDigest() != "" || s.touched() {
 		return nil
 	}
 	var names []string
 	for name, h := range s.Site {
-		if h.Ours && h.Claimed {
+		if h.Ours && h.Claimed && !h.Leaving {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// withoutImage returns the returnable hosts for which Metal3 was not asked for an image.
+func (s Seen) withoutImage() []string {
+	return slices.DeleteFunc(s.returnable(), func(name string) bool { return s.Site[name].Imaged })
 }
 
 // withOldImage returns the returnable hosts that received the OS image of the newest run, if the

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// FailedHost is a claimed host that did not receive its image.
+type FailedHost struct {
+	Name    string
+	Message string // Metal3's error, in words that complete "host-1 is ..."; empty: not known any more
+}
+
+// PassedOverHosts returns the names, sorted, of the hosts that a run must not choose: the hosts
+// that the status lists since the retry annotation has its present value, and the hosts that the
+// status does not list yet.
+func (s Seen) PassedOverHosts() []string {
+	var names []string
+	for _, h := range s.passedOver(time.Time{}) {
+		names = append(names, h.Host)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// passedOver returns the list for the status. A new value of the retry annotation empties it. now
+// is the time of new entries.
+func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
+	var all []v1alpha1.PassedOverHost
+	for _, h := range s.PassedOver {
+		if h.ObservedRetry == s.Retry {
+			all = append(all, h)
+		}
+	}
+	for _, f := range s.Failed {
+		if s.recorded(f.Name) {
+			continue
+		}
+		all = append(all, v1alpha1.PassedOverHost{
+			Host: f.Name, Reason: string(contract.ReasonHostProvisioningFailed), Time: metav1.NewTime(now), ObservedRetry: s.Retry,
+			Message: cut(cmp.Or(f.Message, "did not receive its OS image; the log of the task select-hosts has the errors"), longestProblem),
+		})
+	}
+	return all
+}
+
+// recorded reports whether the stored status passes over the host.
+func (s Seen) recorded(host string) bool {
+	return slices.ContainsFunc(s.PassedOver, func(h v1alpha1.PassedOverHost) bool { return h.Host == host && h.ObservedRetry == s.Retry })
+}
+
+// Releasable reports whether a host that select-hosts has given up can be released now. The failure
+// of a host must be stored first. Otherwise the controller could stop between both writes, and the
+// next run would choose the host again.
+func (s Seen) Releasable(host string) bool {
+	failed := slices.ContainsFunc(s.Failed, func(f FailedHost) bool { return f.Name == host })
+	return !failed || s.recorded(host)
+}
