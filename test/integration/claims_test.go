@@ -44,7 +44,7 @@ func TestClaimsAreExclusive(t *testing.T) {
 		metal3Writes.Wait()
 		checkHolders(t, admin, round, sizes, failed)
 		for i := range sizes {
-			if _, err := claim.ReleaseAll(t.Context(), hostClient(t, name(i)), owner(i)); err != nil {
+			if _, _, err := claim.ReleaseAll(t.Context(), hostClient(t, name(i)), owner(i)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -219,7 +219,7 @@ func (p participant) processRounds(ctx context.Context, admin client.Client, see
 		if n := len(request.Slots); n%4 != 0 && n%replicas != p.Number {
 			continue
 		}
-		if _, err := seen.Release(ctx, hosts.OwnerOf(request)); err != nil {
+		if _, _, err := seen.Release(ctx, hosts.OwnerOf(request)); err != nil {
 			return err
 		}
 		// The ConfigMap is not deleted, so that a claimant that was killed at the end of the round

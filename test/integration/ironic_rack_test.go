@@ -37,6 +37,7 @@ type ironicRack struct {
 	machines  map[string]*machine
 	notify    string // URL to which the emulator sends notifications
 	config    string // path of the agent's configuration, which is a file of the ramdisk
+	noDisk    string // the disk of a broken machine: it is too small for an operating system
 }
 
 // bmcAddress returns the BMC address of a machine for its BareMetalHost.
@@ -57,6 +58,7 @@ func newRack(t *testing.T, dir, venv, bootFiles string, names ...string) *ironic
 	for n, name := range names {
 		r.machines[name] = r.cable(t, n+1, name)
 	}
+	r.noDisk = newDisk(t, filepath.Join(dir, "no.disk"), 64<<20)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -89,17 +91,24 @@ func (r *ironicRack) cable(t *testing.T, n int, name string) *machine {
 	command(t, "ip", "-n", ns, "link", "set", "eth0", "address", m.mac, "up")
 	command(t, "ip", "-n", ns, "address", "add", fmt.Sprintf("10.63.0.%d/24", 10+n), "dev", "eth0")
 
-	file, err := os.Create(m.file)
+	m.disk = newDisk(t, m.file, diskSize)
+	return m
+}
+
+// newDisk returns the device of an empty disk, whose contents are in a file.
+func newDisk(t *testing.T, path string, size int64) (device string) {
+	t.Helper()
+	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := file.Truncate(diskSize); err != nil {
+	if err := file.Truncate(size); err != nil {
 		t.Fatal(err)
 	}
-	m.disk = strings.TrimSpace(command(t, "losetup", "--find", "--partscan", "--show", m.file))
-	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", m.disk).Run() })
-	return m
+	device = strings.TrimSpace(command(t, "losetup", "--find", "--partscan", "--show", path))
+	t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() })
+	return device
 }
 
 func (r *ironicRack) startBMCs(t *testing.T) {

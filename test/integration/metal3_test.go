@@ -32,8 +32,9 @@ const (
 
 // TestMetal3PutsOperatingSystemsOnHosts runs the real Metal3 in demo mode, which simulates Ironic.
 // Available hosts are claimed, get their image and become provisioned. After a release, Metal3
-// deprovisions them, and they are available again. If Metal3 fails to provision one of two hosts,
-// the task fails with Metal3's message, and both hosts are released.
+// deprovisions them, and they are available again. If Metal3 fails to provision one of two hosts and
+// no other host fits, the task fails with Metal3's message. That host is released, and the other
+// one keeps its image.
 func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), metal3Limit)
 	defer stop()
@@ -72,10 +73,14 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	}
 	awaitHosts(t, ctx, c, metal3Namespace, names[:2], metal3.StateProvisioned)
 
-	if _, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil {
-		t.Fatal(err)
+	// A release is complete when Metal3 has deprovisioned the hosts. Until then, they stay claimed.
+	if released, leaving, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil || len(released) > 0 || len(leaving) != 2 {
+		t.Fatalf("released %v, leaving %v, %v; want both leaving", released, leaving, err)
 	}
 	awaitHosts(t, ctx, c, metal3Namespace, names[:2], metal3.StateAvailable)
+	if released, leaving, err := claim.ReleaseAll(ctx, c, hosts.OwnerOf(request)); err != nil || len(released) != 2 || len(leaving) > 0 {
+		t.Fatalf("released %v, leaving %v, %v; want both released", released, leaving, err)
+	}
 
 	request.Slots[1].MAC = metal3MAC(3)
 	_, log, err = selectHosts(t, ctx, c, request)
@@ -87,13 +92,16 @@ func TestMetal3PutsOperatingSystemsOnHosts(t *testing.T) {
 	if got := task.FailureOf(err); !strings.HasPrefix(got.Message, want.Message) || got.Reason != want.Reason || got.Host != want.Host {
 		t.Errorf("failure %+v; want %+v", got, want)
 	}
-	awaitHosts(t, ctx, c, metal3Namespace, names, metal3.StateAvailable) // Metal3's error stays on the host, so the next attempt selects another one
+	awaitHosts(t, ctx, c, metal3Namespace, names[:1], metal3.StateProvisioned) // the good host keeps its image
 	var list metal3.BareMetalHostList
 	if err := c.List(ctx, &list, client.InNamespace(metal3Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range list.Items {
-		if h.Spec.ConsumerRef != nil || h.Spec.Image != nil || h.Spec.UserData != nil || len(h.Labels) > 0 {
+		switch free := h.Spec.ConsumerRef == nil && h.Spec.Image == nil && h.Spec.UserData == nil && len(h.Labels) == 0; {
+		case h.Name == "host-1" && (h.Spec.ConsumerRef == nil || h.Labels[contract.LabelNode] != "worker-1"):
+			t.Errorf("%s lost its claim: %+v, labels %v", h.Name, h.Spec, h.Labels)
+		case h.Name != "host-1" && !free:
 			t.Errorf("%s is not completely released: %+v, labels %v", h.Name, h.Spec, h.Labels)
 		}
 	}
