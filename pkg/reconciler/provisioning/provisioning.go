@@ -76,7 +76,13 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	if waits && (next.After == 0 || next.After > leaving) {
 		next.After = leaving
 	}
-	return outcome(next, errors.Join(err, beside))
+	event := outcome(next, errors.Join(err, beside))
+	if event == nil && seen.Deleting {
+		// The deletion waits for a change of an object, such as the end of a reset. Without an error,
+		// knative would remove the finalizer.
+		return controller.NewSkipKey(p.Namespace + "/" + p.Name)
+	}
+	return event
 }
 
 // followSelectHosts does work for the task select-hosts that the task itself may not do, and

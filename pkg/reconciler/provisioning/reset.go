@@ -25,7 +25,8 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 	if next.Operation == contract.OperationReset && seen.Invalid != "" && seen.Started.Provisioning != "" {
 		request = seen.Started
 	}
-	request.Installed, request.Lost, request.PassedOver = seen.InstalledHosts(), next.LostNodes(), seen.PassedOverHosts()
+	request.Installed, request.PassedOver = installedExcept(seen), seen.PassOver
+	request.Lost = append(next.LostNodes(), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
 	return request
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -124,6 +125,20 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 	return seen
 }
 
+// fits reports whether there is a host for every node. If not, the error is a *assign.NoFit.
+func fits(request contract.Request, seen plan.Seen, all []hosts.Host) error {
+	request.Installed, request.PassedOver = installedExcept(seen), seen.PassOver
+	hosts.MarkInstalled(request, all)
+	_, err := assign.Assign(request, all)
+	return err
+}
+
+// installedExcept returns the hosts on which a node is or may be installed, except those that are
+// replaced because they did not answer.
+func installedExcept(seen plan.Seen) []string {
+	return slices.DeleteFunc(seen.InstalledHosts(), func(name string) bool { return slices.Contains(seen.PassOver, name) })
+}
+
 // observeNeeds checks the preconditions of a run that only users can meet: there must be suitable
 // hosts and an SSH key to them. It reads the key from the API server itself, and only if there are
 // suitable hosts.
@@ -138,11 +153,13 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
-	request.Installed, request.PassedOver = seen.InstalledHosts(), seen.PassedOverHosts()
-	hosts.MarkInstalled(request, all)
 	seen.Hosts = &plan.Need{}
 	var noFit *assign.NoFit
-	_, err = assign.Assign(request, all)
+	seen.PassOver = seen.PassedOverHosts()
+	if err = fits(request, *seen, all); errors.As(err, &noFit) {
+		seen.PassOver = slices.DeleteFunc(seen.PassOver, seen.SoftlyPassedOver)
+		err = fits(request, *seen, all)
+	}
 	if errors.As(err, &noFit) {
 		seen.Hosts.Missing = noFit.Error()
 		return nil

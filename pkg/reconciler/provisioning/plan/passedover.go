@@ -34,8 +34,17 @@ func (s Seen) PassedOverHosts() []string {
 func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
 	var all []v1alpha1.PassedOverHost
 	for _, h := range s.PassedOver {
-		if h.ObservedRetry == s.Retry {
+		if h.ObservedRetry == s.Retry && (h.Reason != string(contract.ReasonHostUnreachable) || !s.Complete()) {
 			all = append(all, h)
+		}
+	}
+	for _, n := range s.unreachable() {
+		if !s.recorded(n.Host) {
+			r := s.Newest()
+			all = append(all, v1alpha1.PassedOverHost{
+				Host: n.Host, Reason: string(contract.ReasonHostUnreachable), Time: metav1.NewTime(r.Completed), ObservedRetry: s.Retry,
+				Message: cut("run "+r.Name+": "+Classify(*r).Message, longestProblem),
+			})
 		}
 	}
 	for _, f := range s.Failed {
@@ -48,6 +57,44 @@ func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
 		})
 	}
 	return all
+}
+
+// unreachable returns the nodes whose hosts did not answer in the newest run, if other hosts may
+// replace them. A control plane node that may be a member of etcd is not replaced. If no host
+// answered, the network is the likely cause, and no host is replaced, unless there is only one.
+func (s Seen) unreachable() []contract.Node {
+	r := s.Newest()
+	if r == nil || r.State != Failed || r.Operation != contract.OperationInstall || r.Retry != s.Retry || s.Complete() || s.Deleting {
+		return nil
+	}
+	cause := Classify(*r)
+	if cause.Reason != contract.ReasonHostUnreachable {
+		return nil
+	}
+	var silent []contract.Node
+	active := 0
+	for _, n := range s.Nodes {
+		h := s.Site[n.Host]
+		if n.Standby || !h.Ours {
+			continue
+		}
+		active++
+		if (n.Name == cause.Host || slices.Contains(cause.Others, n.Name)) && !(s.used(h) && controlPlane(n)) {
+			silent = append(silent, n)
+		}
+	}
+	if len(silent) == active && active > 1 {
+		return nil
+	}
+	return silent
+}
+
+// SoftlyPassedOver reports whether a host is passed over only if another host fits: a host that did
+// not answer may answer in the next attempt.
+func (s Seen) SoftlyPassedOver(host string) bool {
+	return slices.ContainsFunc(s.passedOver(time.Time{}), func(h v1alpha1.PassedOverHost) bool {
+		return h.Host == host && h.Reason == string(contract.ReasonHostUnreachable)
+	})
 }
 
 // recorded reports whether the stored status passes over the host.

@@ -94,7 +94,10 @@ type Seen struct {
 	// PassedOver are the hosts that the stored status passes over. Failed are the claimed hosts that
 	// select-hosts has given up because they did not receive their image.
 	PassedOver []v1alpha1.PassedOverHost
-	Failed     []FailedHost
+	// PassOver are the hosts that a run which starts now must not choose. It is observed together
+	// with Hosts.
+	PassOver []string
+	Failed   []FailedHost
 
 	// InstalledDigest is the digest in the status. It is known even after the run was deleted.
 	InstalledDigest string

@@ -59,6 +59,16 @@ func (s Step) LostNodes() []string {
 	return names
 }
 
+// NodesOf returns the names of the nodes on these hosts.
+func (s Seen) NodesOf(names []string) (nodes []string) {
+	for _, n := range s.Nodes {
+		if slices.Contains(names, n.Host) {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	return nodes
+}
+
 // controlPlane reports whether the node has the control plane role, alone or with others.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }
 

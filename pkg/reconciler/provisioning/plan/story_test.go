@@ -375,7 +375,7 @@ func (w *scene) describe() string {
 	w.ask()
 	w.last = Next(w.seen, w.now)
 	Report(w.p, w.seen, w.last, nil, nil, w.now)
-	w.seen.InstalledDigest = w.p.Status.InstalledDigest
+	w.seen.InstalledDigest, w.seen.PassedOver = w.p.Status.InstalledDigest, w.p.Status.PassedOver
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 
@@ -399,6 +399,9 @@ func (w *scene) describe() string {
 	}
 	for _, n := range status.Nodes {
 		say("  node             %s on %s %s %s", n.Name, n.Host, n.State, n.Problem)
+	}
+	for _, h := range status.PassedOver {
+		say("  passed over      %s %s: %s", h.Host, h.Reason, h.Message)
 	}
 	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || c.IsTrue() && c.Reason == reasonAvailable {
 		say("  Artifacts        %s %s: %s", c.Status, c.Reason, c.Message)
