@@ -6,8 +6,8 @@ import "slices"
 const (
 	// OperationInstall installs a cluster on the claimed hosts.
 	OperationInstall = "install"
-	// OperationReplace replaces lost hosts of an installed cluster. It runs the tasks of an
-	// installation; the remaining hosts keep their nodes.
+	// OperationReplace replaces lost workers of an installed cluster. It runs the tasks of an
+	// installation, but its playbook runs only on the new hosts.
 	OperationReplace = "replace"
 	// OperationCollect requests a client certificate for the kubeconfig. It changes no host. It
 	// continues an installation that failed after its playbook, or renews a kubeconfig.
@@ -27,6 +27,9 @@ const (
 const (
 	// PlaybookInstall creates a cluster. In an existing cluster, it adds the missing nodes.
 	PlaybookInstall = "cluster.yml"
+	// PlaybookScale adds workers to an existing cluster. The task kubespray limits it to the new
+	// ones, so that it does not change the other nodes.
+	PlaybookScale = "scale.yml"
 	// PlaybookReset removes a cluster from its machines.
 	PlaybookReset = "reset.yml"
 )
@@ -61,7 +64,7 @@ var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRend
 // Operations are all operations.
 var Operations = []Operation{
 	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
-	{Name: OperationReplace, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "replace lost hosts", Done: "installed", Steps: installSteps},
+	{Name: OperationReplace, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "replace lost hosts", Done: "installed", Steps: installSteps},
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
