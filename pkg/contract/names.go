@@ -103,6 +103,7 @@ const (
 	KeyKnownHosts = "known_hosts"   // in <name>-known-hosts, written by kubespray at first contact
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray
 	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
+	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
 )
 
 // Results of the tasks.

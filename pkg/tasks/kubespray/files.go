@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/inventory"
@@ -18,6 +19,13 @@ type files struct {
 	scratch                               string
 	inventory, key, knownHosts, extraVars string
 	controlPaths                          string
+}
+
+// file is a file to write.
+type file struct {
+	path    string
+	content []byte
+	mode    os.FileMode
 }
 
 // prepare writes the files. It copies the inventory and the key from their mounts: kubespray writes
@@ -33,24 +41,47 @@ func prepare(in Input, pins ssh.Pins) (files, error) {
 	if err != nil {
 		return files{}, err
 	}
-	for _, file := range []struct {
-		path    string
-		content []byte
-		mode    os.FileMode
-	}{
+	hostVars := at("inventory/host_vars")
+	facts, err := in.facts(hostVars)
+	if err != nil {
+		return files{}, err
+	}
+	if err := os.RemoveAll(hostVars); err != nil { // of another playbook of this run
+		return files{}, err
+	}
+	for _, file := range append(facts, []file{
 		{f.inventory, in.HostsINI, 0o600},
 		{at("inventory/group_vars/all/bpa.json"), in.GroupVars, 0o600},
 		{f.key, keyForOpenSSH(in.PrivateKey), 0o400},
-		{f.knownHosts, []byte(pins.Only(uids(in.Nodes)...).String()), 0o600},
+		{f.knownHosts, []byte(pins.Only(uids(in.contacted())...).String()), 0o600},
 		{f.extraVars, extra, 0o600},
 		{at("tmp/.keep"), nil, 0o600},
 		{at("cp/.keep"), nil, 0o600},
-	} {
+	}...) {
 		if err := write(file.path, file.content, file.mode); err != nil {
 			return files{}, fmt.Errorf("prepare %s: %w", file.path, err)
 		}
 	}
 	return f, nil
+}
+
+// facts returns, for the folder host_vars, the facts of the nodes that a limited playbook does not
+// contact.
+func (in Input) facts(folder string) (all []file, err error) {
+	for _, n := range in.Nodes {
+		if len(in.limit) == 0 || slices.Contains(in.limit, n.Name) || n.Address == "" {
+			continue
+		}
+		if !kubernetesName.MatchString(n.Name) {
+			return nil, fmt.Errorf("%q is not the name of a node", n.Name)
+		}
+		text, err := inventory.Facts(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{filepath.Join(folder, n.Name+".json"), text, 0o600})
+	}
+	return all, nil
 }
 
 // keyForOpenSSH returns a private key with the line ends that OpenSSH requires. They are Unix line

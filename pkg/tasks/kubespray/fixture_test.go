@@ -53,6 +53,8 @@ type fixture struct {
 	// answers the commands about etcd.
 	cluster func(i int) string
 	etcd    func(command string, stdout io.Writer) int
+	// done is the number of commands on each server before the part of the test that counts.
+	done map[int]int
 }
 
 type memory struct {
@@ -94,7 +96,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 	w.user, file = sshtest.NewKey(t)
 	w.hostKey, _ = sshtest.NewKey(t)
 	playbooks := t.TempDir()
-	for _, name := range []string{contract.PlaybookInstall, contract.PlaybookReset} {
+	for _, name := range []string{contract.PlaybookInstall, contract.PlaybookScale, contract.PlaybookReset} {
 		if err := os.WriteFile(filepath.Join(playbooks, name), []byte("- {hosts: all, tasks: [{debug: {}}]}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

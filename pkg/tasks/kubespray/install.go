@@ -15,41 +15,59 @@ import (
 // install connects to the nodes, runs the playbook and waits for a healthy cluster. It returns the
 // recap of the playbook.
 func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
-	if in.Played == in.digest() {
-		c, err := recall(ctx, in, ports)
-		if err != nil {
-			return "", err
-		}
-		if c.installed(in) {
-			fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
-			return "the playbook succeeded in an earlier run", finish(ctx, in, key, c.pins, ports, progress)
-		}
-	}
-	counted := count(in)
-	progress.set(0, "Connect to the nodes")
-	c, err := preflight(ctx, in, key, ports)
+	known, err := recall(ctx, in, ports)
 	if err != nil {
 		return "", err
 	}
-	if err := c.record.set(ctx, contract.HostUsed, uids(in.Nodes)...); err != nil {
+	if in.Played == in.digest() && known.installed(in) {
+		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
+		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.pins, ports, progress)
+	}
+	in, err = limited(ctx, in, known, ports)
+	if err != nil {
 		return "", err
+	}
+	if in.Playbook == contract.PlaybookScale && len(in.limit) == 0 {
+		fmt.Fprintf(ports.Log, "Every node is installed already, so %s does not run\n", in.Playbook)
+		return "no node is new", finish(ctx, in, key, known.pins, ports, progress)
+	}
+	recap, pins, err := change(ctx, in, key, ports, progress)
+	if err != nil {
+		return "", err
+	}
+	return recap, finish(ctx, in, key, pins, ports, progress)
+}
+
+// change runs the playbook on the nodes to which it is limited, and before that everything that
+// these nodes need. It returns the recap of the playbook and the pinned host keys.
+func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, ssh.Pins, error) {
+	counted := count(in)
+	progress.set(0, "Connect to the nodes")
+	c, err := preflight(ctx, in.only(in.contacted()), key, ports)
+	if err != nil {
+		return "", nil, err
+	}
+	changed := in.only(in.changed()) // these are the first ones of in.contacted()
+	c.nodes, c.visits = c.nodes[:len(changed.Nodes)], c.visits[:len(changed.Nodes)]
+	if err := c.record.set(ctx, contract.HostUsed, uids(changed.Nodes)...); err != nil {
+		return "", nil, err
 	}
 	forget(ctx, in, key, c.pins, ports)
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if err := equip(ctx, in, key, c, ports); err != nil {
-		return "", err
+	if err := equip(ctx, changed, key, c, ports); err != nil {
+		return "", nil, err
 	}
 	files, err := prepare(in, c.pins)
 	if err != nil {
-		return "", task.Because(contract.ReasonInternal, err)
+		return "", nil, task.Because(contract.ReasonInternal, err)
 	}
 	recap, err := play(ctx, in, files, ports, progress.set, counted)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return recap, finish(ctx, in, key, c.pins, ports, progress)
+	return recap, c.pins, storeJoined(ctx, ports.Installed, uids(in.Nodes))
 }
 
 // finish removes lost nodes and waits for a healthy cluster.

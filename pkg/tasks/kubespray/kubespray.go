@@ -40,6 +40,9 @@ type Input struct {
 	// cluster.
 	ConnectLimit, HealthLimit, ProbeLimit time.Duration
 
+	// others are the nodes of the cluster that are not in Nodes, because this part of the run does
+	// not concern them.
+	others []contract.Node
 	// limit are the nodes to which the playbook is limited; empty: all nodes of the inventory.
 	// extra are further variables of the playbook, which override those of the inventory.
 	limit []string
@@ -59,7 +62,8 @@ type Ports struct {
 	// Machines finds and removes clusters on machines.
 	Machines Machines
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
-	// has the states of the hosts, under contract.KeyHosts.
+	// has the states of the hosts, under contract.KeyHosts, and those that joined, under
+	// contract.KeyJoined.
 	KnownHosts, Progress, Installed Store
 	Log                             io.Writer
 }

@@ -61,9 +61,12 @@ func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports
 // was installed completely once, it leaves out the hosts that are or may be nodes.
 func (c contact) leftovers(in Input) []contract.Node {
 	var dirty []contract.Node
-	for i, n := range in.Nodes {
+	// limited has left out the installed nodes already; after a failed attempt,
+	// in.Request.Installed also has the hosts that this attempt was to add
+	keep := in.Request.Complete && in.Playbook != contract.PlaybookScale
+	for i, n := range c.nodes {
 		r := c.visits[i].report
-		if r.Clean() || !c.ours(in, n, r) || in.Request.Complete && slices.Contains(in.Request.Installed, n.Host) {
+		if r.Clean() || !c.ours(in, n, r) || keep && slices.Contains(in.Request.Installed, n.Host) {
 			continue
 		}
 		dirty = append(dirty, n)

@@ -122,7 +122,7 @@ func (m identity) describe(in Input, not contract.Node) string {
 	if len(m.macs) > 0 {
 		addresses = "has " + listMACs(m.macs)
 	}
-	for _, n := range in.Nodes {
+	for _, n := range slices.Concat(in.Nodes, in.others) {
 		if n.HostUID != not.HostUID && slices.ContainsFunc(parseMACs(n.MACs), func(mac string) bool { return slices.Contains(m.macs, mac) }) {
 			return fmt.Sprintf("%s, which is host %s (node %s), %s", name, n.Host, n.Name, addresses)
 		}

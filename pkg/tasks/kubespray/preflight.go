@@ -36,7 +36,8 @@ type contact struct {
 	pins   ssh.Pins
 	record *record
 	states contract.HostStates // before this run
-	visits []visit             // in the order of Input.Nodes
+	nodes  []contract.Node     // to which the task connects
+	visits []visit             // in the order of nodes
 }
 
 // recall reads what earlier runs have stored about the hosts.
@@ -54,7 +55,7 @@ func recall(ctx context.Context, in Input, ports Ports) (contact, error) {
 	if err != nil {
 		return contact{}, err
 	}
-	return contact{pins: pins, record: record, states: record.snapshot()}, nil
+	return contact{pins: pins, record: record, states: record.snapshot(), nodes: in.Nodes}, nil
 }
 
 // preflight connects to every node before any node is changed. Within seconds it reports a host

@@ -71,7 +71,7 @@ func (r resetter) on(ctx context.Context, n contract.Node, do func(context.Conte
 }
 
 func (r resetter) reportOf(n contract.Node) machine.Report {
-	i := slices.IndexFunc(r.in.Nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
+	i := slices.IndexFunc(r.c.nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID })
 	return r.c.visits[i].report
 }
 

@@ -1,0 +1,102 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// limited limits contract.PlaybookScale to the new nodes, so that the run does not contact the other
+// workers. in.limit of the result is empty if no node is new. Other playbooks are not limited.
+func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, error) {
+	if in.Playbook != contract.PlaybookScale {
+		return in, nil
+	}
+	joined, err := readJoined(ctx, in, ports.Installed)
+	if err != nil {
+		return in, err
+	}
+	var stay []contract.Node
+	for _, n := range in.Nodes {
+		switch {
+		case slices.Contains(joined, n.HostUID) && slices.Contains(in.Request.Installed, n.Host) && c.states[n.HostUID] != contract.HostClean:
+			stay = append(stay, n)
+		case slices.Contains(n.Roles, contract.RoleControlPlane):
+			return in, task.Because(contract.ReasonInvalidRequest,
+				fmt.Errorf("node %s is a control plane that is not installed, but %s adds only workers", n.Name, in.Playbook))
+		case !kubernetesName.MatchString(n.Name):
+			return in, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", n.Name))
+		default:
+			in.limit = append(in.limit, n.Name)
+		}
+	}
+	if len(in.limit) > 0 && len(stay) > 0 {
+		fmt.Fprintf(ports.Log, "New nodes: %s. These nodes stay as they are: %s\n", strings.Join(in.limit, ", "), names(stay))
+	}
+	return in, nil
+}
+
+// readJoined returns the UIDs of the hosts on which a playbook has succeeded. If they are not stored,
+// an older build of BPA has installed the cluster. Then readJoined stores the installed hosts: in a
+// later attempt, in.Request.Installed also has the new hosts.
+func readJoined(ctx context.Context, in Input, store Store) (joined []string, err error) {
+	text, err := store.Get(ctx, contract.KeyJoined)
+	if err != nil {
+		return nil, task.Because(kube.Reason(err), err)
+	}
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &joined); err != nil {
+			return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyJoined, err))
+		}
+		return joined, nil
+	}
+	for _, n := range in.Nodes {
+		if slices.Contains(in.Request.Installed, n.Host) {
+			joined = append(joined, n.HostUID)
+		}
+	}
+	return joined, storeJoined(ctx, store, joined)
+}
+
+func storeJoined(ctx context.Context, store Store, uids []string) error {
+	text, err := json.Marshal(uids)
+	if err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	if err := store.Set(ctx, contract.KeyJoined, string(text)); err != nil {
+		return task.Because(kube.Reason(err), err)
+	}
+	return nil
+}
+
+// changed returns the nodes that the playbook changes.
+func (in Input) changed() []contract.Node {
+	if len(in.limit) == 0 {
+		return in.Nodes
+	}
+	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return !slices.Contains(in.limit, n.Name) })
+}
+
+// contacted returns the nodes to which the run connects before the playbook, and to which the playbook
+// may connect. For contract.PlaybookScale these are the nodes that it changes, and then the first
+// control plane. Kubespray creates the join token and the certificates of etcd's clients there.
+func (in Input) contacted() []contract.Node {
+	if in.Playbook != contract.PlaybookScale {
+		return in.Nodes
+	}
+	return append(in.changed(), node.ControlPlanes(in.Nodes)[0])
+}
+
+// only returns the input for some of its nodes.
+func (in Input) only(nodes []contract.Node) Input {
+	all := slices.Concat(in.Nodes, in.others)
+	in.Nodes, in.others = nodes, slices.DeleteFunc(all, func(n contract.Node) bool { return slices.Contains(uids(nodes), n.HostUID) })
+	return in
+}
