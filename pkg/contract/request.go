@@ -26,7 +26,8 @@ type Request struct {
 	// is not lost. The digest does not depend on Installed.
 	Installed []string `json:"installed,omitempty"`
 	// Complete reports that the cluster was installed completely once. From then on, the hosts in
-	// Installed are never reset to repair a run. The digest does not depend on Complete.
+	// Installed on which a playbook has succeeded are never reset to repair a run. The digest does
+	// not depend on Complete.
 	Complete bool `json:"complete,omitempty"`
 	// Lost are the names of nodes that are replaced because their hosts are lost. The run removes
 	// these nodes from the cluster, except those that are Ready there. The digest does not depend
