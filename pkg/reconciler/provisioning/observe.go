@@ -52,7 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeStarted(ctx, p, settings, &seen); err != nil {
 		return seen, err
 	}
-	if err := r.observeObjects(p, now, &seen); err != nil {
+	if err := r.observeObjects(ctx, p, now, &seen); err != nil {
 		return seen, err
 	}
 	if err := r.observeKeyChange(ctx, p, &seen); err != nil {
@@ -171,7 +171,7 @@ func hasControlPlane(r contract.Request) bool {
 }
 
 // observeObjects reads the objects that tasks wrote, and the kubeconfig.
-func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, seen *plan.Seen) error {
+func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisioning, now time.Time, seen *plan.Seen) error {
 	if err := r.readJSON(p, contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 		return err
 	}
 	seen.Touched = known != nil && len(known.Data) > 0
-	if err := r.observeStates(p, seen); err != nil {
+	if err := r.observeStates(ctx, p, seen); err != nil {
 		return err
 	}
 	secret, err := r.secret(p, contract.KubeconfigName(p.Name))
@@ -207,10 +207,15 @@ func (r *Reconciler) observeObjects(p *v1alpha1.Provisioning, now time.Time, see
 	return nil
 }
 
-// observeStates reads which hosts the task kubespray has changed. If the record cannot be parsed, it
-// counts as missing: then every host that a run may have reached counts as used.
-func (r *Reconciler) observeStates(p *v1alpha1.Provisioning, seen *plan.Seen) error {
+// observeStates reads which hosts the task kubespray has changed. During deletion it asks the API
+// server itself: a stale cache could show a host as unused that a cancelled run has just changed. If
+// the record cannot be parsed, it counts as missing: then every host that a run may have reached
+// counts as used.
+func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
 	cm, err := r.configMap(p, contract.InstalledName(p.Name))
+	if err == nil && seen.Deleting {
+		cm, err = r.configMapLive(ctx, p, contract.InstalledName(p.Name))
+	}
 	if err != nil || cm == nil {
 		return err
 	}

@@ -34,7 +34,7 @@ const setFinalizer = `patch provisionings edge-1 {"metadata":{"finalizers":["bpa
 var ask = []string{"list pods", "list pipelineruns", "list taskruns"}
 
 // askDeleting are the calls of each reconcile of a deletion.
-var askDeleting = append([]string{"get namespaces site"}, ask...)
+var askDeleting = append([]string{"get namespaces site", ask[0], "get configmaps edge-1-installed"}, ask[1:]...)
 
 // askAll are the calls before hosts are released on which nothing was installed.
 var askAll = append([]string{ask[0], "get configmaps edge-1-installed"}, ask[1:]...)

@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -25,6 +26,18 @@ func (r *Reconciler) readJSON(p *v1alpha1.Provisioning, name, key string, into a
 // configMap returns a ConfigMap of p from the cache. It returns nil if there is none.
 func (r *Reconciler) configMap(p *v1alpha1.Provisioning, name string) (*corev1.ConfigMap, error) {
 	cm, err := r.configMaps.ConfigMaps(p.Namespace).Get(name)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
+	}
+	return cm, nil
+}
+
+// configMapLive is like configMap, but reads from the API server itself.
+func (r *Reconciler) configMapLive(ctx context.Context, p *v1alpha1.Provisioning, name string) (*corev1.ConfigMap, error) {
+	cm, err := r.kube.CoreV1().ConfigMaps(p.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(cm, p) {
 		return nil, nil
 	}

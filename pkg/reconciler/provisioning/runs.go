@@ -11,7 +11,6 @@ import (
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,12 +42,9 @@ func (r *Reconciler) observeRuns(p *v1alpha1.Provisioning, seen *plan.Seen) erro
 
 // statesLive reads from the API server itself which hosts the task kubespray has changed.
 func (r *Reconciler) statesLive(ctx context.Context, p *v1alpha1.Provisioning) (contract.HostStates, error) {
-	cm, err := r.kube.CoreV1().ConfigMaps(p.Namespace).Get(ctx, contract.InstalledName(p.Name), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get ConfigMap %s: %w", contract.InstalledName(p.Name), err)
+	cm, err := r.configMapLive(ctx, p, contract.InstalledName(p.Name))
+	if err != nil || cm == nil {
+		return nil, err
 	}
 	return contract.ParseHostStates(cm.Data[contract.KeyHosts])
 }
