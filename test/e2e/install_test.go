@@ -12,6 +12,7 @@ import (
 
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -66,7 +67,9 @@ func TestInstall(t *testing.T) {
 	checkPinned(t, s, "edge-1")
 	checkNoSecretShown(t, s, "edge-1")
 
-	deleteAndReset(t, s, p)
+	// Kubernetes deletes the objects of the Provisioning at once, as with Argo CD, and the reset must
+	// do without them.
+	deleteAndReset(t, s, p, client.PropagationPolicy(metav1.DeletePropagationForeground))
 	for _, n := range ready.Status.Nodes {
 		checkIsolated(t, s, n.Host) // the reset leaves the site's own packet filter rules alone
 	}

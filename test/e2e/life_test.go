@@ -24,13 +24,13 @@ const resetLimit = 10 * time.Minute
 
 // deleteAndReset deletes a Provisioning with the policy Reset, and waits until it is gone. All of
 // its hosts must be free, unmarked and empty then.
-func deleteAndReset(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
+func deleteAndReset(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, options ...client.DeleteOption) {
 	t.Helper()
 	hosts := hostsOf(s, p)
 	if len(hosts) == 0 {
 		t.Fatalf("%s holds no host", p.Name)
 	}
-	if err := s.Delete(context.Background(), p); err != nil {
+	if err := s.Delete(context.Background(), p, options...); err != nil {
 		t.Fatal(err)
 	}
 	site.AwaitGone(s, &v1alpha1.ProvisioningList{}, p, resetLimit)

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	_ "embed" // for the scripts
 	"regexp"
 	"strings"
@@ -12,9 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/machine"
-	"github.com/akraino-icn/bpa/test/lab/fleet"
 	"github.com/akraino-icn/bpa/test/site"
 )
 
@@ -55,50 +51,19 @@ func testReset(t *testing.T, namespace string, on site.Playbooks) {
 	for _, host := range hosts {
 		s.On(host, furnishScript)
 		before[host] = stateOf(s, host)
-		markHost(t, s, p, host)
 	}
-	s.Apply(p)
+	p = s.Apply(p)
 	site.Await(s, &v1alpha1.ProvisioningList{}, p.Name+" to be Ready", installLimit, site.Ready)
 	for _, host := range hosts {
 		if differences(before[host], stateOf(s, host)) == "" {
 			t.Fatalf("the installation has not changed %s: the test shows nothing", host)
 		}
 	}
-	resetHosts(t, s, hosts)
+	deleteAndReset(t, s, p)
 	for _, host := range hosts {
 		if diff := differences(before[host], stateOf(s, host)); diff != "" {
 			t.Errorf("%s before the installation and after the reset (-before +after):\n%s", host, diff)
 		}
-	}
-}
-
-// markHost does what the task kubespray does before it changes a host.
-func markHost(t *testing.T, s *site.Site, p *v1alpha1.Provisioning, host string) {
-	t.Helper()
-	if err := machine.Mark(context.Background(), shellOn(s, host), contract.User{Namespace: p.Namespace, Name: p.Name, UID: "e2e"}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// resetHosts does what the run of a reset does on each host. Once the task kubespray does it, the
-// call of resetHosts becomes deleteAndReset, and markHost goes.
-func resetHosts(t *testing.T, s *site.Site, hosts []string) {
-	t.Helper()
-	for _, host := range hosts {
-		if err := machine.Save(context.Background(), shellOn(s, host)); err != nil {
-			t.Fatalf("%s: %v", host, err)
-		}
-		if err := machine.Clean(context.Background(), shellOn(s, host)); err != nil {
-			t.Fatalf("%s: %v", host, err)
-		}
-	}
-}
-
-// shellOn returns the Shell of a lab host.
-func shellOn(s *site.Site, host string) machine.Shell {
-	return func(_ context.Context, script string) ([]byte, error) {
-		out, err := s.TryKubectl("", "--namespace", fleet.PodNamespace, "exec", s.Namespace+"-"+host, "--", "sh", "-c", "exec 2>/dev/null\n"+script)
-		return []byte(out), err
 	}
 }
 
