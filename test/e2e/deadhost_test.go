@@ -69,7 +69,7 @@ func deleteWithoutKey(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	}
 	site.Await(s, &v1alpha1.ProvisioningList{}, "the deletion to say why it waits", time.Minute, func(now *v1alpha1.Provisioning) bool {
 		message := now.Status.GetCondition("Ready").GetMessage()
-		return now.DeletionTimestamp != nil && strings.Contains(message, "ssh-key does not exist") && strings.Contains(message, `"deletionPolicy":"Retain"`)
+		return now.DeletionTimestamp != nil && strings.Contains(message, "Secret ssh-key with the private key to the hosts does not exist") && strings.Contains(message, `"deletionPolicy":"Retain"`)
 	})
 	if diff := cmp.Diff(hosts, hostsOf(s, p)); diff != "" {
 		t.Errorf("hosts that the waiting deletion holds (-want +got):\n%s", diff)
