@@ -156,7 +156,7 @@ func undoing(host *metal3.BareMetalHost) string {
 	freed.Spec.ConsumerRef = nil
 	maps.DeleteFunc(freed.Labels, func(label, _ string) bool {
 		return label == contract.LabelCluster || label == contract.LabelNode || label == contract.LabelSet || label == contract.LabelStandby ||
-			label == contract.LabelFormerNode || strings.HasPrefix(label, contract.LabelRolePrefix)
+			label == contract.LabelFormerNode || label == contract.LabelRelease || strings.HasPrefix(label, contract.LabelRolePrefix)
 	})
 	raw, _ := client.MergeFrom(host).Data(freed) // cannot fail, because both objects have the same kind
 	return strings.ReplaceAll(string(raw), "'", `\u0027`)

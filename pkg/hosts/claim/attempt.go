@@ -13,6 +13,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/hosts/imaging"
 )
 
 // claimant claims the hosts for one request.
@@ -124,7 +125,11 @@ func (c *claimant) assign(ctx context.Context, w snapshot) (d decision, err erro
 func (c *claimant) undo(ctx context.Context, err error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer stop()
-	_, failed := changeAll(ctx, c.client, c.me, c.taken, "release", giveUp(c.me.Name))
+	_, failed := changeAll(ctx, c.client, c.me, c.taken, "release", func(host *metal3.BareMetalHost) {
+		if c.request.OSImage == nil || !imaging.Ours(host) { // the next attempt uses the host with its image
+			giveUp(c.me.Name)(host)
+		}
+	})
 	switch {
 	case failed == nil:
 		clear(c.taken)

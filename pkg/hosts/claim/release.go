@@ -120,8 +120,13 @@ func split(owner hosts.Owner, all []outcome) (released []string, leaving []hosts
 
 func leavingOf(host *metal3.BareMetalHost) hosts.Leaving {
 	l := hosts.Leaving{Host: host.Name, State: string(host.Status.Provisioning.State)}
-	if host.Status.ErrorMessage != "" {
-		l.Error = facts.Of(host, nil).Trouble
+	_, paused := host.Annotations[metal3.PausedAnnotation]
+	_, detached := host.Annotations[metal3.DetachedAnnotation]
+	switch is := facts.Of(host, nil); {
+	case paused || detached: // Metal3 does not touch it
+		l.Error = is.Unusable
+	case host.Status.ErrorMessage != "":
+		l.Error = is.Trouble
 	}
 	return l
 }

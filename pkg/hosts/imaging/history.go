@@ -30,7 +30,7 @@ type history struct {
 	failures map[string]int  // failed installations by host
 	failing  map[string]bool // hosts whose last failure Metal3 still reports
 	received bool            // a host has received the image
-	givenUp  int             // hosts that failed too often
+	givenUp  int             // hosts whose installation failed too often
 }
 
 func newHistory() *history {
@@ -52,8 +52,8 @@ func (h *history) see(host *metal3.BareMetalHost) int {
 }
 
 // judge decides whether a host has failed too often. It returns nil as long as Metal3 may still
-// succeed.
-func (h *history) judge(host *metal3.BareMetalHost) *Failed {
+// succeed. hopeful reports that another host is still being installed and has not failed yet.
+func (h *history) judge(host *metal3.BareMetalHost, hopeful bool) *Failed {
 	status := host.Status
 	said := strings.Join(strings.Fields(status.ErrorMessage), " ")
 	if said == "" {
@@ -64,7 +64,7 @@ func (h *history) judge(host *metal3.BareMetalHost) *Failed {
 	switch {
 	case installing && advice(said) != "" && !h.received && failures >= maxImageErrors:
 		return &Failed{Kind: BadImage, Why: why}
-	case installing && failures >= maxInstallations && !h.received && h.givenUp >= maxUnproven:
+	case installing && failures >= maxInstallations && !h.received && !hopeful && h.givenUp >= maxUnproven:
 		return &Failed{Kind: BadImage, Why: "and another host do not get the operating system, and no host has received this image yet, " +
 			"so no further host is tried: check the image and the site's network: " + said}
 	case installing && failures >= maxInstallations, status.ErrorCount >= maxErrors:
@@ -73,9 +73,11 @@ func (h *history) judge(host *metal3.BareMetalHost) *Failed {
 	return nil
 }
 
-// giveUp records that a host failed for good.
+// giveUp records that a host failed permanently.
 func (h *history) giveUp(name string) {
-	h.givenUp++
+	if h.failures[name] >= maxInstallations {
+		h.givenUp++
+	}
 	delete(h.failures, name)
 	delete(h.failing, name)
 }

@@ -68,7 +68,7 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 	if n := w.history.see(host); n > 0 {
 		fmt.Fprintf(w.log, "%s: installation failed (%d): %s\n", host.Name, n, strings.Join(strings.Fields(host.Status.ErrorMessage), " "))
 	}
-	why, failed := removed(host), w.judge(host)
+	why, failed := removed(host), w.judge(host, w.hopeful(host.Name))
 	switch {
 	case !heldBy(host.Spec.ConsumerRef, w.holder):
 		w.gone(host.Name)
@@ -86,6 +86,16 @@ func (w *waiting) see(host *metal3.BareMetalHost) {
 		w.states[host.Name] = state{is, time.Now()}
 		fmt.Fprintf(w.log, "%s: %s\n", host.Name, is)
 	}
+}
+
+// hopeful reports whether a host other than this one is not ready and has not failed yet.
+func (w *waiting) hopeful(than string) bool {
+	for name := range w.states {
+		if name != than && w.failures[name] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // heldBy reports whether a reference names a Provisioning with this name. Objects of other kinds

@@ -49,9 +49,12 @@ func (r *Reconciler) releaseGivenUp(ctx context.Context, p *v1alpha1.Provisionin
 	return nil
 }
 
-// powerOn switches on hosts that are off, because a run cannot install anything on them.
+// powerOn switches on hosts that are off, because a run cannot install anything on them. In an
+// installed cluster, it does not switch on the hosts of existing nodes.
 func (r *Reconciler) powerOn(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, claimed []hosts.Host) error {
-	names := imaging.Offline(claimed)
+	names := slices.DeleteFunc(imaging.Offline(claimed), func(name string) bool {
+		return seen.Complete() && slices.Contains(seen.Started.Installed, name)
+	})
 	if len(names) == 0 || !seen.PowersOn() {
 		return nil
 	}

@@ -65,7 +65,7 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 	seen.Site = map[string]plan.Host{}
 	for _, h := range held {
 		seen.Site[h.Name] = hostOf(p, h)
-		if imaging.FailedHere(h) {
+		if imaging.FailedHere(h) && h.Imaged { // without its image, it is in the status already
 			seen.Failed = append(seen.Failed, plan.FailedHost{Name: h.Name, Message: cmp.Or(h.Retrying, h.Trouble)})
 		}
 	}

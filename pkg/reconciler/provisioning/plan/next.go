@@ -210,22 +210,25 @@ func leftovers(s Seen, _ time.Time) (Step, bool) {
 
 // unwanted releases the hosts of a run that failed before anything was installed. It does so at
 // once if the hosts are not needed any more: the spec has changed, or there is no automatic retry.
+// Hosts with an image that the spec still requests stay claimed, because a release would erase them.
 func unwanted(s Seen, _ time.Time) (Step, bool) {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed {
 		return Step{}, false
 	}
 	if newest.Digest != s.Digest {
-		return giveBack(s, "the spec has changed since they were claimed", s.returnable())
+		if step, ok := giveBack(s, "the spec has changed since they were claimed", s.withoutImage()); ok {
+			return step, true
+		}
 	}
 	if step, ok := giveBack(s, "they have an OS image that the spec does not request any more", s.withOldImage()); ok {
 		return step, true
 	}
 	cause := Classify(*newest)
-	if _, again := retryAt(s, *newest, cause); again || !s.wanted(*newest) || cause.Task != contract.TaskSelectHosts {
+	if _, again := retryAt(s, *newest, cause); again || !s.wanted(*newest) || newest.Digest != s.Digest || cause.Task != contract.TaskSelectHosts {
 		return Step{}, false
 	}
-	return giveBack(s, "run "+newest.Name+" failed permanently in "+cause.Task, s.returnable())
+	return giveBack(s, "run "+newest.Name+" failed permanently in "+cause.Task, s.withoutImage())
 }
 
 // giveBack returns the step that releases these hosts, because their claims have no use any more.

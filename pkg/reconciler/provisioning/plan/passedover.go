@@ -34,7 +34,7 @@ func (s Seen) PassedOverHosts() []string {
 func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
 	var all []v1alpha1.PassedOverHost
 	for _, h := range s.PassedOver {
-		if h.ObservedRetry == s.Retry && (h.Reason != string(contract.ReasonHostUnreachable) || !s.Complete()) {
+		if s.stillHolds(h) && (h.Reason != string(contract.ReasonHostUnreachable) || !s.Complete()) {
 			all = append(all, h)
 		}
 	}
@@ -89,17 +89,25 @@ func (s Seen) unreachable() []contract.Node {
 	return silent
 }
 
-// SoftlyPassedOver reports whether a host is passed over only if another host fits: a host that did
-// not answer may answer in the next attempt.
+// SoftlyPassedOver reports whether a host is passed over only if another host fits. A host that did
+// not answer may answer in the next attempt. A host that did not receive its image may receive it,
+// as long as attempts are left.
 func (s Seen) SoftlyPassedOver(host string) bool {
+	r := s.Newest()
 	return slices.ContainsFunc(s.passedOver(time.Time{}), func(h v1alpha1.PassedOverHost) bool {
-		return h.Host == host && h.Reason == string(contract.ReasonHostUnreachable)
+		return h.Host == host && (h.Reason == string(contract.ReasonHostUnreachable) || r != nil && r.Attempt < s.Limits.Attempts)
 	})
 }
 
 // recorded reports whether the stored status passes over the host.
 func (s Seen) recorded(host string) bool {
-	return slices.ContainsFunc(s.PassedOver, func(h v1alpha1.PassedOverHost) bool { return h.Host == host && h.ObservedRetry == s.Retry })
+	return slices.ContainsFunc(s.PassedOver, func(h v1alpha1.PassedOverHost) bool { return h.Host == host && s.stillHolds(h) })
+}
+
+// stillHolds reports whether an entry of the list holds: no user has requested another attempt since
+// the host failed. Removing the annotation requests nothing.
+func (s Seen) stillHolds(h v1alpha1.PassedOverHost) bool {
+	return s.Retry == "" || h.ObservedRetry == s.Retry
 }
 
 // Releasable reports whether a host that select-hosts has given up can be released now. The failure

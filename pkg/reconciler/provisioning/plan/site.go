@@ -239,8 +239,11 @@ func (s Seen) returnable() []string {
 	return names
 }
 
-// withoutImage returns the returnable hosts for which Metal3 was not asked for an image.
+// withoutImage returns the returnable hosts for which BPA did not ask Metal3 for an image.
 func (s Seen) withoutImage() []string {
+	if s.Started.OSImage == nil { // users have set the images
+		return s.returnable()
+	}
 	return slices.DeleteFunc(s.returnable(), func(name string) bool { return s.Site[name].Imaged })
 }
 
