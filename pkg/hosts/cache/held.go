@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/facts"
 )
@@ -86,6 +88,38 @@ func (c *Cache) Named(ctx context.Context, namespace string, names []string) ([]
 // NamedLive is like Named, but reads from the API server instead of the cache.
 func (c *Cache) NamedLive(ctx context.Context, namespace string, names []string) ([]hosts.Host, error) {
 	return named(ctx, c.live, namespace, names)
+}
+
+// HeldLive is like Held, but reads from the API server itself. Like Release, it finds the hosts by
+// the label of the claim, and those that the cache shows without this label.
+func (c *Cache) HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
+	held, err := c.Held(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var list metal3.BareMetalHostList
+	if err := c.live.List(ctx, &list, client.InNamespace(owner.Namespace), client.MatchingLabels{contract.LabelCluster: owner.Name}); err != nil {
+		return nil, fmt.Errorf("list the BareMetalHosts of namespace %s: %w", owner.Namespace, err)
+	}
+	var all []hosts.Host
+	for i := range list.Items {
+		if h := facts.Of(&list.Items[i], nil); owner.Holds(h) {
+			all = append(all, h)
+		}
+	}
+	var others []string
+	for _, h := range held {
+		if !slices.ContainsFunc(all, func(a hosts.Host) bool { return a.Name == h.Name }) {
+			others = append(others, h.Name)
+		}
+	}
+	further, err := c.NamedLive(ctx, owner.Namespace, others)
+	for _, h := range further {
+		if owner.Holds(h) {
+			all = append(all, h)
+		}
+	}
+	return all, err
 }
 
 func named(ctx context.Context, reader client.Reader, namespace string, names []string) ([]hosts.Host, error) {

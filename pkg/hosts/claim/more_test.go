@@ -372,8 +372,9 @@ func TestImageLeavesOtherHostsAlone(t *testing.T) {
 	}
 }
 
-// TestGivenUpHostsAreTheControllers checks that a task does not release a host with an image, but
-// leaves this to the controller. Until the controller has released the host, the task can claim it
+// TestGivenUpHostsAreTheControllers checks that a task does not release a host with an image. After a
+// failure, the host keeps its claim for the next attempt. A host that is given up is released by the
+// controller. Until the controller has released the host, the task can claim it
 // again.
 func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	c, me := bareSite(t, 2, interceptor.Funcs{}, "a-user", "b-user"), hosts.Owner{Namespace: namespace, Name: "edge-1"}
@@ -383,7 +384,7 @@ func TestGivenUpHostsAreTheControllers(t *testing.T) {
 	expectNoError(t, err)
 	imaged := get(t, c, "host-1").Spec
 	expectNoError(t, claim.Undo(ctx))
-	expectHolders(t, c, map[string]string{"host-1": "edge-1/"}) // host-2 is free
+	expectHolders(t, c, map[string]string{"host-1": "edge-1/a"}) // host-2 is free
 	if diff := cmp.Diff(imaged, get(t, c, "host-1").Spec); diff != "" {
 		t.Errorf("the task changed the spec of a host with an image (-before +after):\n%s", diff)
 	}

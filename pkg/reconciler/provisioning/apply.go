@@ -1,9 +1,11 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,6 +61,9 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	if busy := append(live.Leftovers, live.Pods...); len(busy) > 0 {
 		return &notYet{"waiting until objects of an earlier run have ended: " + strings.Join(busy, ", ") + "; if one stays, delete it " +
 			"(with --force for a pod on a machine that does not come back)", leaving}
+	}
+	if states, err := r.statesLive(ctx, p); err != nil || !maps.Equal(states, seen.States) {
+		return cmp.Or(err, error(&notYet{"the cache does not show yet which hosts the last run has changed", behind}))
 	}
 	csr, err := r.ensureObjects(ctx, p, seen, next)
 	if err != nil {

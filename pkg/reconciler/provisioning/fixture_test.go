@@ -213,6 +213,10 @@ func (f *fakeHosts) PowerOn(_ context.Context, owner hosts.Owner, names []string
 	return changed, f.err
 }
 
+func (f *fakeHosts) HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error) {
+	return f.Held(ctx, owner)
+}
+
 func (f *fakeHosts) Mark(_ context.Context, owner hosts.Owner, user contract.User, names []string) ([]string, error) {
 	return f.mark(owner, user, names)
 }

@@ -174,7 +174,7 @@ func TestFailedHostIsRecordedBeforeItsRelease(t *testing.T) {
 		name     string
 		stored   []v1alpha1.PassedOverHost
 		retry    string
-		given    bool
+		given    bool // select-hosts has given up the host, which still has its image
 		want     []v1alpha1.PassedOverHost
 		released []string
 	}{
@@ -191,6 +191,7 @@ func TestFailedHostIsRecordedBeforeItsRelease(t *testing.T) {
 				p.Annotations = map[string]string{contract.AnnotationRetry: row.retry}
 			}
 			if row.given {
+				site.all[0].Imaged = true
 				site.all[0].Labels, site.all[0].Retrying = map[string]string{contract.LabelRelease: contract.ReleaseImageFailed}, "in error state: no disk"
 			}
 			pr := run(p, 1)

@@ -220,7 +220,8 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 		return err
 	}
 	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
-	seen.Recorded = err == nil
+	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
+	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
 	return nil
 }
 

@@ -33,9 +33,18 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 
 // ensureNodesToReset writes the nodes of a reset into the inventory's ConfigMap.
 func (r *Reconciler) ensureNodesToReset(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
-	held, err := r.hosts.Held(ctx, ownerOf(p))
+	held, err := r.hosts.HeldLive(ctx, ownerOf(p))
 	if err != nil {
 		return err
+	}
+	all, err := r.hosts.All(ctx, p.Namespace) // with the HardwareData, which may hold the only addresses
+	if err != nil {
+		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+	}
+	for i, h := range held {
+		if known := slices.IndexFunc(all, func(a hosts.Host) bool { return a.UID == h.UID }); known >= 0 {
+			held[i].NICs, held[i].MACs = all[known].NICs, all[known].MACs
+		}
 	}
 	text, err := json.MarshalIndent(nodesToReset(seen, held, names), "", "  ")
 	if err != nil {

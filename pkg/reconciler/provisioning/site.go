@@ -21,6 +21,8 @@ type Hosts interface {
 	All(ctx context.Context, namespace string) ([]hosts.Host, error)
 	// Held returns the hosts that an owner holds, from a cache.
 	Held(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
+	// HeldLive is like Held, but reads from the API server itself.
+	HeldLive(ctx context.Context, owner hosts.Owner) ([]hosts.Host, error)
 	// Named returns the hosts with these names, from a cache. It leaves out hosts that do not
 	// exist. NamedLive is like Named, but reads from the API server itself.
 	Named(ctx context.Context, namespace string, names []string) ([]hosts.Host, error)
@@ -56,9 +58,14 @@ func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
 }
 
 // observeSite reads the hosts that this Provisioning holds and the hosts of its nodes, from the
-// cache.
+// cache. During deletion it asks the API server itself for the held hosts, because a release does the
+// same: it must not release a host that is missing in the cache, and that is therefore not marked.
 func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, seen *plan.Seen) error {
-	held, err := r.hosts.Held(ctx, ownerOf(p))
+	read := r.hosts.Held
+	if seen.Deleting {
+		read = r.hosts.HeldLive
+	}
+	held, err := read(ctx, ownerOf(p))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s Seen) PassedOverHosts() []string {
 func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
 	var all []v1alpha1.PassedOverHost
 	for _, h := range s.PassedOver {
-		if s.stillHolds(h) && (h.Reason != string(contract.ReasonHostUnreachable) || !s.Complete()) {
+		if s.stillHolds(h) && !s.answeredSince(h) {
 			all = append(all, h)
 		}
 	}
@@ -57,6 +57,17 @@ func (s Seen) passedOver(now time.Time) []v1alpha1.PassedOverHost {
 		})
 	}
 	return all
+}
+
+// answeredSince reports whether a host that did not answer has answered since. Then the cluster is
+// complete, or the host was changed and is not silent now. It may be a node, even a member of etcd.
+func (s Seen) answeredSince(h v1alpha1.PassedOverHost) bool {
+	if h.Reason != string(contract.ReasonHostUnreachable) {
+		return false
+	}
+	silent := slices.ContainsFunc(s.unreachable(), func(n contract.Node) bool { return n.Host == h.Host })
+	host := s.Site[h.Host]
+	return s.Complete() || host.Ours && s.used(host) && !silent
 }
 
 // unreachable returns the nodes whose hosts did not answer in the newest run, if other hosts may

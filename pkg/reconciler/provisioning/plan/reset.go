@@ -51,15 +51,21 @@ func (s Seen) ToUnmark() []string {
 }
 
 // DirtyHosts returns the names, sorted, of the claimed hosts that must be reset before they are
-// released. Without a record, an older build of BPA has installed the cluster, and all hosts of
-// nodes are used.
+// released. Without a record, an older build of BPA has installed the cluster, and all hosts are
+// used except standby hosts.
 func (s Seen) DirtyHosts() []string {
 	if s.Recorded || !s.touched() && !s.Complete() {
 		return s.UsedHosts()
 	}
-	names := append(s.InstalledHosts(), s.UsedHosts()...)
+	var names []string
+	for name, h := range s.Site {
+		standby := slices.ContainsFunc(s.Nodes, func(n contract.Node) bool { return n.Host == name && n.Standby })
+		if h.Ours && (s.used(h) || !standby && !h.Bare && !h.Leaving) {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // resetOrRelease returns the next step of a deletion after all other runs have ended. The hosts are
@@ -80,6 +86,9 @@ func resetOrRelease(s Seen, now time.Time) Step {
 		case at.After(now):
 			return Step{Do: Stay, Reason: ReasonDeleting, After: at.Sub(now), Message: s.resetFailed(*newest) + ". Next attempt at " + at.UTC().Format(time.RFC3339)}
 		}
+	}
+	if old := surplus(s); len(old) > 0 {
+		return Step{Do: Prune, Runs: old, Reason: ReasonDeleting, After: recheck, Message: "deleting old runs: " + strings.Join(old, ", ")}
 	}
 	switch {
 	case s.SSH == nil: // not checked: a run must not start without the check
