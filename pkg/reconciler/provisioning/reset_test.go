@@ -174,6 +174,25 @@ func TestHostsThatAreNotReset(t *testing.T) {
 	}
 }
 
+// TestDeletionWithoutARecord: a task of an older build has installed the cluster, and has written
+// nothing into the ConfigMap that the controller has created. All hosts count as used.
+func TestDeletionWithoutARecord(t *testing.T) {
+	w := installed(t, nil)
+	cm := states(nil)
+	cm.Data = nil
+	if _, err := w.kube.CoreV1().ConfigMaps(site).Update(t.Context(), cm, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.visits(t)
+	if runs := w.runs(t); !slices.Contains(runs, "edge-1-reset-2") || len(w.hosts.released) > 0 {
+		t.Errorf("runs %v, released %v; want a reset first", runs, w.hosts.released)
+	}
+	if diff := cmp.Diff([]string{"host-1=site/edge-1 uid-1"}, w.hosts.marked); diff != "" {
+		t.Errorf("marks (-want +got):\n%s", diff)
+	}
+}
+
 // TestMarksFollowTheRecord: a host is marked as soon as the task kubespray records that it changes
 // the host, and a second visit writes nothing.
 func TestMarksFollowTheRecord(t *testing.T) {
