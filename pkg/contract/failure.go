@@ -28,7 +28,8 @@ const (
 	// ReasonHostOccupied: the machine runs a Kubernetes that is not of this Provisioning. Nothing was
 	// changed on it.
 	ReasonHostOccupied Reason = "HostOccupied"
-	// ReasonResetIncomplete: parts of the cluster are left on a host after a reset. Transient.
+	// ReasonResetIncomplete: parts of a cluster are left on a host after a reset, or a host with such
+	// parts cannot be reset safely. The playbook of an installation has not run. Transient.
 	ReasonResetIncomplete Reason = "ResetIncomplete"
 	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"

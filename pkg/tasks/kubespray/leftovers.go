@@ -40,7 +40,7 @@ func resetLeftovers(ctx context.Context, in Input, key ssh.Key, c contact, ports
 	if found.hasControlPlane(in) {
 		for _, n := range doomed {
 			if err := found.remove(ctx, in.Nodes, n); err != nil {
-				return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: n.Name, Step: "remove the unfinished node from the cluster",
+				return &task.Error{Reason: contract.ReasonResetIncomplete, Host: n.Name, Step: "remove the unfinished node from the cluster",
 					Err: fmt.Errorf("the unfinished node %s cannot be removed from the cluster, so its machine is not reset: %w", n.Name, err)}
 			}
 		}
@@ -84,7 +84,7 @@ func choose(in Input, dirty []contract.Node, found *cluster) (doomed []contract.
 	case found.hasControlPlane(in):
 		return doomed, "These machines are not Ready nodes of the cluster, so they are reset: " + names(doomed), nil
 	case in.Request.Complete:
-		return nil, "", &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: doomed[0].Name, Step: "find the nodes of the cluster",
+		return nil, "", &task.Error{Reason: contract.ReasonResetIncomplete, Host: doomed[0].Name, Step: "find the nodes of the cluster",
 			Err: fmt.Errorf("no control plane of the cluster is Ready, so it is not certain that %s is no node of it. "+
 				"Nothing was reset. Repair a control plane; the next attempt continues", names(doomed))}
 	case slices.ContainsFunc(in.Nodes, func(n contract.Node) bool { return found.readyNode(n.Name) }):

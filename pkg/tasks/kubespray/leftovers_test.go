@@ -210,18 +210,18 @@ func TestLeftoversStay(t *testing.T) {
 		{"etcd would lose its majority", 3, 0, func(r *retry) {
 			r.members(3, 2)
 			r.sees(ready("master-1"), ready("master-2"), notReady("master-3"))
-		}, contract.ReasonClusterUnhealthy, "without it, only 1 of 2 members of etcd are healthy"},
+		}, contract.ReasonResetIncomplete, "without it, only 1 of 2 members of etcd are healthy"},
 		{"etcd does not answer", 2, 0, func(r *retry) {
 			r.etcd, r.health = "", ""
 			r.sees(ready("master-1"), notReady("master-2"))
-		}, contract.ReasonClusterUnhealthy, "health"},
+		}, contract.ReasonResetIncomplete, "health"},
 		{"there is no etcd", 2, 0, func(r *retry) {
 			r.fixture.etcd = func(string, io.Writer) int { return 1 }
 			r.sees(ready("master-1"), notReady("master-2"))
-		}, contract.ReasonClusterUnhealthy, "no Ready control plane has a member of etcd"},
+		}, contract.ReasonResetIncomplete, "no Ready control plane has a member of etcd"},
 		{"the complete cluster does not answer", 1, 1, func(r *retry) {
 			r.in.Request.Complete, r.in.Request.Installed = true, []string{"host-1"}
-		}, contract.ReasonClusterUnhealthy, "no control plane of the cluster is Ready"},
+		}, contract.ReasonResetIncomplete, "no control plane of the cluster is Ready"},
 		{"the connection breaks", 1, 1, func(r *retry) {
 			r.cluster = func(int) string { r.servers[0].Disconnect(); return "" }
 		}, contract.ReasonHostUnreachable, "unreachable"},
