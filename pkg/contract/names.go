@@ -104,6 +104,10 @@ const (
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray
 	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
 	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
+	// KeyComplete, in <name>-installed, has the value "true" if the cluster was complete and healthy
+	// once. The task kubespray writes it as soon as it knows, so that a later attempt keeps the
+	// cluster even if the rest of that run failed (see Request.Complete).
+	KeyComplete = "complete"
 )
 
 // Results of the tasks.

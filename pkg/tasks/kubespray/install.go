@@ -19,6 +19,11 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	if err != nil {
 		return "", err
 	}
+	complete, err := readComplete(ctx, ports.Installed)
+	if err != nil {
+		return "", err
+	}
+	in.Request.Complete = in.Request.Complete || complete
 	if in.Played == in.digest() && known.installed(in) {
 		fmt.Fprintf(ports.Log, "An earlier run of %s succeeded with the same inventory, so it does not run again\n", in.Playbook)
 		return "the playbook succeeded in an earlier run", finish(ctx, in, key, known.pins, ports, progress)
@@ -49,6 +54,9 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	}
 	changed := in.only(in.changed()) // these are the first ones of in.contacted()
 	c.nodes, c.visits = c.nodes[:len(changed.Nodes)], c.visits[:len(changed.Nodes)]
+	if err := c.startAnew(ctx, in, ports); err != nil {
+		return "", nil, err
+	}
 	if err := c.record.set(ctx, contract.HostUsed, uids(changed.Nodes)...); err != nil {
 		return "", nil, err
 	}
@@ -70,11 +78,14 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	return recap, c.pins, storeJoined(ctx, ports.Installed, uids(in.Nodes))
 }
 
-// finish removes lost nodes and waits for a healthy cluster.
+// finish removes lost nodes, waits for a healthy cluster and records that it was complete.
 func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
 	progress.set(99, "Wait for nodes and system pods")
 	forget(ctx, in, key, pins, ports) // again after a playbook: a lost node that was still Ready before it may be NotReady now
 	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
+		return err
+	}
+	if err := storeComplete(ctx, ports.Installed, true); err != nil {
 		return err
 	}
 	progress.set(100, "The cluster is healthy")

@@ -62,8 +62,8 @@ type Ports struct {
 	// Machines finds and removes clusters on machines.
 	Machines Machines
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
-	// has the states of the hosts, under contract.KeyHosts, and those that joined, under
-	// contract.KeyJoined.
+	// has the states of the hosts, under contract.KeyHosts, those that joined, under
+	// contract.KeyJoined, and whether the cluster was complete once, under contract.KeyComplete.
 	KnownHosts, Progress, Installed Store
 	Log                             io.Writer
 }
