@@ -7,6 +7,8 @@ import (
 	"maps"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
@@ -27,6 +29,11 @@ type record struct {
 // changed every host that has a pinned host key. These hosts are HostUsed.
 func readRecord(ctx context.Context, store Store, pins ssh.Pins) (*record, error) {
 	text, err := store.Get(ctx, contract.KeyHosts)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, task.Because(contract.ReasonVersionSkew,
+			fmt.Errorf("%w. The controller that started this run does not create this ConfigMap or its permissions, "+
+				"so it is of an older build of BPA. Nothing was changed on any node. After an upgrade, the next attempt continues", err))
+	}
 	if err != nil {
 		return nil, task.Because(kube.Reason(err), err)
 	}

@@ -2,13 +2,16 @@ package kubespray
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
@@ -76,6 +79,21 @@ func TestNothingIsChangedWithoutARecord(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	w.expectUntouched()
+}
+
+// A run that an older controller started has no ConfigMap for the record, or no permission for it. The
+// next run has both, so this failure must be transient.
+func TestRunOfAnOlderController(t *testing.T) {
+	maps := schema.GroupResource{Resource: "configmaps"}
+	for _, err := range []error{apierrors.NewNotFound(maps, "edge-1-installed"), apierrors.NewForbidden(maps, "edge-1-installed", errors.New("no rule"))} {
+		w := newFixture(t, 1)
+		w.installed.err = fmt.Errorf("read ConfigMap edge-1-installed: %w", err)
+		_, err := w.run()
+		if f := task.FailureOf(err); f.Reason != contract.ReasonVersionSkew || !f.Reason.Transient() || !strings.Contains(f.Message, "older build of BPA") {
+			t.Errorf("failure %+v", f)
+		}
+		w.expectUntouched()
+	}
 }
 
 // A preflight that fails changes no host, and records exactly this.
