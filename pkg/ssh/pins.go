@@ -12,8 +12,9 @@ import (
 )
 
 // Pin is the SSH host key that a machine had at first contact. A pin belongs to the machine and not
-// to its address. A machine that was replaced or provisioned again has a new UID, so the pin does
-// not apply to it.
+// to its address. A replacement of the machine is a new BareMetalHost with a new UID, so the pin does
+// not apply to it. A machine that is provisioned again keeps its UID, but has a new key. The caller
+// must then decide whether the pin still applies.
 type Pin struct {
 	UID  string // of the BareMetalHost
 	Host string // name of the BareMetalHost, for users

@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -68,7 +69,7 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact
 	}
 	fmt.Fprintf(ports.Log, "Connecting to %s by SSH as user %s\n", some(len(in.Nodes), "node"), in.Request.SSHUser)
 	c.visits = visitAll(ctx, in, ports.Log, c.patience(in), func(n contract.Node) visit {
-		v := probeNode(ctx, in, n, key, c.pins.Of(n.HostUID), ports)
+		v := probeNode(ctx, in, n, key, c.expected(in, n), ports)
 		if v.err == nil {
 			v.err = c.checkFree(in, n, v.report)
 		}
@@ -79,6 +80,16 @@ func preflight(ctx context.Context, in Input, key ssh.Key, ports Ports) (contact
 	}
 	logVisits(in, c.visits, ports.Log)
 	return c, worst(in, c.visits)
+}
+
+// expected returns the host key that a node must have; nil: the task accepts any key. A host that
+// was imaged again has a new key, but keeps its UID. Its old pin does not count then: since the last
+// reset, no playbook has run on the host, and its MAC address still proves which machine it is.
+func (c contact) expected(in Input, n contract.Node) ssh.HostKey {
+	if in.Request.OSImage != nil && c.states[n.HostUID] != contract.HostUsed && len(parseMACs(n.MACs)) > 0 {
+		return nil
+	}
+	return c.pins.Of(n.HostUID)
 }
 
 // pin stores the host keys of the nodes that have passed all checks.
@@ -111,10 +122,14 @@ func each(n int, do func(i int)) {
 	_ = group.Wait()
 }
 
-// greeting describes, for the log, whether the node's host key was pinned before.
+// greeting describes, for the log, whether the node's host key was pinned before. A key that differs
+// from the pinned one is new: see contact.expected.
 func greeting(pinned, seen ssh.HostKey) string {
-	if pinned == nil {
+	switch {
+	case pinned == nil:
 		return "first contact, its host key is now pinned: " + ssh.Fingerprint(seen)
+	case !bytes.Equal(pinned.Marshal(), seen.Marshal()):
+		return fmt.Sprintf("its operating system is new: its host key %s replaces the pinned %s", ssh.Fingerprint(seen), ssh.Fingerprint(pinned))
 	}
 	return "the host key is the pinned one"
 }
