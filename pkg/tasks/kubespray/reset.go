@@ -10,16 +10,21 @@ import (
 	"github.com/akraino-icn/bpa/pkg/inventory"
 	"github.com/akraino-icn/bpa/pkg/machine"
 	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // reset removes the cluster from the machines of all nodes that answer. It returns the recap. Hosts
-// that do not answer are left out and stay HostUsed: the controller releases them with their mark.
+// that do not answer are left out and stay HostUsed: the controller releases them with their mark. If
+// none of several hosts answers, the reset fails.
 func reset(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
 	progress.set(0, "Connect to the hosts")
 	in.Request.OperatingSystem = "" // does not matter here
 	c, err := meet(ctx, in, key, ports)
 	if err != nil {
+		return "", err
+	}
+	if err := noneAnswered(in, c.visits); err != nil {
 		return "", err
 	}
 	var living, idle, broken []contract.Node
@@ -106,14 +111,18 @@ var (
 
 // checkOwn returns an error if a reset could hit a machine that is not in use by this Provisioning.
 // A request without a UID is for a host that a user has named, so it accepts the cluster of another
-// owner.
+// owner. It needs a MAC address or a pinned key too: another machine may have the address of the host.
 func (c contact) checkOwn(in Input, n contract.Node, r machine.Report) error {
+	known := c.pins.Of(n.HostUID) != nil || len(parseMACs(n.MACs)) > 0
 	switch {
 	case in.Request.UID == "":
+		if !known {
+			return errUnproven
+		}
 		return nil
 	case r.User != contract.User{} && r.User.UID != in.Request.UID:
 		return fmt.Errorf("%w: %s", errOccupied, whose(r.User))
-	case r.User == contract.User{} && c.pins.Of(n.HostUID) == nil && len(parseMACs(n.MACs)) == 0:
+	case r.User == contract.User{} && !known:
 		return errUnproven
 	}
 	return nil
@@ -129,8 +138,10 @@ func gone(err error) string {
 		return ""
 	case errors.As(err, &changed):
 		return "has another SSH host key"
-	case errors.Is(err, errWrongMachine), errors.Is(err, errUnproven):
+	case errors.Is(err, errWrongMachine):
 		return "is another machine"
+	case errors.Is(err, errUnproven):
+		return "cannot be identified: none of its MAC addresses is known"
 	case errors.Is(err, errOccupied):
 		return "has the cluster of another Provisioning"
 	case errors.Is(err, errNoAddress):
@@ -139,6 +150,35 @@ func gone(err error) string {
 		return "did not answer"
 	}
 	return ""
+}
+
+// noneAnswered returns an error if a reset is for several hosts and none of them answers. Such hosts
+// have a common cause, which a user can correct. One host alone may be dead, so it is left out.
+func noneAnswered(in Input, visits []visit) error {
+	var silent []int
+	for i, v := range visits {
+		switch {
+		case silence(v.err):
+			silent = append(silent, i)
+		case !errors.Is(v.err, errNoAddress):
+			return nil
+		}
+	}
+	if len(silent) < 2 {
+		return nil
+	}
+	first := in.Nodes[silent[0]]
+	advice := "spec.ssh. Correct it; the next attempt continues. To release the hosts as they are, set spec.deletionPolicy to Retain"
+	if in.Request.UID == "" { // the hosts are named by a user and belong to no Provisioning
+		advice = "the options --ssh-port and --subnet. Correct it, then reset the hosts again"
+	}
+	failed := &task.Error{Reason: contract.ReasonHostUnreachable, Host: first.Name, Step: "connect by SSH",
+		Err: fmt.Errorf("no host answers, so none was reset; %s at %s: %w. The likely cause is the network between the bootstrap machine and the hosts, or %s",
+			first.Host, node.Target(in.Request, first).HostPort(), visits[silent[0]].err, advice)}
+	for _, i := range silent[1:] {
+		failed.Others = append(failed.Others, in.Nodes[i].Name)
+	}
+	return failed
 }
 
 // absence is a host that is left out of a reset, and why.

@@ -107,7 +107,7 @@ func TestResetLeavesOut(t *testing.T) {
 		"another host key":   {func(r *retry) { r.pin("uid-3", stranger.PublicKey()) }, "has another SSH host key"},
 		"another owner":      {func(r *retry) { r.disks[2].with("uid-of-edge-9") }, "has the cluster of another Provisioning"},
 		"an unknown address": {func(r *retry) { r.in.Nodes[2].Address = "" }, "has no known address"},
-		"a machine unproven": {func(r *retry) { r.in.Nodes[2].MACs = nil; r.disks[2].with("") }, "is another machine"},
+		"a machine unproven": {func(r *retry) { r.in.Nodes[2].MACs = nil; r.disks[2].with("") }, "cannot be identified: none of its MAC addresses is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReset(t, 2)
@@ -128,15 +128,43 @@ func TestResetLeavesOut(t *testing.T) {
 	}
 }
 
+// If no host of several answers, the network is the likely cause, and no host may be released. One
+// host can be dead.
 func TestResetWithoutALivingHost(t *testing.T) {
-	r := newReset(t, 1)
+	for name, spoil := range map[string]func(r *retry){
+		"all silent":               func(*retry) {},
+		"the first has no address": func(r *retry) { r.in.Nodes[0].Address = "" },
+		"the last has no address":  func(r *retry) { r.in.Nodes[2].Address = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReset(t, 2)
+			spoil(r)
+			for _, s := range r.servers {
+				s.Stop()
+			}
+			out, err := r.run()
+			if err == nil {
+				t.Fatalf("no error; recap %q", out.Recap)
+			}
+			f := task.FailureOf(err)
+			if f.Reason != contract.ReasonHostUnreachable || !f.Reason.Transient() || len(f.Others) == 0 || len(r.ran) > 0 {
+				t.Errorf("failure %+v, %d playbooks", f, len(r.ran))
+			}
+			for _, want := range []string{"no host answers, so none was reset", "spec.ssh", "spec.deletionPolicy to Retain"} {
+				if !strings.Contains(f.Message, want) {
+					t.Errorf("message %q does not contain %q", f.Message, want)
+				}
+			}
+			r.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "used", "uid-3": "used"})
+		})
+	}
+	r := newReset(t, 0)
 	r.servers[0].Stop()
-	r.servers[1].Stop()
 	out, err := r.run()
-	if want := "0 of 2 hosts reset; host-1 did not answer; host-2 did not answer"; err != nil || out.Recap != want || len(r.ran) > 0 {
+	if want := "0 of 1 host reset; host-1 did not answer"; err != nil || out.Recap != want || len(r.ran) > 0 {
 		t.Errorf("recap %q, %d playbooks, %v", out.Recap, len(r.ran), err)
 	}
-	r.expectStates(contract.HostStates{"uid-1": "used", "uid-2": "used"})
+	r.expectStates(contract.HostStates{"uid-1": "used"})
 }
 
 // The clean-up must be able to finish without the playbook.
@@ -233,16 +261,6 @@ func TestResetThatIsKilled(t *testing.T) {
 			}
 			r.expectStates(contract.HostStates{"uid-1": "clean", "uid-2": "clean"})
 		})
-	}
-}
-
-// A user can name a host with the cluster of another owner: such a request has no UID.
-func TestResetOfANamedHost(t *testing.T) {
-	r := newReset(t, 0)
-	r.in.Request.UID = ""
-	r.disks[0].with("uid-of-edge-9")
-	if out, err := r.run(); err != nil || out.Recap != "1 host reset" {
-		t.Errorf("recap %q, %v", out.Recap, err)
 	}
 }
 
