@@ -83,18 +83,21 @@ func (s Seen) unreachable() []contract.Node {
 		return nil
 	}
 	var silent []contract.Node
-	active := 0
+	active, answered := 0, 0
 	for _, n := range s.Nodes {
 		h := s.Site[n.Host]
 		if n.Standby || !h.Ours {
 			continue
 		}
 		active++
-		if (n.Name == cause.Host || slices.Contains(cause.Others, n.Name)) && !(s.used(h) && controlPlane(n)) {
+		switch {
+		case n.Name != cause.Host && !slices.Contains(cause.Others, n.Name):
+			answered++
+		case !s.used(h) || !controlPlane(n):
 			silent = append(silent, n)
 		}
 	}
-	if len(silent) == active && active > 1 {
+	if answered == 0 && active > 1 {
 		return nil
 	}
 	return silent
