@@ -117,7 +117,7 @@ func whose(user contract.User) string {
 
 // few joins the first items of a report, which come from a machine, for a message.
 func few(items []string) string {
-	const most = 3
+	const most = 2
 	text := strings.Join(items[:min(len(items), most)], ", ")
 	if over := len(items) - most; over > 0 {
 		text += fmt.Sprintf(" and %d more", over)

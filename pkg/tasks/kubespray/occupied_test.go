@@ -27,7 +27,8 @@ func TestAKubernetesOfAnotherOwner(t *testing.T) {
 			if f.Reason != contract.ReasonHostOccupied || f.Host != "worker-2" || f.Reason.Transient() {
 				t.Fatalf("failure %+v", f)
 			}
-			for _, want := range append(tc.says, "host-3", "process kubelet (412)", "Nothing was changed on any node", "kubectl bpa hosts reset host-3 -n site", "use another host") {
+			for _, want := range append(tc.says, "host-3", "process kubelet (412)", "Nothing was changed on any node", "use another host",
+				`kubectl patch bmh host-3 -n site --type=merge -p '{"spec":{"consumerRef":null}}'`, "kubectl bpa hosts reset host-3 -n site --force.") {
 				if !strings.Contains(f.Message, want) {
 					t.Errorf("message %q does not contain %q", f.Message, want)
 				}
@@ -35,6 +36,22 @@ func TestAKubernetesOfAnotherOwner(t *testing.T) {
 			w.expectUntouched()
 			w.expectStates(contract.HostStates{})
 		})
+	}
+}
+
+// The commands are at the end of the message. They must be complete also if names are long and much
+// is on the machine.
+func TestTheAdviceForAnOccupiedHostIsComplete(t *testing.T) {
+	w := newFixture(t, 1)
+	w.in.Request.Namespace, w.in.Nodes[1].Host = "production-north", "rack-12-unit-07.example.org"
+	w.disks[1].with("uid-of-edge-9")
+	w.disks[1].report.Kubernetes = []string{
+		"process kube-apiserver (1234567)", "process kubelet (1234568)", "/etc/systemd/system/kubelet.service", "/var/lib/kubelet/config.yaml",
+	}
+	_, err := w.run()
+	message := task.FailureOf(err).Message
+	if want := "kubectl bpa hosts reset rack-12-unit-07.example.org -n production-north --force."; !strings.HasSuffix(message, want) {
+		t.Errorf("message %q (%d bytes) does not end with %q", message, len(message), want)
 	}
 }
 
@@ -66,7 +83,7 @@ func TestAKubernetesOfThisCluster(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	if got := few([]string{"a\x1b[31m\n", "b", "c", "d"}); got != "a?[31m?, b, c and 1 more" {
+	if got := few([]string{"a\x1b[31m\n", "b", "c", "d"}); got != "a?[31m?, b and 2 more" {
 		t.Errorf("few = %q", got)
 	}
 	if got := whose(contract.User{Name: "$(reboot)\x1b", UID: "u"}); strings.Contains(got, "\x1b") {

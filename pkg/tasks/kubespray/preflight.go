@@ -247,8 +247,11 @@ func advice(in Input, n contract.Node, err error) string {
 		return "Nothing was changed. Correct the host's IP address at its source (the host's network data, or DHCP). " +
 			"If this machine is the right one, correct spec.bootMACAddress of the BareMetalHost."
 	case contract.ReasonHostOccupied:
-		return fmt.Sprintf("Nothing was changed on any node. If that cluster is not needed any more, remove it: kubectl bpa hosts reset %s -n %s. "+
-			"If it is needed, use another host.", n.Host, in.Request.Namespace)
+		// The host is held by this Provisioning, and the reset accepts only free hosts. The text is
+		// short, because task.FailureOf cuts the end of a long message.
+		return fmt.Sprintf("Nothing was changed on any node. If that cluster is needed, use another host. If not, release the host and remove that cluster: "+
+			`kubectl patch bmh %s -n %s --type=merge -p '{"spec":{"consumerRef":null}}', then kubectl bpa hosts reset %s -n %s --force.`,
+			n.Host, in.Request.Namespace, n.Host, in.Request.Namespace)
 	case contract.ReasonInternal:
 		return "Log in to the machine and find out why the command fails there."
 	case contract.ReasonInvalidRequest:

@@ -244,7 +244,7 @@ func hint(namespace, name, run string, cause Cause) string {
 			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonHostOccupied:
-		return "to remove that cluster and everything else from the machine, run the command in the message, " + again
+		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}
