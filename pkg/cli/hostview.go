@@ -140,7 +140,8 @@ func yes(is bool) string {
 func (s *site) releaseOrphans(holder string, orphans []*metal3.BareMetalHost) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Hosts of Provisioning %s, which does not exist: %d.\n"+
-		"If its cluster is no longer needed, release them. Then reset those with an entry in USED BY:\n", holder, len(orphans))
+		"If its cluster is no longer needed, release them with the commands below. Then reset those with an entry in USED BY.\n"+
+		"A host whose image this removes needs no reset.\n", holder, len(orphans))
 	for _, host := range orphans {
 		fmt.Fprintf(&text, "  %s\n", s.kubectl("patch baremetalhost "+host.Name, "--type=merge -p '"+undoing(host)+"'"))
 	}
