@@ -65,8 +65,8 @@ func (h *history) judge(host *metal3.BareMetalHost, hopeful bool) *Failed {
 	case installing && advice(said) != "" && !h.received && failures >= maxImageErrors:
 		return &Failed{Kind: BadImage, Why: why}
 	case installing && failures >= maxInstallations && !h.received && !hopeful && h.givenUp >= maxUnproven:
-		return &Failed{Kind: BadImage, Why: "and another host do not get the operating system, and no host has received this image yet, " +
-			"so no further host is tried: check the image and the site's network: " + said}
+		return &Failed{Kind: BadImage, Why: "does not get its operating system. Another host failed before, and no host has received this image, " +
+			"so no further host is tried. Check the image and the site's network: " + said}
 	case installing && failures >= maxInstallations, status.ErrorCount >= maxErrors:
 		return &Failed{Kind: BadHost, Why: why}
 	}
