@@ -12,9 +12,8 @@ const (
 	ReasonHostsNotAvailable Reason = "HostsNotAvailable"
 	// ReasonAddressMissing: the hardware facts of a claimed host contain no usable address.
 	ReasonAddressMissing Reason = "AddressMissing"
-	// ReasonHostProvisioningFailed: Metal3 could not install the operating system on a host. The
-	// hosts are released. Transient: Metal3 keeps its error on that host, so the next attempt uses
-	// another host.
+	// ReasonHostProvisioningFailed: a host did not receive its operating system, and no other host
+	// replaced it, or the image is wrong. Transient.
 	ReasonHostProvisioningFailed Reason = "HostProvisioningFailed"
 	// ReasonHostUnreachable: nothing answers at a host's SSH port, or the connection broke. Transient.
 	ReasonHostUnreachable Reason = "HostUnreachable"

@@ -23,8 +23,10 @@ type ProvisioningStatus struct {
 	// InstalledDigest is the digest of the request from which the running cluster was installed. It
 	// is empty before the installation.
 	InstalledDigest string `json:"installedDigest,omitempty"`
-	// PassedOver are hosts that failed in an installation. They are not chosen again before the
-	// retry annotation has a new value.
+	// PassedOver are hosts that failed in an installation. They are chosen again only if no other
+	// host fits. After the last attempt, a host that did not receive its image is not chosen before
+	// the retry annotation has a new value. A host that did not answer by SSH leaves the list when the
+	// cluster is complete.
 	PassedOver []PassedOverHost `json:"passedOver,omitempty"`
 	// Failure is set if the last attempt failed and no newer attempt has started.
 	Failure *FailureStatus `json:"failure,omitempty"`
