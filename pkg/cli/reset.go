@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"golang.org/x/term"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -76,19 +77,21 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 	if err != nil {
 		return err
 	}
-	targets, err := site.resettable(ctx, o)
+	found, err := site.lookForReset(ctx, o)
 	if err != nil {
 		return stoppedReset(ctx, err, site, o)
 	}
-	run, next, err := site.findReset(ctx, o.hosts, targets)
-	if err != nil {
-		return stoppedReset(ctx, err, site, o)
-	}
-	if run == nil {
-		if err := s.confirm(ctx, o, targets.chosen); err != nil {
+	if found.run == nil && !o.yes {
+		if err := s.confirm(ctx, found.targets.chosen); err != nil {
 			return err
 		}
-		if run, err = site.startReset(ctx, o, resetName(o.hosts, next), targets); err != nil {
+		if found, err = site.lookAgain(ctx, o, found.targets); err != nil {
+			return stoppedReset(ctx, err, site, o)
+		}
+	}
+	run, targets := found.run, found.targets
+	if run == nil {
+		if run, err = site.startReset(ctx, o, resetName(o.hosts, found.next), targets); err != nil {
 			return stoppedReset(ctx, err, site, o)
 		}
 	}
@@ -98,6 +101,39 @@ func (s *session) reset(ctx context.Context, o resetOptions) error {
 		return stoppedReset(ctx, err, site, o)
 	}
 	return s.concludeReset(ctx, site, o, ended, targets)
+}
+
+// foundReset is the state of the cluster before a reset: the hosts, the run that already resets them
+// or nil, and the number for a new run.
+type foundReset struct {
+	targets *resetTargets
+	run     *tekton.PipelineRun
+	next    int
+}
+
+func (s *site) lookForReset(ctx context.Context, o resetOptions) (foundReset, error) {
+	targets, err := s.resettable(ctx, o)
+	if err != nil {
+		return foundReset{}, err
+	}
+	run, next, err := s.findReset(ctx, o.hosts, targets)
+	return foundReset{targets, run, next}, err
+}
+
+// lookAgain repeats lookForReset after the confirmation, because the command may have waited for the
+// answer for hours. It fails if one of the hosts is another machine by now, or carries another
+// cluster: the user has not agreed to delete this one.
+func (s *site) lookAgain(ctx context.Context, o resetOptions, confirmed *resetTargets) (foundReset, error) {
+	found, err := s.lookForReset(ctx, o)
+	if err != nil {
+		return foundReset{}, err
+	}
+	for i, now := range found.targets.chosen { // both are in the order of o.hosts
+		if then := confirmed.chosen[i]; now.UID != then.UID || now.UsedBy != then.UsedBy {
+			return foundReset{}, fmt.Errorf("nothing was reset: while the command waited for the confirmation, host %s became another machine or got another cluster. To confirm again:\n  %s", now.Name, o.command(s, o.hosts))
+		}
+	}
+	return found, nil
 }
 
 // stoppedReset returns the error for a command that ended before the run. After an interrupt, the
@@ -129,10 +165,7 @@ func (o resetOptions) command(site *site, names []string) string {
 }
 
 // confirm asks the user whether to delete the data of the hosts.
-func (s *session) confirm(ctx context.Context, o resetOptions, chosen []hosts.Host) error {
-	if o.yes {
-		return nil
-	}
+func (s *session) confirm(ctx context.Context, chosen []hosts.Host) error {
 	if file, ok := s.In.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
 		return usageError(errors.New("a reset needs a confirmation, and stdin is not a terminal: add --yes"))
 	}

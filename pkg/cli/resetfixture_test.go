@@ -37,17 +37,17 @@ func sshKey() *corev1.Secret {
 }
 
 // resets is a terminal whose cluster has a Tekton: started is called when a run is no longer
-// pending.
+// pending, creating before a run is created, and created after that.
 type resets struct {
 	*terminal
-	started func(*tekton.PipelineRun)
-	refuse  string // the name of an object that cannot be created
-	uids    int
+	started, creating, created func(*tekton.PipelineRun)
+	refuse                     string // the name of an object that cannot be created
+	uids                       int
 }
 
 func newResets(t *testing.T, objects ...client.Object) *resets {
 	r := &resets{terminal: newTerminal(t, objects...)}
-	r.started = func(*tekton.PipelineRun) {}
+	r.started, r.creating, r.created = func(*tekton.PipelineRun) {}, func(*tekton.PipelineRun) {}, func(*tekton.PipelineRun) {}
 	r.cluster = interceptor.NewClient(r.cluster, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetName() == r.refuse {
@@ -55,7 +55,15 @@ func newResets(t *testing.T, objects ...client.Object) *resets {
 			}
 			r.uids++
 			o.SetUID(types.UID(fmt.Sprintf("uid-%d", r.uids)))
-			return c.Create(ctx, o, opts...)
+			run, isRun := o.(*tekton.PipelineRun)
+			if isRun {
+				r.creating(run)
+			}
+			err := c.Create(ctx, o, opts...)
+			if isRun && err == nil {
+				r.created(run)
+			}
+			return err
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			err := c.Patch(ctx, o, p, opts...)

@@ -82,7 +82,7 @@ func (s *session) concludeReset(ctx context.Context, site *site, o resetOptions,
 	var failed, names []string
 	for _, h := range targets.chosen {
 		isClean := states[h.UID] == contract.HostClean
-		err := site.endQuarantine(ctx, h, isClean)
+		err := site.endQuarantine(ctx, run, h, isClean)
 		switch {
 		case isClean && err == nil:
 			_, _ = fmt.Fprintf(s.Out, "%s is clean and can be selected again.\n", h.Name)

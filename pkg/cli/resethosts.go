@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,15 +116,42 @@ func resetOf(host *metal3.BareMetalHost) (run, before string, wasQuarantined boo
 	return strings.Cut(rest, quarantineBefore)
 }
 
-// quarantine prevents that anybody claims the hosts during the reset. It fails if somebody has
-// claimed one of them meanwhile, or has used it for another cluster.
-func (s *site) quarantine(ctx context.Context, run string, targets *resetTargets) error {
+// runOf returns the run for which a host is in quarantine. It is nil if the host is not in quarantine
+// for a run, or if the run does not exist any more.
+func (s *site) runOf(ctx context.Context, host *metal3.BareMetalHost) (*tekton.PipelineRun, error) {
+	name, _, _ := resetOf(host)
+	if name == "" {
+		return nil, nil
+	}
+	run := &tekton.PipelineRun{}
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, run)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read PipelineRun %s, for which host %s is in quarantine: %w", name, host.Name, s.explain(err))
+	}
+	return run, nil
+}
+
+// quarantine puts the hosts in quarantine for a run that exists, so that nobody claims them and no
+// other run resets them. It fails if somebody has claimed one of them meanwhile, or has used it for
+// another cluster, or if the host is in quarantine for another run that has not ended.
+func (s *site) quarantine(ctx context.Context, run *tekton.PipelineRun, targets *resetTargets) error {
 	for _, h := range targets.chosen {
 		err := s.editHost(ctx, h, func(host *metal3.BareMetalHost) error {
 			if now := hostfacts.Of(host, nil); now.Holder != nil || now.UsedBy != h.UsedBy {
 				return fmt.Errorf("somebody has claimed or changed host %s meanwhile: see `kubectl bpa hosts -n %s%s`", h.Name, s.namespace, s.flags)
 			}
-			why := quarantinePrefix + run
+			other, err := s.runOf(ctx, host)
+			if err != nil {
+				return err
+			}
+			if other != nil && other.UID != run.UID && !other.IsDone() {
+				return fmt.Errorf("PipelineRun %s already resets host %s: another command has started it meanwhile. Wait for its end, then try again:\n  tkn pipelinerun logs -f %s -n %s%s",
+					other.Name, h.Name, other.Name, s.namespace, s.flags)
+			}
+			why := quarantinePrefix + run.Name
 			if _, before, was := resetOf(host); was {
 				why += quarantineBefore + before
 			}
@@ -140,20 +168,29 @@ func (s *site) quarantine(ctx context.Context, run string, targets *resetTargets
 	return nil
 }
 
-// endQuarantine ends the quarantine of a host by this command. If the host is clean, it also removes
-// the mark, unless somebody has claimed the host meanwhile.
-func (s *site) endQuarantine(ctx context.Context, h hosts.Host, isClean bool) error {
+// endQuarantine ends the quarantine of a host for a run. If the host is clean, it also removes the
+// mark, unless somebody has claimed the host meanwhile. It changes nothing if the host is no longer
+// in quarantine for this run: another run may be working on the host, or it was in use since.
+func (s *site) endQuarantine(ctx context.Context, run *tekton.PipelineRun, h hosts.Host, isClean bool) error {
 	return s.editHost(ctx, h, func(host *metal3.BareMetalHost) error {
+		name, before, was := resetOf(host)
 		now := hostfacts.Of(host, nil)
+		current, err := s.runOf(ctx, host) // a deleted run can have a successor of the same name
+		switch {
+		case err != nil:
+			return err
+		case name == run.Name && (current == nil || current.UID == run.UID):
+		case isClean:
+			return fmt.Errorf("host %s is no longer in quarantine for PipelineRun %s, so nothing was changed: see `kubectl bpa hosts -n %s%s`", h.Name, run.Name, s.namespace, s.flags)
+		default:
+			return nil
+		}
 		if isClean && (now.Holder != nil || now.UsedBy != h.UsedBy) {
 			return fmt.Errorf("somebody has claimed or changed host %s meanwhile, so its mark stays", h.Name)
 		}
-		switch run, before, was := resetOf(host); {
-		case run == "": // a user has changed the quarantine meanwhile
-		case was:
+		delete(host.Annotations, contract.AnnotationQuarantine)
+		if was {
 			host.Annotations[contract.AnnotationQuarantine] = before
-		default:
-			delete(host.Annotations, contract.AnnotationQuarantine)
 		}
 		if isClean {
 			delete(host.Annotations, contract.AnnotationUsedBy)

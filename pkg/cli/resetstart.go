@@ -65,9 +65,12 @@ func (s *site) findReset(ctx context.Context, names []string, targets *resetTarg
 	return nil, next, nil
 }
 
-// startReset starts a run that resets the hosts. The run is pending until all objects that it needs
-// exist. If one of them cannot be created, or the user interrupts the command before that, the run
-// and its objects are removed again.
+// startReset starts a run that resets the hosts. The run is pending until all hosts are in quarantine
+// for it and all objects that it needs exist. If one of these steps fails, or the user interrupts the
+// command before that, the run and its objects are removed again.
+//
+// The run exists before the quarantines that name it. So a quarantine whose run does not exist is
+// always an old one, and of two commands for one host only the first one can start its run.
 func (s *site) startReset(ctx context.Context, o resetOptions, name string, targets *resetTargets) (*tekton.PipelineRun, error) {
 	run := o.makeResetRun(s.namespace, name)
 	if _, err := s.objectsOf(o, run, targets); err != nil { // before anything is written
@@ -76,9 +79,12 @@ func (s *site) startReset(ctx context.Context, o resetOptions, name string, targ
 	if err := s.checkSSHSecret(ctx, o.sshSecret); err != nil {
 		return nil, err
 	}
-	err := s.quarantine(ctx, name, targets)
+	if err := s.client.Create(ctx, run); err != nil { // nothing is undone: a run of this name is of another command
+		return nil, s.explainCreate(err, run, o)
+	}
+	err := s.quarantine(ctx, run, targets)
 	if err == nil {
-		err = s.createReset(ctx, o, run, targets)
+		err = s.launch(ctx, o, run, targets)
 	}
 	if err == nil {
 		return run, nil
@@ -115,11 +121,16 @@ func (s *site) checkSSHSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// createReset creates the run and its objects, and lets Tekton start the run.
-func (s *site) createReset(ctx context.Context, o resetOptions, run *tekton.PipelineRun, targets *resetTargets) error {
-	if err := s.client.Create(ctx, run); err != nil {
-		return fmt.Errorf("create PipelineRun %s: %w", run.Name, s.explain(err))
+// explainCreate returns the error of a command that could not create its run.
+func (s *site) explainCreate(err error, run *tekton.PipelineRun, o resetOptions) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another command has just created PipelineRun %s, which resets %s. To follow it:\n  %s", run.Name, strings.Join(o.hosts, ", "), o.command(s, o.hosts))
 	}
+	return fmt.Errorf("create PipelineRun %s: %w", run.Name, s.explain(err))
+}
+
+// launch creates the objects of a pending run, and lets Tekton start the run.
+func (s *site) launch(ctx context.Context, o resetOptions, run *tekton.PipelineRun, targets *resetTargets) error {
 	objects, err := s.objectsOf(o, run, targets) // again, because the objects name the UID of the run
 	if err != nil {
 		return err
@@ -140,15 +151,13 @@ func (s *site) createReset(ctx context.Context, o resetOptions, run *tekton.Pipe
 // undoStart removes a run that was not started, and ends the quarantine of its hosts. Kubernetes
 // deletes the objects of the run.
 func (s *site) undoStart(ctx context.Context, run *tekton.PipelineRun, targets *resetTargets) error {
-	var failed []error
-	if run.UID != "" {
-		err := s.client.Delete(ctx, run, client.Preconditions{UID: &run.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete PipelineRun %s: %w", run.Name, err)
-		}
+	err := s.client.Delete(ctx, run, client.Preconditions{UID: &run.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete PipelineRun %s: %w", run.Name, err)
 	}
+	var failed []error
 	for _, h := range targets.chosen {
-		failed = append(failed, s.endQuarantine(ctx, h, false))
+		failed = append(failed, s.endQuarantine(ctx, run, h, false))
 	}
 	return errors.Join(failed...)
 }
