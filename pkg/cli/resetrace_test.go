@@ -44,6 +44,14 @@ func (r *resets) startAndLeave(args ...string) {
 	r.expect(r.run(ctx, append([]string{"hosts", "reset", "--yes"}, args...)...), codeInterrupted)
 }
 
+// mustNotStart fails the test if a run is started. It ends this run, so that its command ends.
+func (r *resets) mustNotStart() {
+	r.started = func(run *tekton.PipelineRun) {
+		r.t.Errorf("run %s was started", run.Name)
+		r.end(run, contract.HostStates{}, "")
+	}
+}
+
 func (r *resets) runs() []string {
 	r.t.Helper()
 	var all tekton.PipelineRunList
@@ -132,6 +140,7 @@ func TestHostThatChangesDuringAConfirmation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newResets(t, sshKey(), usedHost(1))
+			r.mustNotStart()
 			r.typed = newSlowUser(func() {
 				h := &metal3.BareMetalHost{}
 				r.get("host-1", h)
@@ -177,7 +186,7 @@ func TestHostInQuarantineForAnotherRun(t *testing.T) {
 				r.expect(r.run(t.Context(), "hosts", "reset", "host-1", "host-2", "--yes"), codeDone, "host-1 is clean", "host-2 is clean")
 				return
 			}
-			r.started = func(run *tekton.PipelineRun) { t.Errorf("run %s was started", run.Name) }
+			r.mustNotStart()
 			r.expect(r.run(t.Context(), "hosts", "reset", "host-1", "host-2", "--yes"), codeFailed, "PipelineRun other already resets host "+locked, "tkn pipelinerun logs -f other -n site-a")
 			if diff := cmp.Diff([]string{"other"}, r.runs()); diff != "" {
 				t.Errorf("runs, of which %s had to be removed (-want +got):\n%s", name, diff)
