@@ -68,7 +68,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration e2e e2e-kubespray e2e-kubespray-life kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-kubespray e2e-kubespray-life kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
 	go test ./...
@@ -91,9 +91,12 @@ integration: tools ## Test with real servers and clients: kube-apiserver, Metal3
 	$(call debian,fuser,psmisc)
 	go test ./pkg/bundle/debian ./pkg/depot/apt ./pkg/depot/tlscert -tags integration -count=1
 	go test -C bootstrap ./internal/cluster -tags integration -run Metal3 -count=1
-	go test ./test/integration/... -tags integration -count=1 -timeout 40m
+	go test ./test/integration/... -tags integration -skip $(long) -count=1 -timeout 40m
 	go test ./test/conformance/... ./test/clients/... ./pkg/depot/store/bucket -tags integration -count=1 -timeout 25m
 	go test ./cmd/depot -tags integration -run TusClient -count=1 -timeout 10m
+long := TestIronicReplacesOneHost
+integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
+	go test ./test/integration -tags integration -run $(long) -count=1 -v -timeout 40m
 e2e: up plugin ## Test user scenarios, also with failures, on lab machines
 	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -count=1 -v -timeout 50m
 e2e-kubespray: up plugin ## Test an installation with the real kubespray (first: make kubespray)

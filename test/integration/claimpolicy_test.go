@@ -230,7 +230,10 @@ func claimAndRelease(t *testing.T, account client.WithWatch) {
 	if given, err := claim.Image(ctx, controller, owner, image, nodes); err != nil || len(given) != 1 {
 		t.Fatalf("the controller sets an image: %v, %v; want one host", given, err)
 	}
-	if err := claimed.Undo(ctx); err != nil {
+	if err := claimed.Undo(ctx); err != nil { // bare-1 keeps its claim, because it has an image
+		t.Fatal(err)
+	}
+	if err := claimed.GiveUp(ctx, []string{"bare-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if released, err := claim.ReleaseGivenUp(ctx, controller, owner, []string{"bare-1", "bare-2"}); err != nil || len(released) != 1 {
