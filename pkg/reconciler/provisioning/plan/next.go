@@ -104,44 +104,6 @@ func remind(s Seen, step Step, now time.Time) Step {
 	return step
 }
 
-// tektonAsks is the advice to a user if a run does not stop: only Tekton can end runs and their
-// pods.
-const tektonAsks = "if this lasts, check that Tekton's controller runs: `kubectl get pods -n tekton-pipelines`"
-
-// deleting ends all work on the hosts before it resets and releases them. It stops every run with
-// the cluster's label, no matter who created the run, except its own reset. It releases the hosts
-// only when no run and no pod of a run is left.
-func deleting(s Seen, now time.Time) (Step, bool) {
-	if !s.Deleting {
-		return Step{}, false
-	}
-	var stop, ending, resetting []string
-	for _, r := range append(s.ActiveRuns(), s.ForeignRuns...) {
-		if r.resets() && !r.Cancelling && !s.Retain {
-			resetting = append(resetting, r.Name)
-			continue
-		}
-		ending = append(ending, r.Name)
-		if !r.Cancelling {
-			stop = append(stop, r.Name)
-		}
-	}
-	switch {
-	case len(stop) > 0:
-		return Step{Do: CancelRun, Runs: stop, Reason: ReasonDeleting, After: recheck, Message: "stopping run " + strings.Join(stop, ", ")}, true
-	case len(ending) > 0:
-		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: "run " + strings.Join(ending, ", ") + " is stopping; " + tektonAsks}, true
-	case len(resetting) > 0:
-		return Step{Do: Stay, Reason: ReasonDeleting, Message: fmt.Sprintf("run %s is resetting the hosts: `tkn pipelinerun logs -f -n %s %s`",
-			strings.Join(resetting, ", "), s.Namespace, resetting[0])}, true
-	case len(s.Pods) > 0:
-		return Step{Do: Stay, Reason: ReasonDeleting, After: recheck, Message: fmt.Sprintf(
-			"the hosts stay claimed until the pods that may work on them have ended: %s; %s; to end a pod on a machine that does not come back, run "+
-				"`kubectl delete pod -n %s NAME --force`", strings.Join(s.Pods, ", "), tektonAsks, s.Namespace)}, true
-	}
-	return resetOrRelease(s, now), true
-}
-
 func working(s Seen, _ time.Time) (Step, bool) {
 	active := s.ActiveRuns()
 	if len(active) == 0 {
