@@ -12,7 +12,7 @@ if [ -x /usr/local/bin/kubeadm ] && [ -S /run/containerd/containerd.sock ]; then
 fi
 systemctl disable --now containerd 2>/dev/null
 pkill -f '^/usr/local/bin/containerd-shim-runc-v2 ' # containers keep running without containerd
-findmnt -rno TARGET | grep -E '^(/var/lib/kubelet|/var/lib/containerd|/run/containerd|/run/netns|/var/run/netns)/' | sort -r | xargs -r umount -l
+findmnt -rno TARGET | grep -E '^(/var/lib/kubelet|/var/lib/containerd|/run/containerd)/|^/(var/)?run/netns/cni-' | sort -r | xargs -r umount -l
 rm -rf /etc/systemd/system/{kubelet,containerd}.service /run/systemd/system/kubelet.service.d
 systemctl daemon-reload
 # Delete the contents of folders before the folders, because some are mount points and remain.
