@@ -118,6 +118,9 @@ func resetOrRelease(s Seen, now time.Time) Step {
 	}
 	if resets && newest.State == Failed && s.wanted(*newest) {
 		at, again := retryAt(s, *newest, Classify(*newest))
+		if noPod(*newest) {
+			at, again = newest.Completed.Add(firstPause), true
+		}
 		switch {
 		case !again:
 			return Step{Do: Stay, Reason: ReasonDeleting, Message: s.resetFailed(*newest)}
@@ -143,6 +146,13 @@ func resetOrRelease(s Seen, now time.Time) Step {
 	}
 	step.Message = fmt.Sprintf("starting attempt %d to reset %s", step.Attempt, some(used, ", "))
 	return step
+}
+
+// noPod reports whether Tekton could not create the pod of a task. If a user deletes the Provisioning
+// in the foreground, Kubernetes deletes the account of the task, even after the run has started. The
+// next attempt creates the account again.
+func noPod(r Run) bool {
+	return slices.ContainsFunc(r.Tasks, func(t Task) bool { return t.State == Failed && t.Reason == "PodCreationFailed" })
 }
 
 // resetFailed describes why the last reset failed, and what a user can do.
