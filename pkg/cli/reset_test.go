@@ -287,8 +287,8 @@ func TestHostClaimedDuringItsReset(t *testing.T) {
 	}
 }
 
-// TestPretendedReset checks that a run of somebody who may not change hosts is not trusted, even if
-// it looks like a run of this command.
+// TestPretendedReset checks that the command does not trust a run of a user without the right to
+// change hosts, even if the run looks like one of this command.
 func TestPretendedReset(t *testing.T) {
 	o := resetOptions{hosts: []string{"host-1"}, sshSecret: "ssh-key"}
 	forged := o.makeResetRun("site-a", "reset-host-1-1")

@@ -72,8 +72,8 @@ func (o resetOptions) makeResetRun(namespace, name string) *tekton.PipelineRun {
 // resetRequest returns the request of a run. Each host is a node with all roles, because it is
 // unknown which of them it had. It is also unknown which Kubernetes version, network plugin and
 // networks the cluster had. The inventory must name some, so it names the defaults. The task removes
-// what the playbook leaves of other versions and plugins. The request has no UID, because the user has
-// named the hosts: they are reset whoever has installed a cluster on them.
+// what the playbook leaves of other versions and plugins. The request has no UID, because the user
+// has named the hosts. They are reset even if another Provisioning has installed a cluster on them.
 func (o resetOptions) resetRequest(run *tekton.PipelineRun) contract.Request {
 	r := contract.Request{
 		Provisioning: run.Name, Namespace: run.Namespace, Cluster: run.Name, Release: o.release,

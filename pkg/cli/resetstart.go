@@ -25,8 +25,9 @@ const cleanUpLimit = 15 * time.Second
 func (o resetOptions) access() contract.Access { return o.resetRequest(&tekton.PipelineRun{}).Access }
 
 // findReset returns the run that resets exactly these hosts, or nil. The hosts must be in quarantine
-// for this run: somebody who may start runs but not change hosts cannot pretend that a host is being
-// reset. If the run has ended, its result is still valid, because nobody has claimed the hosts since.
+// for this run. Otherwise, a user with the right to start runs, but without the right to change
+// hosts, could pretend that a host is being reset. If the run has ended, its result is still valid,
+// because nobody has claimed the hosts since.
 //
 // Any other active run that resets some of the hosts is an error: two runs must not work on one
 // host. next is the number for a new run of these hosts.
@@ -104,7 +105,7 @@ func (s *site) objectsOf(o resetOptions, run *tekton.PipelineRun, targets *reset
 }
 
 // checkSSHSecret fails if there is no Secret with the SSH key: the pod of the run would wait for it.
-// A user who may not read Secrets can start a run without this check.
+// A user without the right to read Secrets can start a run without this check.
 func (s *site) checkSSHSecret(ctx context.Context, name string) error {
 	var secret corev1.Secret
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, &secret)

@@ -135,8 +135,8 @@ func Rules(name string, task contract.Task) []rbacv1.PolicyRule {
 	}}
 }
 
-// TaskConfigMaps returns the names of the ConfigMaps that tasks write. Whoever starts a run creates
-// them first, so that a task needs no right to create one.
+// TaskConfigMaps returns the names of the ConfigMaps that tasks write. The
+// client that starts a run creates them first, so that a task needs no right to create one.
 func TaskConfigMaps(name string) []string {
 	return []string{contract.InventoryName(name), contract.KnownHostsName(name), contract.ProgressName(name), contract.InstalledName(name)}
 }

@@ -155,8 +155,9 @@ func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioni
 }
 
 // release releases the hosts. The caller has made sure that nothing works on them. Hosts that still
-// contain the cluster carry the mark. The release is complete only when Metal3 has removed the
-// images of BPA. With the policy Retain, it leaves the hosts as they are and waits for nothing.
+// contain the cluster have the annotation contract.AnnotationUsedBy. The release is complete only
+// when Metal3 has removed the images of BPA. With the policy Retain, it leaves the hosts as they are
+// and waits for nothing.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
 	var released []string
 	var leaves []hosts.Leaving

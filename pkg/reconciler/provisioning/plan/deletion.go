@@ -34,11 +34,12 @@ func (s Seen) UsedHosts() []string {
 }
 
 // ToMark returns the names, sorted, of the claimed hosts that contain a part of the cluster and do
-// not carry the mark. ToUnmark returns those that carry the mark and were reset.
+// not have the annotation contract.AnnotationUsedBy.
 func (s Seen) ToMark() []string {
 	return slices.DeleteFunc(s.DirtyHosts(), func(name string) bool { return s.Site[name].Marked })
 }
 
+// ToUnmark returns the names, sorted, of the claimed hosts that have this annotation and were reset.
 func (s Seen) ToUnmark() []string {
 	var names []string
 	for name, h := range s.Site {
@@ -119,7 +120,7 @@ func resetOrRelease(s Seen, now time.Time) Step {
 	if resets && newest.State == Failed && s.wanted(*newest) {
 		at, again := retryAt(s, *newest, Classify(*newest))
 		if noPod(*newest) {
-			at, again = newest.Completed.Add(firstPause), true
+			at, again = newest.Completed.Add(pause(newest.Attempt)), true
 		}
 		switch {
 		case !again:
