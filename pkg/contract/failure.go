@@ -30,6 +30,12 @@ const (
 	// ReasonResetIncomplete: parts of a cluster are left on a host after a reset, or a host with such
 	// parts cannot be reset safely. The playbook of an installation has not run. Transient.
 	ReasonResetIncomplete Reason = "ResetIncomplete"
+	// ReasonDrainBlocked: pods did not leave a node that is to be removed, for example because of a
+	// PodDisruptionBudget. The node is in the cluster and accepts pods again. Transient.
+	ReasonDrainBlocked Reason = "DrainBlocked"
+	// ReasonQuorumAtRisk: without the node that is to be removed or added, etcd would not have a
+	// healthy majority. Nothing was changed. Transient.
+	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
 	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
 	// ReasonDownloadFailed: a node could not download a file, an image or a package because of the

@@ -31,6 +31,58 @@ func ParseHostStates(text string) (HostStates, error) {
 	return states, err
 }
 
+// Installed describes an installed cluster. The task kubespray writes it under KeyInstalled into the
+// ConfigMap InstalledName, each time that it has changed the members of the cluster and the cluster
+// is healthy. If it is lost, the controller rebuilds it from the request of the last run and the
+// list of nodes.
+type Installed struct {
+	// Request is the request of the run that made the cluster what it is. A run that changes one
+	// part of the cluster has a request with this part changed and everything else as it was. The
+	// fields that describe the run, from Operation to Remove, are empty.
+	Request Request `json:"request"`
+	// Nodes are the nodes of the cluster, in the order of kubespray's groups: control planes first,
+	// the oldest first.
+	Nodes []Node `json:"nodes"`
+	// EtcdNext is the number of the next member of etcd, from 1. It only grows, so that the name of
+	// a member is never used again.
+	EtcdNext int `json:"etcdNext,omitempty"`
+	// Draining are the names of nodes that were or may have been cordoned because they were to be
+	// removed, and that are in the cluster. A run that does not remove such a node uncordons it.
+	Draining []string `json:"draining,omitempty"`
+	// Leaving are the names of nodes that were drained and are being removed from the cluster. Their
+	// removal can only be completed.
+	Leaving []string `json:"leaving,omitempty"`
+}
+
+// Removal describes which nodes a run removes from the cluster.
+type Removal struct {
+	// Nodes are the names of nodes, in the order in which they leave.
+	Nodes []string `json:"nodes,omitempty"`
+	// Sets are node sets that become smaller. The task kubespray chooses which of their nodes leave,
+	// because only the cluster knows which of them are empty (see package shrink).
+	Sets []SetRemoval `json:"sets,omitempty"`
+	// DrainSeconds limits the time in which the pods of one node must have left it. 0: no pod is
+	// evicted, because the host does not answer any more.
+	DrainSeconds int `json:"drainSeconds,omitempty"`
+}
+
+// SetRemoval describes how many nodes leave a node set.
+type SetRemoval struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"` // at least 1
+	// Candidates are all installed nodes of the set.
+	Candidates []Candidate `json:"candidates"`
+}
+
+// Candidate is a node that can leave its set.
+type Candidate struct {
+	Node string `json:"node"`
+	// Domain is the host's value of the set's topology key; empty: the set is not spread.
+	Domain string `json:"domain,omitempty"`
+	// Trouble reports that the host has a problem. Such a node leaves first.
+	Trouble bool `json:"trouble,omitempty"`
+}
+
 // User identifies a Provisioning in AnnotationUsedBy: "NAMESPACE/NAME UID".
 type User struct {
 	Namespace, Name, UID string

@@ -104,6 +104,8 @@ const (
 	KeyProgress   = "progress.json" // Progress, in <name>-progress, written by kubespray
 	KeyHosts      = "hosts.json"    // HostStates, in <name>-installed, written by kubespray
 	KeyJoined     = "joined.json"   // UIDs of the hosts on which a playbook succeeded, in <name>-installed, written by kubespray
+	// KeyInstalled, in <name>-installed, is Installed as JSON, written by kubespray.
+	KeyInstalled = "installed.json"
 	// KeyComplete, in <name>-installed, has the value "true" if the cluster was complete and healthy
 	// once. The task kubespray writes it as soon as it knows, so that a later attempt keeps the
 	// cluster even if the rest of that run failed (see Request.Complete).

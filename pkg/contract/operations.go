@@ -6,9 +6,18 @@ import "slices"
 const (
 	// OperationInstall installs a cluster on the claimed hosts.
 	OperationInstall = "install"
-	// OperationReplace replaces lost workers of an installed cluster. It runs the tasks of an
-	// installation, but its playbook runs only on the new hosts.
-	OperationReplace = "replace"
+	// OperationAddNodes adds workers to an installed cluster, also in the place of lost ones. It runs
+	// the tasks of an installation, but its playbook changes only the new hosts.
+	OperationAddNodes = "add-nodes"
+	// OperationAddControlPlane adds one control plane node to an installed cluster, also in the place
+	// of a lost one. Its playbook changes the control planes, but no worker.
+	OperationAddControlPlane = "add-control-plane"
+	// OperationRemoveNodes removes workers: it drains them, removes them from the cluster and resets
+	// their hosts.
+	OperationRemoveNodes = "remove-nodes"
+	// OperationRemoveControlPlane removes one control plane node and its member of etcd, in the same
+	// way.
+	OperationRemoveControlPlane = "remove-control-plane"
 	// OperationCollect requests a client certificate for the kubeconfig. It changes no host. It
 	// continues an installation that failed after its playbook, or renews a kubeconfig.
 	OperationCollect = "collect"
@@ -19,6 +28,7 @@ const (
 // Pipelines, in tekton/pipelines.
 const (
 	PipelineInstall = "bpa-install"
+	PipelineRemove  = "bpa-remove"
 	PipelineCollect = "bpa-collect"
 	PipelineReset   = "bpa-reset"
 )
@@ -30,6 +40,8 @@ const (
 	// PlaybookScale adds workers to an existing cluster. The task kubespray limits it to the new
 	// ones, so that it does not change the other nodes.
 	PlaybookScale = "scale.yml"
+	// PlaybookRemove removes nodes from an existing cluster.
+	PlaybookRemove = "remove-node.yml"
 	// PlaybookReset removes a cluster from its machines.
 	PlaybookReset = "reset.yml"
 )
@@ -61,10 +73,18 @@ type Step struct {
 // tasks except kubespray took only seconds.
 var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 97}, {TaskCollectKubeconfig, 99}}
 
-// Operations are all operations.
+var removeSteps = []Step{{TaskRenderInventory, 2}, {TaskKubespray, 95}, {TaskCollectKubeconfig, 99}}
+
+// formerReplace is the name that older builds of BPA gave to OperationAddNodes.
+const formerReplace = "replace"
+
+// Operations are all operations. For a cluster that is installed, package change chooses the next one.
 var Operations = []Operation{
 	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
-	{Name: OperationReplace, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "replace lost hosts", Done: "installed", Steps: installSteps},
+	{Name: OperationAddNodes, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "add nodes", Done: "installed", Steps: installSteps},
+	{Name: OperationAddControlPlane, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "add a control plane node", Done: "installed", Steps: installSteps},
+	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps},
+	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps},
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
@@ -73,6 +93,9 @@ var Operations = []Operation{
 // OperationOf returns the operation of this name. For an unknown name, which only a run of another
 // build can have, it returns the operation install.
 func OperationOf(name string) Operation {
+	if name == formerReplace {
+		name = OperationAddNodes
+	}
 	i := slices.IndexFunc(Operations, func(o Operation) bool { return o.Name == name })
 	return Operations[max(i, 0)]
 }
@@ -80,6 +103,11 @@ func OperationOf(name string) Operation {
 // Has reports whether the task is a step of the operation.
 func (o Operation) Has(task string) bool {
 	return slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Task == task })
+}
+
+// ChangesCluster reports whether the operation adds nodes to an installed cluster or removes them.
+func (o Operation) ChangesCluster() bool {
+	return slices.Contains([]string{OperationAddNodes, OperationAddControlPlane, OperationRemoveNodes, OperationRemoveControlPlane}, o.Name)
 }
 
 // Tasks returns the descriptions of the operation's tasks, in their order.

@@ -37,6 +37,16 @@ type Request struct {
 	// image or did not answer by SSH. They are not chosen, except for a node that is or may be
 	// installed on them. The digest does not depend on PassedOver.
 	PassedOver []string `json:"passedOver,omitempty"`
+	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
+	// digest does not depend on it, nor on the following three fields.
+	Operation string `json:"operation,omitempty"`
+	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
+	// lists the control planes that stay in this order, before new ones. EtcdNext is
+	// Installed.EtcdNext.
+	Members  []Node `json:"members,omitempty"`
+	EtcdNext int    `json:"etcdNext,omitempty"`
+	// Remove describes the nodes that the run removes; nil: none.
+	Remove *Removal `json:"remove,omitempty"`
 	// Release is the kubespray release that the Provisioning selects. It is the last part of the
 	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`
@@ -224,6 +234,9 @@ type Node struct {
 	MACs    []string `json:"macs,omitempty"`
 	Set     string   `json:"set,omitempty"`     // the node set it belongs to
 	Standby bool     `json:"standby,omitempty"` // claimed, not installed
+	// Etcd is the name of the node's member of etcd, such as etcd2. Only the nodes of Installed and
+	// of Request.Members have it. Empty: the node is not a member, or its name is not known.
+	Etcd string `json:"etcd,omitempty"`
 }
 
 // Progress is the progress of a task. The kubespray task writes it at most once a second.

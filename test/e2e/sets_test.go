@@ -52,8 +52,8 @@ func TestStandby(t *testing.T) {
 	replaced := site.Await(s, &v1alpha1.ProvisioningList{}, "the standby to take its place", installLimit, func(p *v1alpha1.Provisioning) bool {
 		return site.Ready(p) && states(p)["pool-2"] == v1alpha1.NodeReady
 	})
-	if replaced.Status.Run.Operation != contract.OperationReplace {
-		t.Errorf("the last run did %s, want %s", replaced.Status.Run.Operation, contract.OperationReplace)
+	if replaced.Status.Run.Operation != contract.OperationAddNodes {
+		t.Errorf("the last run did %s, want %s", replaced.Status.Run.Operation, contract.OperationAddNodes)
 	}
 	if _, there := states(replaced)["pool-1"]; there {
 		t.Errorf("nodes %v: the lost one is still there", states(replaced))

@@ -86,18 +86,18 @@ func TestFault_SIP_4_5_13_LostHostsAreReplaced(t *testing.T) {
 	site, nodes := fleet()
 	w := installedEdge(t, site, nodes)
 	w.settle(t)
-	if w.runNamed(t, "edge-1-replace-2") != nil || len(site.asked) > 0 {
+	if w.runNamed(t, "edge-1-add-nodes-2") != nil || len(site.asked) > 0 {
 		t.Fatalf("a whole cluster is given a run, or the API server is asked about %q", site.asked)
 	}
 	site.all = slices.Delete(site.all, 2, 3) // host-3, of workers-2
 	if err := w.visit(t, at); err != nil {
 		t.Fatal(err)
 	}
-	pr := w.runNamed(t, "edge-1-replace-2")
+	pr := w.runNamed(t, "edge-1-add-nodes-2")
 	if pr == nil {
 		t.Fatalf("no run; calls: %q", w.calls())
 	}
-	if got := pr.Annotations[resources.AnnotationReplaces]; got != "workers-2=host-3" || pr.Labels[contract.LabelOperation] != contract.OperationReplace {
+	if got := pr.Annotations[resources.AnnotationReplaces]; got != "workers-2=host-3" || pr.Labels[contract.LabelOperation] != contract.OperationAddNodes {
 		t.Errorf("the run replaces %q and is labelled %v", got, pr.Labels)
 	}
 	if diff := cmp.Diff([]string{"host-3"}, site.asked); diff != "" {
@@ -132,7 +132,7 @@ func TestRumoursReplaceNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if pr := w.runNamed(t, "edge-1-replace-2"); pr != nil {
+	if pr := w.runNamed(t, "edge-1-add-nodes-2"); pr != nil {
 		t.Errorf("run %s was started", pr.Name)
 	}
 	if !slices.Contains(site.asked, "host-3") {
@@ -154,7 +154,7 @@ func TestFault_SIP_4_5_2_CompleteClusterStaysReady(t *testing.T) {
 			}
 		}
 	}
-	if len(site.released) > 0 || w.runNamed(t, "edge-1-replace-2") != nil {
+	if len(site.released) > 0 || w.runNamed(t, "edge-1-add-nodes-2") != nil {
 		t.Errorf("released %q, or a run was started", site.released)
 	}
 }
@@ -175,7 +175,7 @@ func TestFault_SIP_4_5_1_ScaleDownTakesNoHosts(t *testing.T) {
 	w.sync(t)
 	w.settle(t)
 	held, _ := site.Held(t.Context(), hosts.Owner{Namespace: "site", Name: name})
-	if len(held) != 4 || len(site.released) > 0 || w.runNamed(t, "edge-1-replace-2") != nil {
+	if len(held) != 4 || len(site.released) > 0 || w.runNamed(t, "edge-1-add-nodes-2") != nil {
 		t.Errorf("%d hosts held, released %q", len(held), site.released)
 	}
 }

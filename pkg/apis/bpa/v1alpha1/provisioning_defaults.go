@@ -24,6 +24,8 @@ const (
 	DefaultSSHSecret     = "ssh-key"
 	// DefaultInstallTimeout is the time limit of one installation attempt.
 	DefaultInstallTimeout = 2 * time.Hour
+	// DefaultDrainTimeout is the time limit for the pods of one node to leave it.
+	DefaultDrainTimeout = 10 * time.Minute
 )
 
 var _ apis.Defaultable = (*Provisioning)(nil)
@@ -51,11 +53,15 @@ func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.Kubernetes.ServiceSubnet, DefaultServiceSubnet)
 	orDefault(&s.Kubernetes.NetworkPlugin, DefaultNetworkPlugin)
 	orDefault(&s.DeletionPolicy, DeletionReset)
+	orDefault(&s.ReplacePolicy, ReplaceStandby)
 	orDefault(&s.SSH.User, DefaultSSHUser)
 	orDefault(&s.SSH.Port, DefaultSSHPort)
 	orDefault(&s.SSH.SecretName, DefaultSSHSecret)
 	if s.Timeouts.Install == nil {
 		s.Timeouts.Install = &metav1.Duration{Duration: DefaultInstallTimeout}
+	}
+	if s.Timeouts.Drain == nil {
+		s.Timeouts.Drain = &metav1.Duration{Duration: DefaultDrainTimeout}
 	}
 }
 
@@ -91,6 +97,15 @@ func (t TimeoutsSpec) InstallTimeout() time.Duration {
 		return t.Install.Duration
 	}
 	return DefaultInstallTimeout
+}
+
+// DrainTimeout returns the time limit for the pods of one node to leave it: spec.timeouts.drain, or
+// the default if this field is missing or not positive.
+func (t TimeoutsSpec) DrainTimeout() time.Duration {
+	if t.Drain != nil && t.Drain.Duration > 0 {
+		return t.Drain.Duration
+	}
+	return DefaultDrainTimeout
 }
 
 // Secret returns the name of the Secret with the SSH key that BPA uses to log in to the hosts:

@@ -99,6 +99,16 @@ type ProvisioningSpec struct {
 	// a new OS image. The policy can also be changed while a deletion waits. Default Reset.
 	// +kubebuilder:validation:Enum=Reset;Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// ReplacePolicy selects which hosts may replace the lost host of an installed node without a
+	// user's request. With Standby, only a standby host of the node's set. With Any, also any free
+	// host that meets the node's requirements. With Never, none. A host is lost if its
+	// BareMetalHost is deleted, is in quarantine, or was claimed by another consumer. Default
+	// Standby.
+	// +kubebuilder:validation:Enum=Standby;Any;Never
+	ReplacePolicy ReplacePolicy `json:"replacePolicy,omitempty"`
+	// Priority orders the clusters that wait because the site limits the number of runs at a time
+	// (max-runs in ConfigMap config-bpa): the highest first, and the oldest among equals. Default 0.
+	Priority int32 `json:"priority,omitempty"`
 	// Paused stops the controller from starting new work for this cluster. A run that is active
 	// continues.
 	Paused bool `json:"paused,omitempty"`

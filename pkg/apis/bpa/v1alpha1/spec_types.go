@@ -153,8 +153,23 @@ const (
 	DeletionRetain DeletionPolicy = "Retain"
 )
 
+// ReplacePolicy selects which hosts may replace a lost host.
+type ReplacePolicy string
+
+const (
+	// ReplaceStandby means the standby hosts of the node's set.
+	ReplaceStandby ReplacePolicy = "Standby"
+	// ReplaceAny means every free host that meets the node's requirements.
+	ReplaceAny ReplacePolicy = "Any"
+	// ReplaceNever means that a lost host is replaced only if a user requests it.
+	ReplaceNever ReplacePolicy = "Never"
+)
+
 // TimeoutsSpec limits the operations on the cluster.
 type TimeoutsSpec struct {
-	// Install limits one installation attempt. Default 2h.
+	// Install limits one attempt at an installation or at a change of the cluster. Default 2h.
 	Install *metav1.Duration `json:"install,omitempty"`
+	// Drain limits the time in which the pods of one node must have left it before the node is
+	// removed from the cluster. Default 10m.
+	Drain *metav1.Duration `json:"drain,omitempty"`
 }

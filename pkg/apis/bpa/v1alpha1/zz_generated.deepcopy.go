@@ -613,6 +613,11 @@ func (in *TimeoutsSpec) DeepCopyInto(out *TimeoutsSpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.Drain != nil {
+		in, out := &in.Drain, &out.Drain
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	return
 }
 

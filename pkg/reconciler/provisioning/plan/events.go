@@ -57,7 +57,7 @@ func (t *eventList) run() {
 		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
 	case ended && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
-	case f == nil && ended && run.Operation == contract.OperationReplace && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
+	case f == nil && ended && run.Operation == contract.OperationAddNodes && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
 		t.add(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
 	}
 }

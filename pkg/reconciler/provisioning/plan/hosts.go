@@ -64,7 +64,7 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeFailed
 	case r.State == Active && r.resets():
 		return v1alpha1.NodeResetting
-	case (r.Operation == contract.OperationReplace || r.Operation == contract.OperationCollect) && wasReady:
+	case (r.Operation == contract.OperationAddNodes || r.Operation == contract.OperationCollect) && wasReady:
 		return v1alpha1.NodeReady
 	case r.State == Active && r.task(contract.TaskKubespray) != nil:
 		return v1alpha1.NodeInstalling

@@ -279,7 +279,7 @@ func start(s Seen) Step {
 		}
 	}
 	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, contract.OperationOf(step.Operation).Purpose)
-	if step.Operation == contract.OperationReplace {
+	if step.Operation == contract.OperationAddNodes {
 		step.Message += ": " + some(step.Replaces, ", ")
 	}
 	return step

@@ -19,7 +19,7 @@ func (s Seen) operation() (string, []string) {
 		return contract.OperationInstall, nil
 	}
 	var replaces []string
-	again := newest != nil && newest.State == Failed && newest.Operation == contract.OperationReplace
+	again := newest != nil && newest.State == Failed && newest.Operation == contract.OperationAddNodes
 	if again {
 		replaces = slices.Clone(newest.Replaces)
 	}
@@ -29,7 +29,7 @@ func (s Seen) operation() (string, []string) {
 		}
 	}
 	if again || len(replaces) > 0 || s.have() < s.want() {
-		return contract.OperationReplace, replaces
+		return contract.OperationAddNodes, replaces
 	}
 	return contract.OperationCollect, nil
 }

@@ -56,7 +56,7 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 			run.Completed = now.Add(-time.Duration(r.IntN(600)) * time.Second)
 		}
 		if n > 0 && r.IntN(3) == 0 {
-			run.Operation, run.Replaces = contract.OperationReplace, pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
+			run.Operation, run.Replaces = contract.OperationAddNodes, pick(r, nil, []string{"w-1=h3"}, []string{"w-1=h3", "w-2=h4"})
 		}
 		if s.Deleting && r.IntN(3) == 0 {
 			run.Operation = contract.OperationReset
@@ -139,7 +139,7 @@ func harmfulReplacement(s Seen, step Step) string {
 		return "" // a user requested this run, or it retries a failed run
 	}
 	switch {
-	case step.Operation != contract.OperationReplace || len(step.Replaces) == 0:
+	case step.Operation != contract.OperationAddNodes || len(step.Replaces) == 0:
 		return "a run starts in a complete cluster without a request"
 	case lost == 0:
 		return "a host is replaced on a rumour"
@@ -193,7 +193,7 @@ func TestNextNeverHarms(t *testing.T) {
 				bad = "a run starts that takes hosts from the cluster that is there"
 			case s.installedDigest() != "":
 				bad = harmfulReplacement(s, step)
-			case step.Operation == contract.OperationReplace:
+			case step.Operation == contract.OperationAddNodes:
 				bad = "hosts of a cluster that never was are replaced"
 			}
 			operations[step.Operation]++

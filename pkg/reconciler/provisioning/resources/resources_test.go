@@ -88,8 +88,8 @@ func TestMakePipelineRun(t *testing.T) {
 	// Tekton's own code validates the run. The run has no owner here: Tekton's webhook does not
 	// check owners either.
 	run.OwnerReferences = nil
-	replace := MakePipelineRun(p, Run{Operation: contract.OperationReplace, Replaces: []string{"w-1=h-1", "w-2=h-2"}, Number: 8})
-	if replace.Name != "edge-1-replace-8" || replace.Annotations[AnnotationReplaces] != "w-1=h-1 w-2=h-2" || RunNumber(replace.Name) != 8 {
+	replace := MakePipelineRun(p, Run{Operation: contract.OperationAddNodes, Replaces: []string{"w-1=h-1", "w-2=h-2"}, Number: 8})
+	if replace.Name != "edge-1-add-nodes-8" || replace.Annotations[AnnotationReplaces] != "w-1=h-1 w-2=h-2" || RunNumber(replace.Name) != 8 {
 		t.Errorf("run %s, annotations %v", replace.Name, replace.Annotations)
 	}
 	run.SetDefaults(t.Context())
