@@ -121,6 +121,11 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 			return "", err
 		}
 	}
+	if request.Remove != nil {
+		if err := r.ensureMembers(ctx, p, seen, request.Remove); err != nil {
+			return "", err
+		}
+	}
 	cm, err := resources.MakeRequestConfigMap(p, request, seen.Digest)
 	if err != nil {
 		return "", err

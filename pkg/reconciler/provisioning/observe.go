@@ -2,6 +2,7 @@ package provisioning
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,8 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Retry:           p.Annotations[contract.AnnotationRetry],
 		InstalledDigest: p.Status.InstalledDigest,
 		PassedOver:      p.Status.PassedOver,
-		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory},
+		Replace:         p.Spec.ReplacePolicy,
+		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, Drain: p.Spec.Timeouts.DrainTimeout()},
 		Settings:        settings.Invalid,
 		Depot:           from.DepotProblem(p, settings.Depot),
 	}
@@ -61,10 +63,10 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeSite(ctx, p, &seen); err != nil {
 		return seen, err
 	}
-	if !plan.Starting(seen, now) {
-		return seen, nil
+	if step, starts := plan.Upcoming(seen, now); starts {
+		return seen, r.observeNeeds(ctx, p, step, &seen, now)
 	}
-	return seen, r.observeNeeds(ctx, p, seen.Request, &seen)
+	return seen, nil
 }
 
 // observeDeletion asks the API server itself what may work on the hosts, and whether the namespace is
@@ -222,6 +224,10 @@ func (r *Reconciler) observeStates(ctx context.Context, p *v1alpha1.Provisioning
 	seen.States, err = contract.ParseHostStates(cm.Data[contract.KeyHosts])
 	// The controller creates the ConfigMap without the key. A task of an older build never writes it.
 	seen.Recorded = err == nil && cm.Data[contract.KeyHosts] != ""
+	installed := &contract.Installed{}
+	if text := cm.Data[contract.KeyInstalled]; text != "" && json.Unmarshal([]byte(text), installed) == nil && len(installed.Nodes) > 0 {
+		seen.Memory = installed // otherwise it is rebuilt: see Seen.Remember
+	}
 	return nil
 }
 

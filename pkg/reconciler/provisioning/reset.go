@@ -21,14 +21,60 @@ import (
 // requestFor returns the request of a run. If the spec is invalid, a reset uses the request of the
 // last run, because a user must be able to delete such a Provisioning too.
 func requestFor(seen plan.Seen, next plan.Step) contract.Request {
-	request := seen.Request
-	if next.Operation == contract.OperationReset && seen.Invalid != "" && seen.Started.Provisioning != "" {
-		request = seen.Started
+	request := next.Request
+	if next.Operation == contract.OperationReset {
+		request = seen.Request
+		if seen.Invalid != "" && seen.Started.Provisioning != "" {
+			request = seen.Started
+		}
 	}
+	request.Operation = next.Operation
 	request.Installed, request.PassedOver = installedExcept(seen), seen.PassOver
-	request.Lost = append(next.LostNodes(), seen.NodesOf(seen.PassOver)...)
+	request.Lost = append(slices.Clone(request.Lost), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
 	return request
+}
+
+// nodesOf returns the nodes of hosts as the labels of their claims describe them.
+func nodesOf(held []hosts.Host, access contract.Access) []contract.Node {
+	var nodes []contract.Node
+	for _, h := range held {
+		if h.Node == "" {
+			continue
+		}
+		n := nodeFrom(h, access)
+		n.Set, n.Standby = h.Set, h.Standby
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b contract.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+// ensureMembers writes the nodes of a run that removes nodes into the inventory's ConfigMap: the nodes
+// of the cluster, the unfinished nodes that the run removes, and the standby hosts.
+func (r *Reconciler) ensureMembers(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, remove *contract.Removal) error {
+	nodes := slices.Clone(seen.Memory.Nodes)
+	for _, n := range seen.State().Unfinished {
+		if slices.Contains(remove.Nodes, n.Name) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range seen.Nodes {
+		if n.Standby && seen.Site[n.Host].Ours {
+			nodes = append(nodes, n)
+		}
+	}
+	return r.ensureNodes(ctx, p, nodes)
+}
+
+func (r *Reconciler) ensureNodes(ctx context.Context, p *v1alpha1.Provisioning, nodes []contract.Node) error {
+	text, err := json.MarshalIndent(nodes, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the nodes of the run: %w", err)
+	}
+	want := resources.MakeInventoryConfigMap(p, string(text)+"\n")
+	_, err = ensure(ctx, p, r.kube.CoreV1().ConfigMaps(p.Namespace), want, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
+	return err
 }
 
 // ensureNodesToReset writes the nodes of a reset into the inventory's ConfigMap.
@@ -46,13 +92,7 @@ func (r *Reconciler) ensureNodesToReset(ctx context.Context, p *v1alpha1.Provisi
 			held[i].NICs, held[i].MACs = all[known].NICs, all[known].MACs
 		}
 	}
-	text, err := json.MarshalIndent(nodesToReset(seen, held, names), "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the nodes to reset: %w", err)
-	}
-	want := resources.MakeInventoryConfigMap(p, string(text)+"\n")
-	_, err = ensure(ctx, p, r.kube.CoreV1().ConfigMaps(p.Namespace), want, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
-	return err
+	return r.ensureNodes(ctx, p, nodesToReset(seen, held, names))
 }
 
 // nodesToReset returns the nodes of the named hosts. A node comes from the list that select-hosts

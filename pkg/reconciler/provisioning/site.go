@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -76,8 +77,13 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 			seen.Failed = append(seen.Failed, plan.FailedHost{Name: h.Name, Message: cmp.Or(h.Retrying, h.Trouble)})
 		}
 	}
+	seen.Remember(nodesOf(held, seen.Request.Access))
 	var others []string
-	for _, n := range seen.Nodes {
+	nodes := seen.Nodes
+	if seen.Memory != nil {
+		nodes = slices.Concat(nodes, seen.Memory.Nodes)
+	}
+	for _, n := range nodes {
 		if _, known := seen.Site[n.Host]; !known {
 			others = append(others, n.Host)
 		}
@@ -117,7 +123,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 
 // hostOf converts a host into the facts that package plan needs.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
-	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble}
+	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble, Labels: h.Labels}
 	switch {
 	case seen.Ours:
 		seen.Claimed = h.Holder.UID == string(p.UID)
@@ -149,18 +155,26 @@ func installedExcept(seen plan.Seen) []string {
 // observeNeeds checks the preconditions of a run that only users can meet: there must be suitable
 // hosts and an SSH key to them. It reads the key from the API server itself, and only if there are
 // suitable hosts.
-func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, request contract.Request, seen *plan.Seen) error {
+//
+// If there are no hosts for new nodes, but the cluster also has nodes to remove, the removal comes
+// first, because it can free hosts.
+func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
 	if seen.Deleting { // a reset needs only the key
 		return r.observeKey(ctx, p, seen)
 	}
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err
 	}
+	seen.Hosts = &plan.Need{}
+	removes := func() bool { return step.Request.Remove != nil }
+	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
+		return r.observeKey(ctx, p, seen)
+	}
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
-	seen.Hosts = &plan.Need{}
+	request := step.Request
 	var noFit *assign.NoFit
 	seen.PassOver = seen.PassedOverHosts()
 	if err = fits(request, *seen, all); errors.As(err, &noFit) {
@@ -168,7 +182,11 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		err = fits(request, *seen, all)
 	}
 	if errors.As(err, &noFit) {
-		seen.Hosts.Missing = noFit.Error()
+		seen.RemoveFirst = true
+		if step, _ = plan.Upcoming(*seen, now); removes() {
+			return r.observeKey(ctx, p, seen)
+		}
+		seen.RemoveFirst, seen.Hosts.Missing = false, noFit.Error()
 		return nil
 	}
 	if err != nil {

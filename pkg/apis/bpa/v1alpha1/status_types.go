@@ -75,6 +75,8 @@ const (
 	NodeReady NodeState = "Ready"
 	// NodeResetting means that a run is removing the cluster from the host.
 	NodeResetting NodeState = "Resetting"
+	// NodeRemoving means that a run is removing the node from the cluster.
+	NodeRemoving NodeState = "Removing"
 	// NodeFailed means that the last run failed on this host.
 	NodeFailed NodeState = "Failed"
 	// NodeStandby means that the host is claimed as a replacement for another host.

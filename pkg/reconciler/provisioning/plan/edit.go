@@ -14,7 +14,7 @@ func supersede(s Seen, r Run, active int) (Step, bool) {
 		return Step{Do: Stay, Reason: ReasonRestarting, Message: "run " + r.Name + " is stopping because the spec was edited before the run touched a host; " +
 			"the next attempt uses the new spec; " + tektonAsks}, true
 	}
-	if !s.edited(r) || r.Generation == 0 || active > 1 || s.Settings != "" || s.Depot != "" || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.installedDigest() != "" || s.Paused || s.Invalid != "" {
+	if !s.edited(r) || r.Generation == 0 || active > 1 || s.Settings != "" || s.Depot != "" || r.Name != s.Newest().Name || r.Touched || r.Cancelling || s.Complete() || s.Paused || s.Invalid != "" {
 		return Step{}, false
 	}
 	return Step{Do: CancelRun, Runs: []string{r.Name}, Supersede: true, Reason: ReasonRestarting, Message: "stopping run " + r.Name +
@@ -38,8 +38,8 @@ func (s Seen) edits() string {
 
 // editedText describes, for a message, what an edit of the spec means for the run that continues.
 func (s Seen) editedText(r Run) string {
-	if s.installedDigest() != "" {
-		return "the spec was edited after the run started" + s.edits() + "; the controller checks the edit when the run has ended"
+	if s.Complete() {
+		return "the spec was edited after the run started" + s.edits() + "; the controller applies the edit when the run has ended"
 	}
 	return fmt.Sprintf("the spec was edited after the run started%s, and the run continues. If it succeeds, the cluster has the spec from before the edit; "+
 		"if it fails, the next attempt uses the new spec. To stop it: `kubectl patch pipelinerun -n %s %s --type=merge -p '{\"spec\":{\"status\":\"Cancelled\"}}'`",
@@ -48,12 +48,15 @@ func (s Seen) editedText(r Run) string {
 
 // specChanged reports whether the spec describes another cluster than the installed one.
 func (s Seen) specChanged() bool {
+	if s.Memory != nil {
+		return len(s.refused(false)) > 0
+	}
 	was := s.installedDigest()
 	return was != "" && s.Digest != "" && was != s.Digest
 }
 
-// changedText describes how the spec differs from the spec of the installed cluster, and what a
-// user can do. This version of BPA installs clusters, but does not change them.
+// changedText describes the parts of the spec that are not applied to the installed cluster, and what
+// a user can do.
 func (s Seen) changedText() string {
 	request := contract.RequestName(s.Name)
 	back := fmt.Sprintf("restore the spec (key %s of ConfigMap %s holds the request that the cluster was installed from)", contract.KeyRequest, request)
@@ -61,6 +64,10 @@ func (s Seen) changedText() string {
 		back = fmt.Sprintf("restore the spec that the cluster was installed from: `kubectl patch provisioning -n %s %s --type=json -p \"$(kubectl get configmap -n %s %s "+
 			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, request)
 	}
-	return "the spec was edited after the cluster was installed from it" + s.edits() + "; this version of BPA does not change running clusters. What to do: " +
+	edits := s.edits()
+	if refused := s.refused(false); len(refused) > 0 {
+		edits = " (" + refusedText(refused) + ")"
+	}
+	return "the spec requests what BPA does not change in an installed cluster" + edits + ". What to do: " +
 		back + "; the cluster is then Ready again. Or delete the Provisioning and apply it again"
 }

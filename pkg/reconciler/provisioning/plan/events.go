@@ -55,10 +55,10 @@ func (t *eventList) run() {
 	switch f := t.after.Failure; {
 	case f != nil && (isNew || t.before.Failure == nil):
 		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
-	case ended && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
+	case ended && !contract.OperationOf(run.Operation).ChangesCluster() && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
-	case f == nil && ended && run.Operation == contract.OperationAddNodes && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
-		t.add(corev1.EventTypeNormal, "Replaced", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
+	case f == nil && ended && contract.OperationOf(run.Operation).ChangesCluster() && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
+		t.add(corev1.EventTypeNormal, "ClusterChanged", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
 	}
 }
 

@@ -48,6 +48,7 @@ const longestProblem = 256
 // before on the same host stays Ready.
 func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus) v1alpha1.NodeState {
 	r := s.Newest()
+	changes := r != nil && contract.OperationOf(r.Operation).ChangesCluster()
 	wasReady := slices.ContainsFunc(before, func(b v1alpha1.NodeStatus) bool {
 		return b.Name == n.Name && b.Host == n.Host && b.State == v1alpha1.NodeReady
 	})
@@ -64,7 +65,9 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeFailed
 	case r.State == Active && r.resets():
 		return v1alpha1.NodeResetting
-	case (r.Operation == contract.OperationAddNodes || r.Operation == contract.OperationCollect) && wasReady:
+	case changes && r.State == Active && s.removes(n):
+		return v1alpha1.NodeRemoving
+	case (changes || r.Operation == contract.OperationCollect) && (wasReady || s.Memory != nil && s.isMember(n.Host)):
 		return v1alpha1.NodeReady
 	case r.State == Active && r.task(contract.TaskKubespray) != nil:
 		return v1alpha1.NodeInstalling
@@ -157,8 +160,16 @@ func (s Seen) spare() []string {
 	return names
 }
 
-const controlPlaneAdvice = "a control plane node is not replaced automatically, because it is a member of etcd: restore its host (remove the quarantine, or " +
-	"set its spec.consumerRef again), or delete the Provisioning and apply it again"
+// controlPlaneAdvice describes what a user can do about lost control plane nodes that are not replaced
+// automatically.
+func (s Seen) controlPlaneAdvice() string {
+	if !s.quorum() {
+		return "most control planes are lost, so etcd has no majority and none of them can be replaced: restore a host (remove the quarantine, or set its " +
+			"spec.consumerRef again), or delete the Provisioning and apply it again"
+	}
+	return fmt.Sprintf("restore the host (remove the quarantine, or set its spec.consumerRef again); or let another host that fits replace it: "+
+		"`kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`; spec.replacePolicy: Any does so in the future", s.Namespace, s.Name, contract.AnnotationRetry)
+}
 
 // remedy describes how the losses in an installed cluster are repaired: by the controller, or by an
 // action of a user. It is empty if there are no losses.
@@ -166,10 +177,10 @@ func (c conditions) remedy() string {
 	s := c.seen
 	workers := s.lostWorkers()
 	switch {
-	case s.installedDigest() == "" || len(s.ActiveRuns()) > 0 || s.Deleting:
+	case !s.Complete() || len(s.ActiveRuns()) > 0 || s.Deleting:
 		return ""
 	case len(s.lostControlPlanes()) > 0:
-		return ". What to do: " + controlPlaneAdvice
+		return ". What to do: " + s.controlPlaneAdvice()
 	case len(workers) == 0:
 		return ""
 	case s.specChanged():

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ type Step struct {
 	Number, Attempt int32
 	Operation       string
 	Replaces        []string
+	// Request is the request of the run to start. It describes the cluster after the run. In an
+	// installed cluster, it can differ from the request of the spec.
+	Request contract.Request
 	// Played is the digest of an inventory with which the playbook has already succeeded. If the
 	// inventory of the new run is the same, the playbook does not run again. Empty: there is none.
 	Played string
@@ -85,7 +89,7 @@ const recheck = 2 * time.Second
 // order in which the steps of an installation need each other.
 func Next(seen Seen, now time.Time) Step {
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, working, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
+		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
@@ -121,8 +125,8 @@ func working(s Seen, _ time.Time) (Step, bool) {
 }
 
 // installed stores the kubeconfig of a running cluster and prunes old runs. In two cases it leaves
-// the decision to the later rules, which may start a run: a standby host can replace a lost worker,
-// or a user requests a run that could repair something.
+// the decision to the later rules, which may start a run: the cluster is not the requested one, or a
+// user requests a run that could repair something.
 func installed(s Seen, now time.Time) (Step, bool) {
 	if !s.Installed() {
 		return Step{}, false
@@ -137,7 +141,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
 	}
-	if len(s.due()) > 0 {
+	if _, changes := s.nextChange(); changes || len(s.due()) > 0 || len(s.refused(false)) > 0 {
 		return Step{}, false
 	}
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
@@ -222,20 +226,29 @@ func failed(s Seen, now time.Time) (Step, bool) {
 	return step, true
 }
 
-// changed starts nothing if the spec describes another cluster: a run would take hosts away from
-// the installed cluster. This version does not change clusters.
+// changed starts nothing if the spec requests what the cluster cannot become, such as other subnets.
+// Parts of the spec that are only not applied yet do not keep other changes from being applied.
 func changed(s Seen, _ time.Time) (Step, bool) {
-	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, s.specChanged()
+	_, changes := s.nextChange()
+	waits := len(s.refused(true)) > 0 || len(s.refused(false)) > 0 && !changes && !s.asked()
+	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, waits || s.Memory == nil && s.specChanged()
 }
 
-// controlPlaneLost starts nothing while a control plane node is lost: a run would move the node to
-// another host although the old one is still a member of etcd.
+// controlPlaneLost starts nothing while a control plane node is lost that is not replaced now. The
+// other operations need every control plane.
 func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 	lost := s.lostControlPlanes()
-	if s.installedDigest() == "" || len(lost) == 0 {
+	if !s.Complete() || len(lost) == 0 {
 		return Step{}, false
 	}
-	return Step{Do: Stay, Reason: ReasonHostsLost, Message: describeLosses(lost) + ": " + controlPlaneAdvice}, true
+	replaced := s.replaced()
+	lost = slices.DeleteFunc(lost, func(l Loss) bool {
+		return slices.Contains(replaced, l.Key()) || s.Memory != nil && !s.requests(l.Node)
+	})
+	if len(lost) == 0 {
+		return Step{}, false
+	}
+	return Step{Do: Stay, Reason: ReasonHostsLost, Message: describeLosses(lost) + ": " + s.controlPlaneAdvice()}, true
 }
 
 func paused(s Seen, _ time.Time) (Step, bool) {
@@ -266,7 +279,8 @@ func start(s Seen) Step {
 		return Step{Do: Stay, Reason: ReasonStarting, After: recheck}
 	}
 	step := Step{Do: StartRun, Reason: ReasonStarting, Number: 1, Attempt: 1}
-	step.Operation, step.Replaces = s.operation()
+	next := s.operation()
+	step.Operation, step.Request, step.Replaces = next.Operation, next.Request, s.keysOf(next.Replace)
 	step.Played = s.played(step.Operation)
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
@@ -278,10 +292,11 @@ func start(s Seen) Step {
 			step.Attempt = newest.Attempt + 1
 		}
 	}
-	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, contract.OperationOf(step.Operation).Purpose)
-	if step.Operation == contract.OperationAddNodes {
-		step.Message += ": " + some(step.Replaces, ", ")
+	purpose := contract.OperationOf(step.Operation).Purpose
+	if contract.OperationOf(step.Operation).ChangesCluster() {
+		purpose = next.String()
 	}
+	step.Message = fmt.Sprintf("starting attempt %d to %s", step.Attempt, purpose)
 	return step
 }
 

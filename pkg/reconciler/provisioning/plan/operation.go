@@ -1,37 +1,27 @@
 package plan
 
 import (
-	"slices"
-
+	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// operation returns the operation of a run that starts now, and the losses that the run repairs.
-// After a failed replacement, the next run continues that replacement and also repairs the losses
-// that the failed run recorded. These losses may not be visible in the list of nodes any more,
-// because select-hosts may already have written the new nodes.
-func (s Seen) operation() (string, []string) {
-	newest := s.Newest()
+// operation returns the operation of a run that starts now, with its request. It is the next change of
+// an installed cluster, if there is one. Otherwise a user has requested the run, which collects a new
+// kubeconfig, or also claims missing standby hosts.
+func (s Seen) operation() change.Step {
 	if s.onlyCollects() {
-		return contract.OperationCollect, slices.Clone(newest.Replaces)
+		return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 	}
 	if !s.Complete() {
-		return contract.OperationInstall, nil
+		return change.Step{Operation: contract.OperationInstall, Request: s.Request}
 	}
-	var replaces []string
-	again := newest != nil && newest.State == Failed && newest.Operation == contract.OperationAddNodes
-	if again {
-		replaces = slices.Clone(newest.Replaces)
+	if step, ok := s.nextChange(); ok {
+		return step
 	}
-	for _, l := range s.lostWorkers() {
-		if !slices.Contains(replaces, l.Key()) {
-			replaces = append(replaces, l.Key())
-		}
+	if s.Memory != nil && s.have() < s.want() {
+		return change.Claim(s.State())
 	}
-	if again || len(replaces) > 0 || s.have() < s.want() {
-		return contract.OperationAddNodes, replaces
-	}
-	return contract.OperationCollect, nil
+	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 }
 
 // onlyCollects reports whether the newest run did everything but collect the kubeconfig, so that the

@@ -22,7 +22,7 @@ func (s Seen) Claiming() bool {
 func (s Seen) PowersOn() bool {
 	r := s.Newest()
 	return r != nil && r.State == Active && !r.Cancelling && !s.Deleting &&
-		(r.Operation == contract.OperationInstall || r.Operation == contract.OperationAddNodes)
+		contract.OperationOf(r.Operation).Has(contract.TaskSelectHosts)
 }
 
 // ImageForHosts returns the image that claimed hosts without an operating system must receive now;

@@ -24,6 +24,8 @@ func TestUnreachableHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newScene()
 			w.seen.Slots = []string{"master-1", "worker-1", "worker-2"}
+			w.request()
+			w.seen.Started = w.seen.Request
 			w.claim()
 			for _, n := range w.seen.Nodes {
 				if slices.Contains(tc.used, n.Name) {

@@ -75,7 +75,7 @@ func reportInstalled(status *v1alpha1.ProvisioningStatus, s Seen) {
 
 func reportFailure(p *v1alpha1.Provisioning, s Seen, step Step, now time.Time) {
 	r := s.Newest()
-	if r == nil || r.State != Failed || r.Superseded || s.Deleting != r.resets() {
+	if r == nil || r.State != Failed || r.Superseded || s.Deleting != r.resets() || s.settled() {
 		p.Status.Failure = nil
 		return
 	}

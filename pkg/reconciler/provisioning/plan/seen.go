@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -65,6 +64,13 @@ type Seen struct {
 	// are the nodes that select-hosts has stored.
 	Site  map[string]Host
 	Nodes []contract.Node
+	// Memory is the record of what is installed; nil: there is none, and it could not be rebuilt.
+	Memory *contract.Installed
+	// Replace is the policy by which lost hosts are replaced; empty: the default.
+	Replace v1alpha1.ReplacePolicy
+	// RemoveFirst means that nodes are removed before others are added, because there is no host for
+	// the new nodes. It is observed together with Hosts.
+	RemoveFirst bool
 	// States has the states of hosts that the task kubespray has recorded. Recorded means that this
 	// record exists; otherwise an older build of BPA started the runs.
 	States   contract.HostStates
@@ -133,6 +139,8 @@ type Kubeconfig struct {
 type Limits struct {
 	Attempts int32 // maximum number of attempts for one requested state
 	History  int   // finished runs to keep
+	// Drain is the time in which the pods of a node must have left it before it is removed.
+	Drain time.Duration
 }
 
 // State is the state of a run or a task.
@@ -252,34 +260,36 @@ func (s Seen) installedDigest() string {
 	return s.InstalledDigest
 }
 
-// Installed reports whether the cluster runs, as far as this is known. It returns true if the
-// newest run succeeded. If all runs were deleted, it returns true if the status says that a cluster
-// was installed. While a run is active, it returns false.
+// Installed reports whether the cluster runs and is complete, as far as this is known: the newest
+// run succeeded, or all runs were deleted, or the newest run failed and has no meaning any more. While
+// a run is active, it returns false.
 func (s Seen) Installed() bool {
 	newest := s.Newest()
-	if newest == nil || newest.State == Active {
-		return newest == nil && s.InstalledDigest != ""
+	switch {
+	case newest == nil:
+		return s.Complete()
+	case newest.State == Succeeded:
+		return !newest.resets()
 	}
-	return newest.State == Succeeded && !newest.resets()
+	return newest.State == Failed && s.settled()
+}
+
+// settled reports whether the newest run, which failed, has no meaning any more: a user has taken back
+// the edit that it was to apply, and the installed cluster is the requested one.
+func (s Seen) settled() bool {
+	newest := s.Newest()
+	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.wanted(*newest) || s.asked() {
+		return false
+	}
+	_, changes := s.nextChange()
+	return !changes
 }
 
 // Complete reports whether the cluster was installed completely once.
-func (s Seen) Complete() bool { return s.installedDigest() != "" }
+func (s Seen) Complete() bool { return s.installedDigest() != "" || s.Memory != nil }
 
 // asked reports whether a user has requested another run that has not started yet.
 func (s Seen) asked() bool {
 	newest := s.Newest()
 	return s.Retry != "" && (newest == nil || newest.Retry != s.Retry)
-}
-
-// Starting reports whether a run would start now if its preconditions were met. Only then does the
-// controller check hosts and keys, and ask the API server itself whether hosts are lost.
-func Starting(s Seen, now time.Time) bool {
-	s.Hosts, s.SSH = &Need{}, &Need{}
-	s.Site = maps.Clone(s.Site)
-	for name, h := range s.Site {
-		h.Live = true
-		s.Site[name] = h
-	}
-	return Next(s, now).Do == StartRun
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -31,6 +31,8 @@ type Host struct {
 	Bare, Imaged bool
 	// Leaving means that Metal3 still removes the operating system after the host was given back.
 	Leaving bool
+	// Labels are the labels of the BareMetalHost.
+	Labels map[string]string
 	// Live means that the state comes from the API server itself and not from a cache.
 	Live bool
 }
@@ -49,16 +51,6 @@ type Loss struct {
 // Key identifies the loss in an annotation of the run that repairs it: "node=host".
 func (l Loss) Key() string { return l.Node.Name + "=" + l.Node.Host }
 
-// LostNodes returns the names of the nodes whose losses the step repairs.
-func (s Step) LostNodes() []string {
-	var names []string
-	for _, key := range s.Replaces {
-		name, _, _ := strings.Cut(key, "=")
-		names = append(names, name)
-	}
-	return names
-}
-
 // NodesOf returns the names of the nodes on these hosts.
 func (s Seen) NodesOf(names []string) (nodes []string) {
 	for _, n := range s.Nodes {
@@ -72,14 +64,15 @@ func (s Seen) NodesOf(names []string) (nodes []string) {
 // controlPlane reports whether the node has the control plane role, alone or with others.
 func controlPlane(n contract.Node) bool { return slices.Contains(n.Roles, contract.RoleControlPlane) }
 
-// losses returns the lost nodes, including standby nodes, in the order of Seen.Nodes. It returns
-// none as long as no cluster is installed and no host was touched.
+// losses returns the lost nodes: installed ones, and then standby nodes. It returns none as long as no
+// cluster is installed and no host was touched.
 func (s Seen) losses() []Loss {
-	if s.installedDigest() == "" && !s.touched() {
+	if !s.Complete() && !s.touched() {
 		return nil
 	}
 	var all []Loss
-	for _, n := range s.Nodes {
+	standby := slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return !n.Standby })
+	for _, n := range append(slices.Clone(s.members()), standby...) {
 		h, seen := s.Site[n.Host]
 		if !seen {
 			h.Gone = true
@@ -134,7 +127,7 @@ func (s Seen) touched() bool {
 	return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Touched && r.State == Active || r.State == Succeeded && !r.resets() })
 }
 
-// lostControlPlanes returns the losses of control plane nodes, which the controller cannot repair.
+// lostControlPlanes returns the losses of control plane nodes.
 func (s Seen) lostControlPlanes() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool { return l.Node.Standby || !controlPlane(l.Node) })
 }
@@ -143,18 +136,15 @@ func (s Seen) lostControlPlanes() []Loss {
 // that the newest run has repaired, even if the list of nodes still has the lost node.
 func (s Seen) lostWorkers() []Loss {
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool {
-		newest := s.Newest()
-		done := newest != nil && newest.State == Succeeded && slices.Contains(newest.Replaces, l.Key())
-		return l.Node.Standby || controlPlane(l.Node) || done
+		return l.Node.Standby || controlPlane(l.Node) || s.repaired(l)
 	})
 }
 
-// due returns the losses that the controller repairs automatically: the confirmed losses of workers
-// whose set has a standby for them. While a control plane node is lost, due returns none. All hosts
-// of the site may then appear to be gone. If so, the cause is something else, and a replacement
-// would not help.
+// due returns the losses that the controller repairs automatically: confirmed losses, as far as the
+// policy permits. While most control planes are lost, due returns none. All hosts of the site may
+// then appear to be gone. If so, the cause is something else, and a replacement would not help.
 func (s Seen) due() []Loss {
-	if len(s.lostControlPlanes()) > 0 {
+	if s.policy() == v1alpha1.ReplaceNever || !s.quorum() {
 		return nil
 	}
 	standby := map[string]int{}
@@ -163,10 +153,20 @@ func (s Seen) due() []Loss {
 			standby[n.Set]++
 		}
 	}
-	return slices.DeleteFunc(s.lostWorkers(), func(l Loss) bool {
+	return slices.DeleteFunc(s.losses(), func(l Loss) bool {
+		if l.Node.Standby || s.repaired(l) {
+			return true
+		}
 		standby[l.Node.Set]--
-		return !l.Sure || standby[l.Node.Set] < 0
+		return !l.Sure || s.policy() == v1alpha1.ReplaceStandby && standby[l.Node.Set] < 0
 	})
+}
+
+func oneIf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // incomplete reports whether a run could repair something: a worker is lost, or a standby is
@@ -226,7 +226,7 @@ func (s Seen) count(of func(contract.Node) bool) (n int) {
 // same name, and none of its runs has started a playbook. Hosts that were given back and whose
 // image Metal3 still removes are not among them: they are released automatically after that.
 func (s Seen) returnable() []string {
-	if s.installedDigest() != "" || s.touched() {
+	if s.Complete() || s.touched() {
 		return nil
 	}
 	var names []string
@@ -260,12 +260,14 @@ func (s Seen) withOldImage() []string {
 // installed. If there is no list of nodes, because it was never written or was deleted, it returns
 // all claimed hosts.
 func (s Seen) InstalledHosts() []string {
-	if s.installedDigest() == "" && !s.touched() {
+	if !s.Complete() && !s.touched() {
 		return nil
 	}
 	var names []string
 	for _, n := range s.Nodes {
-		if h := s.Site[n.Host]; !n.Standby && h.Ours && (s.Complete() || !s.Recorded || s.used(h)) {
+		h := s.Site[n.Host]
+		reset := s.States[h.UID] == contract.HostClean && !s.isMember(n.Host)
+		if !n.Standby && h.Ours && !reset && (s.Complete() || !s.Recorded || s.used(h)) {
 			names = append(names, n.Host)
 		}
 	}

@@ -80,8 +80,8 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{
 		seen: Seen{
-			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Slots: []string{"master-1", "worker-1"},
-			Limits: Limits{Attempts: 3, History: 2},
+			Namespace: "site", Name: "edge-1", Generation: 1, Digest: "one", Inputs: "one", Request: contract.Request{PodSubnet: "one"}, Slots: []string{"master-1", "worker-1"},
+			Limits: Limits{Attempts: 3, History: 2, Drain: 10 * time.Minute},
 			Hosts:  &Need{}, SSH: &Need{}, Recorded: true, States: contract.HostStates{},
 		},
 		p:   &v1alpha1.Provisioning{},
@@ -105,14 +105,24 @@ func (w *scene) happen(t *testing.T, words []string) {
 	case "ssh":
 		w.seen.SSH = &Need{Missing: rest}
 	case "spec":
-		w.seen.Digest, w.seen.Inputs = arg(1), arg(1)
-		w.seen.Generation++
+		w.seen.Request.PodSubnet = arg(1)
+		w.edited(arg(1))
 		if w.seen.Changes, w.seen.Revertible = nil, true; arg(1) != "one" {
 			w.seen.Changes = []string{"spec.PodSubnet: subnet of " + arg(1)}
 		}
-		if r := w.seen.Newest(); r != nil {
-			w.seen.Edited = r.Inputs != arg(1)
-		}
+	case "edit": // the same words as without "edit", after the first run
+		w.happen(t, words[1:])
+		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets))
+	case "policy-replace":
+		w.seen.Replace = v1alpha1.ReplacePolicy(arg(1))
+	case "version":
+		w.seen.Request.KubernetesVersion = arg(1)
+	case "record": // lost
+		w.seen.Memory = nil
+	case "draining":
+		w.seen.Memory.Draining = words[1:]
+	case "leaving":
+		w.seen.Memory.Leaving = words[1:]
 	case "invalid":
 		w.seen.Invalid = rest
 	case "settings":
@@ -156,7 +166,10 @@ func (w *scene) happen(t *testing.T, words []string) {
 	case "set": // name, active, standby
 		active, _ := strconv.Atoi(arg(2))
 		standby, _ := strconv.Atoi(arg(3))
-		w.seen.Sets = append(w.seen.Sets, contract.Set{Name: arg(1), Active: active, Standby: standby})
+		w.seen.Sets = slices.DeleteFunc(slices.Clone(w.seen.Sets), func(s contract.Set) bool { return s.Name == arg(1) })
+		if active+standby > 0 {
+			w.seen.Sets = append(w.seen.Sets, contract.Set{Name: arg(1), Roles: rolesOf(arg(1)), Active: active, Standby: standby})
+		}
 	case "host":
 		w.host(t, arg(1), arg(2), strings.Join(words[min(3, len(words)):], " "))
 	case "promoted":
@@ -192,39 +205,111 @@ func (w *scene) newest(t *testing.T) *Run {
 	return w.seen.Newest()
 }
 
+// edited simulates how observe compares the spec with that of the newest run.
+func (w *scene) edited(digest string) {
+	w.seen.Digest, w.seen.Inputs = digest, digest
+	w.seen.Generation++
+	if r := w.seen.Newest(); r != nil {
+		w.seen.Edited = r.Inputs != digest
+	}
+}
+
 // create simulates how the controller applies StartRun.
 func (w *scene) create(t *testing.T) {
 	if w.last.Do != StartRun {
-		t.Fatalf("the story creates a run, but %s was chosen", w.last.Do)
+		t.Fatalf("the story creates a run, but %+v was chosen", w.last)
 	}
 	w.seen.Runs = append(w.seen.Runs, Run{
 		Name: fmt.Sprintf("edge-1-%s-%d", w.last.Operation, w.last.Number), Number: w.last.Number, Attempt: w.last.Attempt,
 		Operation: w.last.Operation, Replaces: w.last.Replaces,
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
+	w.seen.Started = w.last.Request
 }
 
-// claim simulates select-hosts: it claims a host for every node. master-1 is a control plane node,
-// and every other node is a worker.
+// rolesOf returns the roles of a node or of a node set: those with "master" in their names are
+// control planes.
+func rolesOf(name string) []string {
+	if strings.Contains(name, "master") {
+		return []string{contract.RoleControlPlane}
+	}
+	return []string{contract.RoleWorker}
+}
+
+// request makes the request of the spec.
+func (w *scene) request() {
+	w.seen.Request.Provisioning, w.seen.Request.Sets, w.seen.Request.Slots = "edge-1", w.seen.Sets, nil
+	for _, name := range w.seen.Slots {
+		w.seen.Request.Slots = append(w.seen.Request.Slots, contract.Slot{Name: name, Roles: rolesOf(name)})
+	}
+}
+
+// claim simulates select-hosts: a node keeps its host, a standby takes the place of a missing node of
+// its set, and every other node gets a new host.
 func (w *scene) claim() {
-	w.seen.Site, w.seen.Nodes = map[string]Host{}, nil
+	before := slices.DeleteFunc(w.seen.Nodes, func(n contract.Node) bool { return !w.seen.Site[n.Host].Ours || w.seen.Site[n.Host].Lost })
+	w.seen.Nodes = nil
+	if w.seen.Memory == nil {
+		w.seen.Site = map[string]Host{}
+	}
 	add := func(node contract.Node) {
-		n := len(w.seen.Nodes) + 1
-		node.Host, node.Address, node.HostUID = fmt.Sprintf("host-%d", n), fmt.Sprintf("10.0.0.%d", n), fmt.Sprintf("uid-%d", n)
-		node.Roles = []string{contract.RoleWorker}
-		if node.Name == "master-1" {
-			node.Roles = []string{contract.RoleControlPlane}
+		n := 1
+		for h, known := w.seen.Site["host-1"]; known && (h.Ours || h.Lost || h.Gone || h.Holder != ""); h, known = w.seen.Site[fmt.Sprintf("host-%d", n)] {
+			n++
 		}
+		node.Host, node.Address, node.HostUID = fmt.Sprintf("host-%d", n), fmt.Sprintf("10.0.0.%d", n), fmt.Sprintf("uid-%d", n)
+		node.Roles = rolesOf(node.Name)
 		w.seen.Site[node.Host] = Host{UID: node.HostUID, Ours: true, Claimed: true}
 		w.seen.Nodes = append(w.seen.Nodes, node)
 	}
-	for _, slot := range w.seen.Slots {
-		add(contract.Node{Name: slot})
-	}
-	for _, set := range w.seen.Sets {
-		for n := range set.Active + set.Standby {
-			add(contract.Node{Name: fmt.Sprintf("%s-%d", set.Name, n+1), Set: set.Name, Standby: n >= set.Active})
+	for _, slot := range w.seen.Started.Slots {
+		if i := slices.IndexFunc(before, func(n contract.Node) bool { return n.Name == slot.Name }); i >= 0 {
+			w.seen.Nodes = append(w.seen.Nodes, before[i])
+			continue
 		}
+		add(contract.Node{Name: slot.Name})
+	}
+	for _, set := range w.seen.Started.Sets {
+		number := 0
+		for _, n := range slices.Concat(before, w.seen.Nodes) {
+			if last, err := strconv.Atoi(strings.TrimPrefix(n.Name, set.Name+"-")); err == nil {
+				number = max(number, last)
+			}
+		}
+		old := slices.DeleteFunc(slices.Clone(before), func(n contract.Node) bool { return n.Set != set.Name })
+		for n := range set.Active + set.Standby {
+			if n < len(old) {
+				old[n].Standby = n >= set.Active
+				w.seen.Nodes = append(w.seen.Nodes, old[n])
+				continue
+			}
+			number++
+			add(contract.Node{Name: fmt.Sprintf("%s-%d", set.Name, number), Set: set.Name, Standby: n >= set.Active})
+		}
+	}
+}
+
+// remember simulates how the task kubespray writes the record. It removes nodes: those that the run
+// names, and the last ones of a set that becomes smaller.
+func (w *scene) remember() {
+	r := w.seen.Started
+	w.seen.Memory = &contract.Installed{Request: r}
+	nodes := slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Standby })
+	var gone []string
+	if r.Remove != nil {
+		gone = slices.Clone(r.Remove.Nodes)
+		for _, set := range r.Remove.Sets {
+			for _, c := range set.Candidates[len(set.Candidates)-set.Count:] {
+				gone = append(gone, c.Node)
+			}
+		}
+	}
+	for _, n := range nodes {
+		if slices.Contains(gone, n.Name) {
+			w.seen.States[n.HostUID] = contract.HostClean
+			continue
+		}
+		w.seen.Memory.Nodes = append(w.seen.Memory.Nodes, n)
 	}
 }
 
@@ -347,6 +432,9 @@ func (w *scene) end(t *testing.T, how, reason string) {
 	switch how {
 	case "succeeds":
 		r.State, r.Reason = Succeeded, "Succeeded"
+		if r.Operation != contract.OperationReset && r.Operation != contract.OperationCollect && w.seen.Recorded {
+			w.remember()
+		}
 	case "fails":
 		r.State = Failed
 		r.Reason, r.Message, _ = strings.Cut(reason, " ")
@@ -372,6 +460,8 @@ func (w *scene) kubeconfig(t *testing.T, state string) {
 // change anything. It returns the step and the status as text.
 func (w *scene) describe() string {
 	before := w.p.Status.DeepCopy()
+	w.request()
+	w.seen.Remember(nil)
 	w.ask()
 	w.last = Next(w.seen, w.now)
 	Report(w.p, w.seen, w.last, nil, nil, w.now)

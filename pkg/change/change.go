@@ -1,0 +1,239 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// State is what is installed and what is requested.
+type State struct {
+	Installed contract.Installed
+	Wanted    contract.Request
+	// Unfinished are nodes that are not in Installed, but whose hosts may contain a part of the
+	// cluster: a run that was to add them failed, or another host has replaced the host and it is
+	// back. No node of them has the name of a node in Installed.
+	Unfinished []contract.Node
+	// Lost has the names of the nodes in Installed whose hosts are lost. The value is true if the
+	// node may be replaced by another host now.
+	Lost map[string]bool
+	// Domains has the topology domains of the nodes, by name, and Trouble the names of nodes whose
+	// hosts have a problem. Both only affect which nodes leave a set.
+	Domains map[string]string
+	Trouble []string
+	// DrainSeconds limits the time in which the pods of a node must have left it.
+	DrainSeconds int
+	// RemoveFirst puts removals before additions, because an addition needs a host that a removal
+	// frees.
+	RemoveFirst bool
+}
+
+// Step is one operation on the cluster.
+type Step struct {
+	Operation string // a name in contract.Operations
+	// Request is the request of the run. If the run succeeds, it describes the cluster.
+	Request contract.Request
+	// Add and Remove are nodes in words, such as "worker-2" or "2 nodes of workers". Replace has the
+	// names of the lost nodes that are replaced.
+	Add, Remove, Replace []string
+	// Standby reports that the step also claims standby hosts.
+	Standby bool
+}
+
+// String describes the step, such as "add worker-2, worker-3".
+func (s Step) String() string {
+	var parts []string
+	for _, p := range []struct {
+		verb  string
+		nodes []string
+	}{{"replace", s.Replace}, {"add", s.Add}, {"remove", s.Remove}} {
+		if len(p.nodes) > 0 {
+			parts = append(parts, p.verb+" "+strings.Join(p.nodes, ", "))
+		}
+	}
+	if s.Standby {
+		parts = append(parts, "claim standby hosts")
+	}
+	if len(parts) == 0 {
+		return "make the nodes schedulable again that were to be removed"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Next returns the next operation; false: the cluster has the requested nodes.
+func Next(s State) (Step, bool) {
+	d := s.compare()
+	additions := []func(difference) (Step, bool){s.addControlPlane, s.addNodes}
+	removals := []func(difference) (Step, bool){s.removeNodes, s.removeControlPlane}
+	order := slices.Concat(additions, removals)
+	if s.RemoveFirst {
+		order = slices.Concat(removals, additions)
+	}
+	for _, next := range append([]func(difference) (Step, bool){s.finishRemoval}, append(order, s.uncordon)...) {
+		if step, ok := next(d); ok {
+			return step, true
+		}
+	}
+	return Step{}, false
+}
+
+// Plan returns all operations in their order. It assumes that each of them succeeds and finds hosts.
+func Plan(s State) []Step {
+	var steps []Step
+	limit := 2*(len(s.Installed.Nodes)+len(s.Unfinished)+len(s.Wanted.Slots)+len(s.Wanted.Sets)+count(s.Wanted.Sets)) + 2
+	for range limit {
+		step, ok := Next(s)
+		if !ok {
+			break
+		}
+		steps = append(steps, step)
+		s = s.after(step)
+	}
+	return steps
+}
+
+func count(sets []contract.Set) (n int) {
+	for _, set := range sets {
+		n += set.Active
+	}
+	return n
+}
+
+// difference is what distinguishes the installed cluster from the requested one.
+type difference struct {
+	// addSlots are requested nodes that are not installed, and addSets the number of missing nodes
+	// by the name of the set.
+	addSlots []contract.Slot
+	addSets  map[string]int
+	// replace are lost nodes that are requested and that may be replaced now.
+	replace []contract.Node
+	// remove are installed or unfinished nodes that are not requested, and removeSets the number of
+	// surplus nodes by the name of the set.
+	remove     []contract.Node
+	removeSets map[string]int
+	standby    bool // a set requests more standby hosts than at the last run
+}
+
+func (s State) compare() difference {
+	d := difference{addSets: map[string]int{}, removeSets: map[string]int{}}
+	for _, slot := range s.Wanted.Slots {
+		i := s.index(slot.Name)
+		switch {
+		case i < 0:
+			d.addSlots = append(d.addSlots, slot)
+		case s.moved(slot, s.Installed.Nodes[i]):
+			d.remove = append(d.remove, s.Installed.Nodes[i])
+		}
+	}
+	for _, n := range s.Installed.Nodes {
+		requested := s.requested(n)
+		if s.Lost[n.Name] && requested {
+			d.replace = append(d.replace, n)
+		}
+		if !requested && !slices.ContainsFunc(d.remove, func(r contract.Node) bool { return r.Name == n.Name }) {
+			d.remove = append(d.remove, n)
+		}
+	}
+	for _, set := range s.Wanted.Sets {
+		switch surplus := s.active(set.Name) - set.Active; {
+		case surplus < 0:
+			d.addSets[set.Name] = -surplus
+		case surplus > 0:
+			s.shrink(&d, set.Name, surplus)
+		}
+		d.standby = d.standby || set.Standby > s.standby(set.Name)
+	}
+	for _, n := range s.Unfinished {
+		if !s.missing(n, d) {
+			d.remove = append(d.remove, n)
+		}
+	}
+	return d
+}
+
+// shrink adds the nodes that leave a set to the difference: lost ones first. A lost node that leaves
+// is not replaced.
+func (s State) shrink(d *difference, set string, surplus int) {
+	for _, n := range s.Installed.Nodes {
+		if _, lost := s.Lost[n.Name]; n.Set == set && lost && surplus > 0 {
+			d.remove = append(d.remove, n)
+			d.replace = slices.DeleteFunc(d.replace, func(r contract.Node) bool { return r.Name == n.Name })
+			surplus--
+		}
+	}
+	if surplus > 0 {
+		d.removeSets[set] = surplus
+	}
+}
+
+// index returns the index of the installed node that was requested by this name, or -1.
+func (s State) index(name string) int {
+	return slices.IndexFunc(s.Installed.Nodes, func(n contract.Node) bool { return n.Set == "" && n.Name == name })
+}
+
+// moved reports whether the slot is now pinned to another host than that of its installed node.
+func (s State) moved(slot contract.Slot, n contract.Node) bool {
+	if slot.MAC == "" {
+		return false
+	}
+	if len(n.MACs) > 0 {
+		return !slices.Contains(n.MACs, slot.MAC)
+	}
+	was := s.installedSlot(n)
+	return was.MAC != "" && was.MAC != slot.MAC
+}
+
+// requested reports whether the spec requests the installed node, or its set.
+func (s State) requested(n contract.Node) bool {
+	if n.Set != "" {
+		return slices.ContainsFunc(s.Wanted.Sets, func(set contract.Set) bool { return set.Name == n.Set })
+	}
+	return slices.ContainsFunc(s.Wanted.Slots, func(slot contract.Slot) bool { return slot.Name == n.Name })
+}
+
+// missing reports whether the unfinished node is one that a run is still to add.
+func (s State) missing(n contract.Node, d difference) bool {
+	if n.Set != "" {
+		return d.addSets[n.Set] > 0 || slices.ContainsFunc(d.replace, func(r contract.Node) bool { return r.Set == n.Set })
+	}
+	return slices.ContainsFunc(d.addSlots, func(slot contract.Slot) bool { return slot.Name == n.Name })
+}
+
+func (s State) active(set string) (n int) {
+	for _, node := range s.Installed.Nodes {
+		if node.Set == set {
+			n++
+		}
+	}
+	return n
+}
+
+func (s State) standby(set string) int {
+	i := slices.IndexFunc(s.Installed.Request.Sets, func(was contract.Set) bool { return was.Name == set })
+	if i < 0 {
+		return 0
+	}
+	return s.Installed.Request.Sets[i].Standby
+}
+
+func controlPlane(roles []string) bool { return slices.Contains(roles, contract.RoleControlPlane) }
+
+func (s State) setRoles(name string) []string {
+	for _, sets := range [][]contract.Set{s.Wanted.Sets, s.Installed.Request.Sets} {
+		for _, set := range sets {
+			if set.Name == name {
+				return set.Roles
+			}
+		}
+	}
+	return nil
+}
+
+func numberOf(n int, set string) string {
+	if n == 1 {
+		return "1 node of " + set
+	}
+	return fmt.Sprintf("%d nodes of %s", n, set)
+}

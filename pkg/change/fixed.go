@@ -1,0 +1,96 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Refusal is a part of the spec that BPA does not apply to an installed cluster.
+type Refusal struct {
+	Field string // such as spec.PodSubnet
+	Text  string // what differs
+	// Blocks reports that the cluster cannot have the requested value, so that no operation starts
+	// until the spec is restored. Otherwise the cluster keeps its value, and other edits are
+	// applied.
+	Blocks bool
+}
+
+// Refused returns the parts of the spec that are not applied to the cluster, in a fixed order. The
+// webhook refuses most of them; a spec can have them if it was stored before.
+func Refused(s State) []Refusal {
+	was, is := s.Installed.Request, s.Wanted
+	var all []Refusal
+	for _, f := range []struct {
+		field, was, is string
+		blocks         bool
+	}{
+		{"spec.PodSubnet", was.PodSubnet, is.PodSubnet, true},
+		{"spec.kubernetes.serviceSubnet", was.ServiceSubnet, is.ServiceSubnet, true},
+		{"spec.kubernetes.networkPlugin", was.NetworkPlugin, is.NetworkPlugin, true},
+		{"spec.kubernetes.version", was.KubernetesVersion, is.KubernetesVersion, false},
+		{"spec.kubespray.release", was.Release, is.Release, false},
+	} {
+		if f.was != f.is {
+			all = append(all, Refusal{f.field, fmt.Sprintf("%s: %s -> %s", f.field, text(f.was), text(f.is)), f.blocks})
+		}
+	}
+	if !reflect.DeepEqual(was.Access, is.Access) && !(len(was.Access.Subnets)+len(is.Access.Subnets) == 0 && was.Access.Interface == is.Access.Interface) {
+		all = append(all, Refusal{"spec.access", "spec.access selects other addresses", true})
+	}
+	if vars := changedVars(was, is); len(vars) > 0 {
+		all = append(all, Refusal{"spec.kubespray.vars", fmt.Sprintf("spec.kubespray.vars: %s", list(vars)), false})
+	}
+	return append(all, s.changedRoles()...)
+}
+
+func text(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
+}
+
+func changedVars(was, is contract.Request) []string {
+	changed := map[string]bool{}
+	for name, value := range was.Vars {
+		if string(is.Vars[name]) != string(value) {
+			changed[name] = true
+		}
+	}
+	for name := range is.Vars {
+		if _, had := was.Vars[name]; !had {
+			changed[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(changed))
+}
+
+func list(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%v and %d more", names[:most], len(names)-most)
+	}
+	return fmt.Sprint(names)
+}
+
+// changedRoles returns the nodes that would become a control plane or stop being one. A control
+// plane that is also a worker may keep that role: see State.kept.
+func (s State) changedRoles() []Refusal {
+	var all []Refusal
+	for _, slot := range s.Wanted.Slots {
+		if i := s.index(slot.Name); i >= 0 && controlPlane(slot.Roles) != controlPlane(s.Installed.Nodes[i].Roles) {
+			all = append(all, Refusal{"spec." + slot.Name, fmt.Sprintf("the role of node %s", slot.Name), true})
+		}
+	}
+	for _, set := range s.Wanted.Sets {
+		differs := func(n contract.Node) bool { return n.Set == set.Name && !slices.Equal(n.Roles, set.Roles) }
+		if slices.ContainsFunc(s.Installed.Nodes, differs) {
+			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("the role of node set %s", set.Name), true})
+		}
+	}
+	return all
+}
