@@ -17,7 +17,7 @@ import (
 // inventory.
 type checked struct {
 	request        contract.Request
-	nodes          []contract.Node
+	ordered        []contract.Node       // the nodes in the order of Members
 	addresses      map[string]netip.Addr // by node name
 	second         map[string]netip.Addr // IPv6 addresses by node name, only of nodes that have a second address
 	pods, services netip.Prefix
@@ -48,7 +48,8 @@ var connection = []string{"ansible_ssh_", "ansible_host", "ansible_port", "ansib
 	"ansible_remote_", "ansible_private_key", "ansible_paramiko", "ansible_shell", "ansible_scp", "ansible_sftp"}
 
 func check(request contract.Request, nodes []contract.Node) (checked, error) {
-	c := checked{request: request, nodes: nodes, addresses: map[string]netip.Addr{}, second: map[string]netip.Addr{}}
+	ordered, _ := Members(request, nodes)
+	c := checked{request: request, ordered: ordered, addresses: map[string]netip.Addr{}, second: map[string]netip.Addr{}}
 	for _, f := range []struct {
 		name, value string
 		pattern     *regexp.Regexp
@@ -106,9 +107,9 @@ func subnet(what, text string) (netip.Prefix, error) {
 }
 
 func (c *checked) checkNodes() error {
-	owners := map[netip.Addr]string{}
+	owners, etcd := map[netip.Addr]string{}, map[string]string{}
 	masters := 0
-	for _, node := range c.nodes {
+	for _, node := range c.ordered {
 		ip, err := c.checkNode(node)
 		if err != nil {
 			return fmt.Errorf("node %q: %w", node.Name, err)
@@ -120,6 +121,9 @@ func (c *checked) checkNodes() error {
 			return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
 		}
 		if err := c.checkSecond(node, owners); err != nil {
+			return err
+		}
+		if err := checkEtcd(node, etcd); err != nil {
 			return err
 		}
 		c.addresses[node.Name], owners[ip] = ip, node.Name
@@ -170,6 +174,22 @@ func (c *checked) checkSecond(node contract.Node, owners map[netip.Addr]string) 
 		return fmt.Errorf("nodes %s and %s have the same address %s", other, node.Name, ip)
 	}
 	c.second[node.Name], owners[ip] = ip, node.Name
+	return nil
+}
+
+// checkEtcd checks the name of the node's member of etcd, if it has one. owners are the nodes by
+// the names that are already known.
+func checkEtcd(node contract.Node, owners map[string]string) error {
+	if node.Etcd == "" {
+		return nil
+	}
+	if !nodeName.MatchString(node.Etcd) {
+		return fmt.Errorf("node %q: the name %q of its member of etcd does not match %s", node.Name, node.Etcd, nodeName)
+	}
+	if other, dup := owners[node.Etcd]; dup {
+		return fmt.Errorf("nodes %s and %s have the same name %s in etcd", other, node.Name, node.Etcd)
+	}
+	owners[node.Etcd] = node.Name
 	return nil
 }
 

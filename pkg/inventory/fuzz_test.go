@@ -87,7 +87,11 @@ func expected(r contract.Request, nodes []contract.Node) ini {
 	}
 	for _, node := range nodes {
 		ip := netip.MustParseAddr(node.Address).Unmap().String() // an address can be written in several ways
-		want["all"] = append(want["all"], []string{node.Name, "ansible_host=" + ip, "ip=" + ip, "access_ip=" + ip})
+		line := []string{node.Name, "ansible_host=" + ip, "ip=" + ip, "access_ip=" + ip}
+		if node.Name == "master-1" {
+			line = append(line, "etcd_member_name=etcd1")
+		}
+		want["all"] = append(want["all"], line)
 		group := map[string]string{contract.RoleControlPlane: "kube_control_plane", contract.RoleWorker: "kube_node"}[node.Roles[0]]
 		want[group] = append(want[group], []string{node.Name})
 	}

@@ -24,8 +24,9 @@ func (i Inventory) Digest() string {
 	return fmt.Sprintf("sha256:%x", sum)
 }
 
-// Render renders the inventory of a request. An error names the wrong field and, for a field of a
-// node, the node.
+// Render renders the inventory of a request. The nodes are all nodes of the cluster during the run:
+// those that stay, those that are new and those that leave. An error names the wrong field and, for
+// a field of a node, the node.
 func Render(request contract.Request, nodes []contract.Node) (Inventory, error) {
 	return RenderPinned(request, nodes, nil)
 }
@@ -41,35 +42,33 @@ func RenderPinned(request contract.Request, nodes []contract.Node, pins Pins) (I
 	if err != nil {
 		return Inventory{}, err
 	}
-	masters := withRole(nodes, contract.RoleControlPlane)
-	etcd := odd(masters)
-	var notes []string
-	if left := masters[len(etcd):]; len(left) > 0 {
-		notes = append(notes, fmt.Sprintf("etcd needs an odd number of members: %s is left out of it", left[0]))
-	}
-	return Inventory{HostsINI: hostsINI(checked, masters, etcd, notes), GroupVars: vars, Notes: notes}, nil
+	etcd, notes := etcdGroup(request, checked.ordered)
+	return Inventory{HostsINI: hostsINI(checked, etcd, notes), GroupVars: vars, Notes: notes}, nil
 }
 
 // hostsINI writes hosts.ini with kubespray's groups. All values in it have been checked.
-func hostsINI(c checked, masters, etcd, notes []string) []byte {
+func hostsINI(c checked, etcd, notes []string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Rendered by BPA from a Provisioning. Changes here are lost.\n")
 	for _, note := range notes {
 		fmt.Fprintf(&b, "# %s.\n", note)
 	}
 	b.WriteString("[all]\n")
-	for _, node := range c.nodes {
+	for _, node := range c.ordered {
 		ip := c.addresses[node.Name]
 		fmt.Fprintf(&b, "%s ansible_host=%s ip=%s access_ip=%s", node.Name, ip, ip, ip)
 		if second, ok := c.second[node.Name]; ok { // kubespray uses this address only if the cluster has IPv4 and IPv6
 			fmt.Fprintf(&b, " ip6=%s access_ip6=%s", second, second)
 		}
+		if node.Etcd != "" {
+			fmt.Fprintf(&b, " etcd_member_name=%s", node.Etcd)
+		}
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\n[all:vars]\nansible_user=%s\nansible_port=%d\n", c.request.SSHUser, c.request.SSHPort)
-	section(&b, "kube_control_plane", masters)
+	section(&b, "kube_control_plane", withRole(c.ordered, contract.RoleControlPlane))
 	section(&b, "etcd", etcd)
-	section(&b, "kube_node", withRole(c.nodes, contract.RoleWorker))
+	section(&b, "kube_node", withRole(c.ordered, contract.RoleWorker))
 	section(&b, "k8s_cluster:children", []string{"kube_control_plane", "kube_node"})
 	return b.Bytes()
 }
@@ -91,7 +90,8 @@ func withRole(nodes []contract.Node, role string) []string {
 	return names
 }
 
-// odd returns an odd number of names. If the number is even, it omits the last name.
-func odd(names []string) []string {
-	return names[:len(names)-(1-len(names)%2)]
+// odd returns an odd number of items. If the number is even, it omits the last one. Without items it
+// returns none.
+func odd[T any](items []T) []T {
+	return items[:max(0, len(items)-(1-len(items)%2))]
 }

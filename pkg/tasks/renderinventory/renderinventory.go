@@ -62,22 +62,55 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 // renders the inventory. It ignores standby nodes, because nothing is installed on them.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
-	var wanted, got []string
-	for _, slot := range in.Request.Slots {
-		wanted = append(wanted, slot.Name)
-	}
-	for _, set := range in.Request.Sets {
-		wanted = append(wanted, slices.Repeat([]string{set.Name + "-*"}, set.Active)...)
-	}
-	for _, node := range nodes {
-		name := node.Name
-		if node.Set != "" {
-			name = node.Set + "-*" // only the claim decides which numbers the nodes of a set have
+	wanted, got := requested(in.Request), places(nodes)
+	if in.Request.Remove != nil { // the nodes that leave are in the inventory, but they are not requested
+		for _, place := range leaving(*in.Request.Remove, nodes) {
+			if i := slices.Index(got, place); i >= 0 {
+				got = slices.Delete(got, i, i+1)
+			}
 		}
-		got = append(got, name)
+		slices.Sort(wanted) // the nodes are those of earlier runs, in any order
+		slices.Sort(got)
 	}
 	if !slices.Equal(wanted, got) {
 		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are claimed for %v", wanted, got)
 	}
 	return inventory.RenderPinned(in.Request, nodes, in.Pins)
 }
+
+// requested returns the names of the requested nodes. A node of a set has the name SET-*, because
+// only the claim decides which numbers the nodes of a set have.
+func requested(request contract.Request) []string {
+	var names []string
+	for _, slot := range request.Slots {
+		names = append(names, slot.Name)
+	}
+	for _, set := range request.Sets {
+		names = append(names, slices.Repeat([]string{inSet(set.Name)}, set.Active)...)
+	}
+	return names
+}
+
+// places returns what the nodes are in the names of requested.
+func places(nodes []contract.Node) []string {
+	var names []string
+	for _, n := range nodes {
+		if n.Set != "" {
+			names = append(names, inSet(n.Set))
+		} else {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// leaving returns what the nodes that a run removes are in the names of requested.
+func leaving(remove contract.Removal, nodes []contract.Node) []string {
+	names := places(slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return !slices.Contains(remove.Nodes, n.Name) }))
+	for _, s := range remove.Sets {
+		names = append(names, slices.Repeat([]string{inSet(s.Name)}, s.Count)...)
+	}
+	return names
+}
+
+func inSet(set string) string { return set + "-*" }

@@ -93,6 +93,42 @@ func TestStandbyIsLeftOut(t *testing.T) {
 	}
 }
 
+// The nodes that a run removes are not requested, but their hosts are claimed, and the playbook
+// needs them.
+func TestNodesThatLeaveAreRendered(t *testing.T) {
+	removal := func() Input {
+		in := input()
+		in.Request.Operation, in.Request.Members = contract.OperationRemoveNodes, in.Nodes
+		in.Request.Slots, in.Request.Sets = in.Request.Slots[:1], []contract.Set{{Name: "w", Active: 1}}
+		in.Request.Remove = &contract.Removal{Nodes: []string{"m-2"}, Sets: []contract.SetRemoval{{Name: "w", Count: 2}}}
+		for i, name := range []string{"w-1", "w-3", "w-2"} {
+			in.Nodes = append(in.Nodes, contract.Node{Name: name, Set: "w", Roles: []string{contract.RoleWorker}, Address: "10.0.1." + name[2:], HostUID: string(rune('a' + i))})
+		}
+		return in
+	}
+	store := &memory{data: map[string]string{}}
+	if _, err := Run(context.Background(), removal(), Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"m-2", "w-1", "w-2", "w-3"} {
+		if ini := store.data[contract.KeyHostsINI]; !strings.Contains(ini, name+" ansible_host=") {
+			t.Errorf("want %s in:\n%s", name, ini)
+		}
+	}
+	for name, change := range map[string]func(*Input){
+		"a node that does not leave is missing": func(in *Input) { in.Nodes = in.Nodes[1:] },
+		"a node is not requested":               func(in *Input) { in.Request.Remove.Nodes = nil },
+		"too many nodes of a set":               func(in *Input) { in.Request.Remove.Sets[0].Count = 1 },
+		"too few nodes of a set":                func(in *Input) { in.Nodes = in.Nodes[:2] },
+	} {
+		in := removal()
+		change(&in)
+		if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "the request asks for nodes") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestRunFails(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
