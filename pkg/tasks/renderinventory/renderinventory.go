@@ -62,20 +62,32 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 // renders the inventory. It ignores standby nodes, because nothing is installed on them.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
-	wanted, got := requested(in.Request), places(nodes)
-	if in.Request.Remove != nil { // the nodes that leave are in the inventory, but they are not requested
-		for _, place := range leaving(*in.Request.Remove, nodes) {
-			if i := slices.Index(got, place); i >= 0 {
-				got = slices.Delete(got, i, i+1)
-			}
+	if remove := in.Request.Remove; remove != nil {
+		nodes = ofCluster(in.Request, nodes)
+		if wanted, got := requested(in.Request), staying(*remove, nodes); !sameItems(wanted, got) {
+			return inventory.Inventory{}, fmt.Errorf("the cluster is to keep the nodes %v, but without the nodes that leave it has %v", wanted, got)
 		}
-		slices.Sort(wanted) // the nodes are those of earlier runs, in any order
-		slices.Sort(got)
-	}
-	if !slices.Equal(wanted, got) {
+	} else if wanted, got := requested(in.Request), places(nodes); !slices.Equal(wanted, got) {
 		return inventory.Inventory{}, fmt.Errorf("the request asks for nodes %v, but hosts are claimed for %v", wanted, got)
 	}
 	return inventory.RenderPinned(in.Request, nodes, in.Pins)
+}
+
+// ofCluster returns the nodes for a run that removes some of them: all members of the cluster, and
+// nodes that a failed run was to add and that leave. In such a run nobody claims hosts, so the
+// claimed nodes can be those of an earlier run.
+func ofCluster(request contract.Request, claimed []contract.Node) []contract.Node {
+	nodes := slices.Clone(request.Members)
+	for _, n := range claimed {
+		i := slices.IndexFunc(nodes, func(m contract.Node) bool { return m.HostUID == n.HostUID && n.HostUID != "" })
+		switch {
+		case i >= 0:
+			nodes[i] = n // its address is the newest
+		case slices.Contains(request.Remove.Nodes, n.Name):
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
 }
 
 // requested returns the names of the requested nodes. A node of a set has the name SET-*, because
@@ -104,13 +116,22 @@ func places(nodes []contract.Node) []string {
 	return names
 }
 
-// leaving returns what the nodes that a run removes are in the names of requested.
-func leaving(remove contract.Removal, nodes []contract.Node) []string {
-	names := places(slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return !slices.Contains(remove.Nodes, n.Name) }))
+// staying returns what the nodes that a run does not remove are in the names of requested. Which
+// nodes of a set leave is not known here, so it leaves out as many as leave.
+func staying(remove contract.Removal, nodes []contract.Node) []string {
+	names := places(slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return slices.Contains(remove.Nodes, n.Name) }))
 	for _, s := range remove.Sets {
-		names = append(names, slices.Repeat([]string{inSet(s.Name)}, s.Count)...)
+		for range s.Count {
+			if i := slices.Index(names, inSet(s.Name)); i >= 0 {
+				names = slices.Delete(names, i, i+1)
+			}
+		}
 	}
 	return names
+}
+
+func sameItems(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func inSet(set string) string { return set + "-*" }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,37 +95,46 @@ func TestStandbyIsLeftOut(t *testing.T) {
 	}
 }
 
-// The nodes that a run removes are not requested, but their hosts are claimed, and the playbook
-// needs them.
+// A run that removes nodes renders the members of the cluster, also those that leave, and no node of
+// an earlier run.
 func TestNodesThatLeaveAreRendered(t *testing.T) {
+	node := func(name, set, role string) contract.Node {
+		return contract.Node{Name: name, Set: set, HostUID: "uid-" + name, Roles: []string{role}, Address: fmt.Sprintf("10.0.%d.%c", len(set), name[len(name)-1])}
+	}
 	removal := func() Input {
 		in := input()
-		in.Request.Operation, in.Request.Members = contract.OperationRemoveNodes, in.Nodes
+		in.Nodes = []contract.Node{node("m-1", "", contract.RoleControlPlane), node("m-2", "", contract.RoleControlPlane), node("w-1", "w", contract.RoleWorker),
+			node("w-3", "w", contract.RoleWorker), node("w-2", "w", contract.RoleWorker)}
+		in.Request.Operation, in.Request.Members = contract.OperationRemoveNodes, slices.Clone(in.Nodes)
 		in.Request.Slots, in.Request.Sets = in.Request.Slots[:1], []contract.Set{{Name: "w", Active: 1}}
-		in.Request.Remove = &contract.Removal{Nodes: []string{"m-2"}, Sets: []contract.SetRemoval{{Name: "w", Count: 2}}}
-		for i, name := range []string{"w-1", "w-3", "w-2"} {
-			in.Nodes = append(in.Nodes, contract.Node{Name: name, Set: "w", Roles: []string{contract.RoleWorker}, Address: "10.0.1." + name[2:], HostUID: string(rune('a' + i))})
-		}
+		in.Request.Remove = &contract.Removal{Nodes: []string{"m-2", "late"}, Sets: []contract.SetRemoval{{Name: "w", Count: 2}}}
+		in.Nodes[2].Address = "10.0.9.1" // it has changed
+		in.Nodes = append(in.Nodes[1:], node("late", "", contract.RoleWorker), node("old", "", contract.RoleWorker))
+		in.Nodes[4].Address, in.Nodes[5].Address = "10.0.8.1", "10.0.8.2"
 		return in
 	}
 	store := &memory{data: map[string]string{}}
 	if _, err := Run(context.Background(), removal(), Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"m-2", "w-1", "w-2", "w-3"} {
-		if ini := store.data[contract.KeyHostsINI]; !strings.Contains(ini, name+" ansible_host=") {
-			t.Errorf("want %s in:\n%s", name, ini)
+	ini := store.data[contract.KeyHostsINI]
+	for _, line := range []string{"m-1 ansible_host=10.0.0.1", "m-2 ansible_host", "w-1 ansible_host=10.0.9.1", "w-2 ansible_host", "w-3 ansible_host", "late ansible_host"} {
+		if !strings.Contains(ini, line) {
+			t.Errorf("want %s in:\n%s", line, ini)
 		}
 	}
+	if strings.Contains(ini, "old") {
+		t.Errorf("a node that is not in the cluster is rendered:\n%s", ini)
+	}
 	for name, change := range map[string]func(*Input){
-		"a node that does not leave is missing": func(in *Input) { in.Nodes = in.Nodes[1:] },
-		"a node is not requested":               func(in *Input) { in.Request.Remove.Nodes = nil },
-		"too many nodes of a set":               func(in *Input) { in.Request.Remove.Sets[0].Count = 1 },
-		"too few nodes of a set":                func(in *Input) { in.Nodes = in.Nodes[:2] },
+		"a node that stays is missing": func(in *Input) { in.Request.Members = in.Request.Members[1:] },
+		"a node is not requested":      func(in *Input) { in.Request.Remove.Nodes = nil },
+		"too many nodes of a set":      func(in *Input) { in.Request.Remove.Sets[0].Count = 1 },
+		"too few nodes of a set":       func(in *Input) { in.Request.Sets[0].Active = 2 },
 	} {
 		in := removal()
 		change(&in)
-		if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "the request asks for nodes") {
+		if _, err := Run(context.Background(), in, Ports{store, unavailable, &bytes.Buffer{}}); err == nil || !strings.Contains(err.Error(), "the cluster is to keep the nodes") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
