@@ -68,7 +68,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-kubespray e2e-kubespray-life kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-kubespray e2e-kubespray-life e2e-kubespray-change kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
 	go test ./...
@@ -106,6 +106,9 @@ e2e-kubespray: up plugin ## Test an installation with the real kubespray (first:
 e2e-kubespray-life: up plugin ## Test deletion, exchanged roles, killed installations and a dead host with the real kubespray (about 40 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./test/e2e -tags e2e,kubespray -run TestLifeOnKubespray -count=1 -v -timeout 90m
+e2e-kubespray-change: up plugin ## Test added, lost and removed nodes of a cluster with the real kubespray (about 60 min)
+	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+	go test ./test/e2e -tags e2e,kubespray -run TestChangeOnKubespray -count=1 -v -timeout 150m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
 	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox

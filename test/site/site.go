@@ -190,6 +190,16 @@ func (s *Site) Holders() map[string]string {
 	return held
 }
 
+// Hosts returns the names of the hosts of the site.
+func (s *Site) Hosts() []string {
+	s.T.Helper()
+	var names []string
+	for _, h := range s.hosts() {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
 func (s *Site) hosts() []metal3.BareMetalHost {
 	s.T.Helper()
 	hosts := &metal3.BareMetalHostList{}

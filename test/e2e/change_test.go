@@ -1,0 +1,164 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/test/site"
+)
+
+// TestChange takes one cluster through its life by edits of its Provisioning and by losses of
+// machines, while a workload in it answers requests and the controller is killed at random moments.
+func TestChange(t *testing.T) {
+	testChange(t, "e2e-change", site.LabPlaybooks, "edge-20", 6*time.Minute)
+}
+
+// life is a cluster that changes.
+type life struct {
+	t     *testing.T
+	s     *site.Site
+	p     *v1alpha1.Provisioning // as it was when it was Ready last
+	limit time.Duration          // of one change
+}
+
+// testChange runs the changes that users make: more workers, a dead worker, more control planes, a
+// dead first control plane, and back to the beginning. It ends with the control plane that joined
+// last, so that the first one of the inventory leaves too.
+func testChange(t *testing.T, namespace string, on site.Playbooks, name string, limit time.Duration) {
+	s := site.New(t, namespace, 8, 0)
+	s.Apply(s.Provisioning(name, on, masters(1), pool(1), func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }))
+	l := &life{t: t, s: s, limit: limit}
+	l.await("1 control plane and 1 worker", "master-1", "pool-1")
+	load := startWorkload(t, s, l.p)
+	killer := killControllers(t, s)
+
+	stays := []string{hostOf(l.p, "pool-1")}
+	before, logins := prints(s, stays), s.On(stays[0], countLogins)
+	l.edit(pool(3))
+	l.await("1 control plane and 3 workers", "master-1", "pool-1", "pool-2", "pool-3")
+	if diff := cmp.Diff(before, prints(s, stays)); diff != "" {
+		t.Errorf("the new workers changed a worker that stays (-before +after):\n%s", diff)
+	}
+	if now := s.On(stays[0], countLogins); now != logins {
+		t.Errorf("logins on the worker that stays: %s before, %s after", logins, now)
+	}
+	load.spread()
+
+	l.lose("pool-2")
+	l.await("another machine for pool-2", "master-1", "pool-1", "pool-3", "pool-4")
+
+	l.edit(masters(3))
+	l.await("3 control planes", "master-1", "master-2", "master-3", "pool-1", "pool-3", "pool-4")
+
+	l.lose("master-1")
+	l.await("another machine for master-1", "master-1", "master-2", "master-3", "pool-1", "pool-3", "pool-4")
+
+	leaving := hostsOf(s, l.p)
+	l.edit(masters(1), pool(1))
+	l.shrunk(leaving)
+	killer.stop()
+	load.stop()
+}
+
+// masters requests n control planes, and pool n workers.
+func masters(n int) site.Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.Masters = nil
+		for i := range n {
+			p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{fmt.Sprintf("master-%d", i+1): {}})
+		}
+	}
+}
+
+func pool(n int32) site.Option {
+	return func(p *v1alpha1.Provisioning) {
+		p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker, Count: v1alpha1.NodeCount{Active: n}}}
+	}
+}
+
+func (l *life) edit(options ...site.Option) {
+	l.t.Helper()
+	l.s.Change(l.p, func(p *v1alpha1.Provisioning) {
+		for _, o := range options {
+			o(p)
+		}
+	})
+}
+
+// lose removes the machine of a node without notice, together with its BareMetalHost.
+func (l *life) lose(node string) {
+	l.t.Helper()
+	l.t.Logf("%s is lost with %s", hostOf(l.p, node), node)
+	l.s.Lab("remove", hostOf(l.p, node))
+}
+
+// await waits until the Provisioning is Ready with exactly these nodes, on machines that are not
+// lost, and checks that the cluster has the same nodes.
+func (l *life) await(what string, nodes ...string) {
+	l.t.Helper()
+	l.awaitThat(what, func(p *v1alpha1.Provisioning) bool {
+		return slices.Equal(nodes, slices.Sorted(maps.Keys(states(p))))
+	})
+}
+
+func (l *life) awaitThat(what string, done func(*v1alpha1.Provisioning) bool) {
+	l.t.Helper()
+	begin := time.Now()
+	known := map[string]bool{}
+	for _, h := range l.s.Hosts() {
+		known[h] = true
+	}
+	l.p = site.Await(l.s, &v1alpha1.ProvisioningList{}, what, l.limit, func(p *v1alpha1.Provisioning) bool {
+		for _, n := range p.Status.Nodes {
+			if n.State != v1alpha1.NodeReady || !known[n.Host] {
+				return false
+			}
+		}
+		return site.Ready(p) && p.Status.ObservedGeneration == p.Generation && done(p)
+	})
+	l.t.Logf("%s: Ready after %s, the last run was %s", what, time.Since(begin).Round(time.Second), l.p.Status.Run.Name)
+	checkNodes(l.t, l.s, l.p)
+	checkCluster(l.t, l.s, l.p, len(l.p.Status.Nodes))
+}
+
+// shrunk waits until one control plane and one worker are left, and checks that the machines of the
+// other nodes are empty and free. Which worker is left depends on the pods on it.
+func (l *life) shrunk(hosts []string) {
+	l.t.Helper()
+	l.awaitThat("back to 1 control plane and 1 worker", func(p *v1alpha1.Provisioning) bool {
+		return len(p.Status.Nodes) == 2 && states(p)["master-1"] == v1alpha1.NodeReady && len(l.s.Holders()) == 2
+	})
+	stay := hostsOf(l.s, l.p)
+	for _, h := range hosts {
+		if !slices.Contains(stay, h) {
+			checkEmpty(l.t, l.s, h)
+		}
+	}
+	if at := addressOf(l.p, "master-1"); !strings.Contains(l.p.Status.APIEndpoint, at) {
+		l.t.Errorf("the endpoint is %s, want that of the control plane that is left, %s", l.p.Status.APIEndpoint, at)
+	}
+	for _, run := range l.s.Runs() {
+		if len(run.Labels[contract.LabelOperation]) == 0 || !run.IsDone() {
+			l.t.Errorf("run %s: operation %q, done %t", run.Name, run.Labels[contract.LabelOperation], run.IsDone())
+		}
+	}
+}
+
+func addressOf(p *v1alpha1.Provisioning, node string) string {
+	for _, n := range p.Status.Nodes {
+		if n.Name == node {
+			return n.Address
+		}
+	}
+	return ""
+}
