@@ -78,7 +78,7 @@ func list(names []string) string {
 }
 
 // changedRoles returns the nodes that would become a control plane or stop being one. A control
-// plane that is also a worker may keep that role: see State.kept.
+// plane that is also a worker may keep that role: see State.kept and State.sets.
 func (s State) changedRoles() []Refusal {
 	var all []Refusal
 	for _, slot := range s.Wanted.Slots {
@@ -87,7 +87,9 @@ func (s State) changedRoles() []Refusal {
 		}
 	}
 	for _, set := range s.Wanted.Sets {
-		differs := func(n contract.Node) bool { return n.Set == set.Name && !slices.Equal(n.Roles, set.Roles) }
+		differs := func(n contract.Node) bool {
+			return n.Set == set.Name && controlPlane(n.Roles) != controlPlane(set.Roles)
+		}
 		if slices.ContainsFunc(s.Installed.Nodes, differs) {
 			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("the role of node set %s", set.Name), true})
 		}

@@ -231,11 +231,15 @@ func (s State) installedSlot(n contract.Node) contract.Slot {
 	return contract.Slot{Name: n.Name, Roles: n.Roles}
 }
 
-// sets returns the node sets with the number of nodes that are installed, and some more.
+// sets returns the node sets with the number of nodes that are installed, and some more. All nodes
+// of a set have the roles of those that are installed, for the reason that kept gives.
 func (s State) sets(add map[string]int) []contract.Set {
 	var sets []contract.Set
 	for _, set := range s.Wanted.Sets {
 		set.Active = s.active(set.Name) + add[set.Name]
+		if i := slices.IndexFunc(s.Installed.Nodes, func(n contract.Node) bool { return n.Set == set.Name }); i >= 0 {
+			set.Roles = s.Installed.Nodes[i].Roles
+		}
 		if set.Active > 0 || set.Standby > 0 {
 			sets = append(sets, set)
 		}
