@@ -36,11 +36,15 @@ func TestEditIsReverted(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, string(text), "apply", "-f", "-")
+	// The spec is edited while a playbook installs the cluster.
 	must(t, "", "patch", "provisioning", "edited", "--type=merge", "-p",
 		`{"spec":{"PodSubnet":"10.2.0.0/16","workers":[{"worker-1":{"cpu":4}}],"ssh":{"user":null},"kubespray":{"vars":{"a":1}}}}`)
 	if diff := cmp.Diff(before.Spec, get(t, "edited").Spec); diff == "" {
 		t.Fatal("the patch did not change the spec")
 	}
+
+	must(t, "", "patch", "provisioning", "edited", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1",
+	  "conditions": [{"type": "ClusterInstalled", "status": "Unknown", "reason": "SpecChanged", "message": "spec.PodSubnet"}]}}`)
 
 	command := exec.CommandContext(t.Context(), "sh", "-c", `kubectl patch provisioning -n site edited --type=json -p "$(kubectl get configmap -n site edited-request -o jsonpath='{.data.revert\.json}')"`)
 	command.Env = append(os.Environ(), "KUBECONFIG="+shared.kubeconfig, "PATH="+filepath.Dir(shared.kubectl)+":"+os.Getenv("PATH"))
@@ -50,4 +54,50 @@ func TestEditIsReverted(t *testing.T) {
 	if diff := cmp.Diff(before.Spec, get(t, "edited").Spec); diff != "" {
 		t.Errorf("spec after the command (-want +got):\n%s", diff)
 	}
+}
+
+// TestEditsOfAnInstalledCluster checks with the real kubectl, API server and webhook which edits of an
+// installed cluster are refused, which only cause a warning, and which are applied. pkg/apis tests
+// each rule separately.
+func TestEditsOfAnInstalledCluster(t *testing.T) {
+	const spec = "masters: [{m: {cpu: 1}}, {n: {cpu: 1}}, {o: {cpu: 1}}]\nworkers: [{w: {mac-address: '00:c6:14:04:61:b1'}}, {v: {cpu: 1}}]\nPodSubnet: 10.1.0.0/16\n"
+	must(t, manifest("running", spec), "apply", "-f", "-")
+	change := func(from, to string) string { return manifest("running", strings.Replace(spec, from, to, 1)) }
+	must(t, change("10.1.0.0", "10.2.0.0"), "apply", "-f", "-") // nothing is installed yet
+	must(t, manifest("running", spec), "apply", "-f", "-")
+	must(t, "", "patch", "provisioning", "running", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1"}}`)
+
+	for name, r := range map[string]struct{ from, to, want string }{
+		"subnet":        {"10.1.0.0", "10.2.0.0", "the cluster is installed with 10.1.0.0/16 and cannot change to 10.2.0.0/16: spec.PodSubnet\nwrite 10.1.0.0/16; to install the cluster again"},
+		"plugin":        {"PodSubnet", "kubernetes: {networkPlugin: calico}\nPodSubnet", "flannel and cannot change to calico: spec.kubernetes.networkPlugin"},
+		"role":          {"workers: [", "workers: [{m: null}, ", `node "m" is a control plane node of the installed cluster, and cannot become a worker too`},
+		"name":          {"{w: {", "{x: {", `node "w" of the installed cluster, and a node cannot be renamed to "x"`},
+		"control plane": {"[{m: {cpu: 1}}, {n: {cpu: 1}}, {o: {cpu: 1}}]", "[{p: {cpu: 1}}]", "none of the installed control plane nodes would be left"},
+	} {
+		if out, err := kubectl(t, change(r.from, r.to), "apply", "-f", "-"); err == nil || !strings.Contains(out, r.want) {
+			t.Errorf("%s: %v, %s\nwant %s", name, err, out, r.want)
+		}
+	}
+	if got := get(t, "running"); got.Generation != 3 {
+		t.Errorf("a refused edit is stored: generation %d, want 3", got.Generation)
+	}
+	for name, r := range map[string]struct{ from, to, want string }{
+		"version": {"PodSubnet", "kubernetes: {version: 1.35.5}\nPodSubnet", "Warning: this version of BPA does not change the Kubernetes version of an installed cluster"},
+		"host":    {"04:61:b1", "04:61:b2", `Warning: node "w" is now pinned to 00:c6:14:04:61:b2`},
+		"even":    {", {o: {cpu: 1}}", "", "Warning: 2 masters tolerate no more failures than 1"},
+		"grow":    {"{v: {cpu: 1}}", "{v: {cpu: 1}}, {u: {cpu: 1}}", "configured"},
+		"shrink":  {", {v: {cpu: 1}}", "", "configured"},
+	} {
+		if out := must(t, change(r.from, r.to), "apply", "-f", "-"); !strings.Contains(out, r.want) || strings.Contains(out, "Warning") != strings.Contains(r.want, "Warning") {
+			t.Errorf("%s: %s\nwant %s", name, out, r.want)
+		}
+		must(t, manifest("running", spec), "apply", "-f", "-")
+	}
+	// What the controller and the garbage collector do, and what belongs to no cluster, is accepted.
+	must(t, "", "annotate", "bpa", "running", "bpa.akraino.org/retry=1")
+	must(t, "", "label", "bpa", "running", "team=north")
+	must(t, "", "patch", "bpa", "running", "--type=merge", "-p", `{"metadata": {"finalizers": ["test.bpa.akraino.org/held"]}}`)
+	must(t, "", "patch", "bpa", "running", "--type=merge", "-p", `{"spec": {"paused": true, "priority": 5, "replacePolicy": "Any", "timeouts": {"drain": "1m"}}}`)
+	must(t, "", "delete", "bpa", "running", "--wait=false")
+	must(t, "", "patch", "bpa", "running", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`)
 }

@@ -121,6 +121,9 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"version", one + "kubernetes: {version: '1.35'}", `spec.kubernetes.version: Invalid value: "1.35"`},
 		{"subnet", one + "PodSubnet: ten", `spec.PodSubnet: Invalid value: "ten"`},
 		{"variable of the connection", one + "kubespray: {vars: {ansible_host: 10.0.0.1}}", "ansible_host cannot be set here: spec.kubespray.vars.ansible_host"},
+		{"policy", one + "replacePolicy: Always", `spec.replacePolicy: Unsupported value: "Always"`},
+		{"priority", one + "priority: 1001", "spec.priority: Invalid value: 1001"},
+		{"time to drain", one + "timeouts: {drain: 0s}", "0s is not positive: spec.timeouts.drain"},
 		{"variables are a list", one + "kubespray: {vars: [a]}", "spec.kubespray.vars"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -91,9 +91,6 @@ func identityOf(r contract.Request) identity {
 // It does not depend on the order of workers. It depends on the order of control plane nodes,
 // because kubespray numbers etcd's members in this order and initializes the cluster on the first
 // node.
-//
-// The webhook warns of a change that BPA does not apply. For this warning it uses the same fields
-// (clusterOf in package v1alpha1).
 func Digest(r contract.Request) (string, error) {
 	r.Slots = workersSorted(r.Slots, func(s contract.Slot) (string, []string) { return s.Name, s.Roles })
 	r.Sets = workersSorted(r.Sets, func(s contract.Set) (string, []string) { return s.Name, s.Roles })

@@ -19,9 +19,9 @@ func TestDefaults(t *testing.T) {
 			PodSubnet:  "10.233.64.0/18",
 			Kubernetes: KubernetesSpec{Version: "1.35.4", ServiceSubnet: "10.233.0.0/18", NetworkPlugin: "flannel"},
 			SSH:        SSHSpec{User: "root", Port: 22, SecretName: "ssh-key"},
-			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: 2 * time.Hour}},
+			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: 2 * time.Hour}, Drain: &metav1.Duration{Duration: 10 * time.Minute}},
 
-			DeletionPolicy: DeletionReset,
+			DeletionPolicy: DeletionReset, ReplacePolicy: ReplaceStandby,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -37,9 +37,9 @@ func TestDefaultsKeepWhatIsSaid(t *testing.T) {
 			Kubernetes: KubernetesSpec{Version: "1.34.0", ServiceSubnet: "10.2.0.0/16", NetworkPlugin: "calico"},
 			SSH:        SSHSpec{User: "icn", Port: 2222, SecretName: "key"},
 			Depot:      DepotSpec{URL: "http://depot"},
-			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: time.Minute}},
+			Timeouts:   TimeoutsSpec{Install: &metav1.Duration{Duration: time.Minute}, Drain: &metav1.Duration{Duration: time.Second}},
 
-			DeletionPolicy: DeletionRetain,
+			DeletionPolicy: DeletionRetain, ReplacePolicy: ReplaceNever, Priority: -5,
 		},
 	}
 	got := want.DeepCopy()

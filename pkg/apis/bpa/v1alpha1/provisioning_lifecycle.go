@@ -55,10 +55,13 @@ const (
 	ConditionStalled apis.ConditionType = "Stalled"
 )
 
-// The reasons that this package sets. The reasons of failures are in the package contract.
+// The reasons that this package sets or reads. The reasons of failures are in the package contract.
 const (
 	// ReasonWaiting is the reason of a condition that was not checked yet.
 	ReasonWaiting = "Waiting"
+	// ReasonSpecChanged means that the spec requests what BPA does not change in the installed
+	// cluster. The controller sets it.
+	ReasonSpecChanged = "SpecChanged"
 	// ReasonNoPlugins means that spec.KUDPlugins is empty.
 	ReasonNoPlugins = "NoPlugins"
 	// ReasonNoProblems means that no problem is reported for any host.

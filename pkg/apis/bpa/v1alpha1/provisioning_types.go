@@ -108,6 +108,8 @@ type ProvisioningSpec struct {
 	ReplacePolicy ReplacePolicy `json:"replacePolicy,omitempty"`
 	// Priority orders the clusters that wait because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa): the highest first, and the oldest among equals. Default 0.
+	// +kubebuilder:validation:Minimum=-1000
+	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
 	// Paused stops the controller from starting new work for this cluster. A run that is active
 	// continues.

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,7 +20,8 @@ var _ apis.Validatable = (*Provisioning)(nil)
 // reject the object.
 //
 // An update is accepted in spite of an error if the stored object has the same error and the update
-// does not change the field; see ratchet.
+// does not change the field; see ratchet. If a cluster is installed, an update must not request what
+// BPA cannot change; see validateEdit.
 func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if apis.IsInDelete(ctx) || apis.IsInStatusUpdate(ctx) || p.DeletionTimestamp != nil {
 		return nil
@@ -38,7 +38,7 @@ func (p *Provisioning) Validate(ctx context.Context) *apis.FieldError {
 	if old != nil {
 		errs = ratchet(errs, old, p)
 	}
-	return errs.Also(p.warnOfChange(old))
+	return errs.Also(p.validateEdit(old).ViaField("spec"))
 }
 
 func (p *Provisioning) validate() *apis.FieldError {
@@ -61,55 +61,6 @@ func (p *Provisioning) validateMetadata() (errs *apis.FieldError) {
 	return errs
 }
 
-// warnOfChange returns a warning if an update changes the definition of an installed cluster,
-// because BPA does not apply such a change.
-func (p *Provisioning) warnOfChange(old *Provisioning) *apis.FieldError {
-	if old == nil || old.Status.InstalledDigest == "" || equality.Semantic.DeepEqual(clusterOf(old.Spec), clusterOf(p.Spec)) {
-		return nil
-	}
-	return warning("spec", "this version of BPA does not change an installed cluster; to install the cluster again, delete the Provisioning and apply it again")
-}
-
-// clusterFields are the fields of a spec that define the cluster. A new field of ProvisioningSpec
-// is not one of them unless it is added here. The controller's digest of a request (Digest in
-// package contract/from) depends on the same fields. A test in that package compares both.
-type clusterFields struct {
-	Masters    []map[string]Master
-	Workers    []map[string]Worker
-	NodeSets   []NodeSet
-	PodSubnet  string
-	Access     AccessSpec
-	Kubernetes KubernetesSpec
-	Kubespray  KubespraySpec
-}
-
-// clusterOf returns the fields of a spec that define the cluster, in a form that can be compared.
-// The result does not depend on the order of workers, nor on standby hosts.
-func clusterOf(all ProvisioningSpec) clusterFields {
-	spec := all.DeepCopy()
-	slices.SortStableFunc(spec.Workers, func(a, b map[string]Worker) int { return slices.Compare(sortedKeys(a), sortedKeys(b)) })
-	spec.NodeSets = slices.DeleteFunc(spec.NodeSets, func(s NodeSet) bool { return s.Count.Active == 0 })
-	for i := range spec.NodeSets {
-		spec.NodeSets[i].Count.Standby = 0
-	}
-	slices.SortStableFunc(spec.NodeSets, compareSets)
-	return clusterFields{spec.Masters, spec.Workers, spec.NodeSets, spec.PodSubnet, spec.Access, spec.Kubernetes, spec.Kubespray}
-}
-
-// compareSets is a comparison function for a stable sort. It puts sets with control plane nodes
-// first, in their original order, and sorts the other sets by name.
-func compareSets(a, b NodeSet) int {
-	switch controlPlane, other := a.Role.ControlPlane(), b.Role.ControlPlane(); {
-	case controlPlane && other:
-		return 0
-	case controlPlane:
-		return -1
-	case other:
-		return 1
-	}
-	return strings.Compare(a.Name, b.Name)
-}
-
 func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 	return errs.Also(
 		s.validateNodes(),
@@ -123,6 +74,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		s.Depot.Validate().ViaField("depot"),
 		validateSystem(s.OperatingSystem),
 		s.Timeouts.validate().ViaField("timeouts"),
+		s.validateReplacing(),
 		validatePlugins(s.KUDPlugins),
 	)
 }

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -157,11 +158,29 @@ func validateSystem(text string) *apis.FieldError {
 	return problem("operatingSystem", "write ID-VERSION_ID from the hosts' /etc/os-release, such as ubuntu-24.04", "%q is not an operating system with a version", text)
 }
 
-func (t *TimeoutsSpec) validate() *apis.FieldError {
+func (t *TimeoutsSpec) validate() (errs *apis.FieldError) {
 	if t.Install != nil && t.Install.Duration <= 0 {
-		return problem("install", "write how long one attempt may take, such as 2h", "%s is not positive", t.Install.Duration)
+		errs = problem("install", "write how long one attempt may take, such as 2h", "%s is not positive", t.Install.Duration)
 	}
-	return nil
+	if t.Drain != nil && t.Drain.Duration <= 0 {
+		errs = errs.Also(problem("drain", "write how long the pods of one node may take to leave it, such as 10m", "%s is not positive", t.Drain.Duration))
+	}
+	return errs
+}
+
+// mostPriority limits the priority in both directions. The schema has the same limits.
+const mostPriority = 1000
+
+func (s *ProvisioningSpec) validateReplacing() (errs *apis.FieldError) {
+	switch s.ReplacePolicy {
+	case "", ReplaceStandby, ReplaceAny, ReplaceNever:
+	default:
+		errs = problem("replacePolicy", "use Standby, Any or Never; the default is Standby", "%q is not a replacement policy", s.ReplacePolicy)
+	}
+	if s.Priority < -mostPriority || s.Priority > mostPriority {
+		errs = errs.Also(problem("priority", fmt.Sprintf("write a number from -%[1]d to %[1]d; the default is 0", mostPriority), "%d is not a priority", s.Priority))
+	}
+	return errs
 }
 
 // validatePlugins checks only the form of the names: which plugins exist is not known here.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -72,7 +73,7 @@ const (
 	ReasonRunning        = "Running"
 	ReasonRestarting     = "Restarting"
 	ReasonInstalled      = "Installed"
-	ReasonSpecChanged    = "SpecChanged"
+	ReasonSpecChanged    = v1alpha1.ReasonSpecChanged
 	ReasonKubeconfigLost = "KubeconfigLost"
 	ReasonExpired        = "KubeconfigExpired"
 	ReasonHostsLost      = "HostsLost"

@@ -1,0 +1,170 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"knative.dev/pkg/apis"
+)
+
+// edit is an update of the spec of an installed cluster. It collects what is wrong with the update.
+type edit struct {
+	was, is       *ProvisioningSpec
+	before, after []namedNode
+	status        []NodeStatus // of the stored object
+	refused       []refusal
+	warnings      *apis.FieldError
+}
+
+// refusal is a part of an update that the installed cluster cannot follow, with its path in the spec.
+type refusal struct {
+	path, text, advice string
+}
+
+// validateEdit refuses an update that requests what BPA cannot change in an installed cluster, and
+// warns of what this version does not change. Every other edit is applied. Before a cluster is
+// installed, every edit is accepted, because nothing has to be kept.
+//
+// If the condition SpecChanged says that the stored spec is not that of the cluster, the refusals are
+// only warnings. Otherwise a user could not restore the spec. The controller compares the spec with
+// the cluster, and does not apply what the webhook would refuse.
+func (p *Provisioning) validateEdit(old *Provisioning) *apis.FieldError {
+	if old == nil || old.Status.InstalledDigest == "" {
+		return nil
+	}
+	e := &edit{was: &old.Spec, is: &p.Spec, before: old.Spec.namedNodes(), after: p.Spec.namedNodes(), status: old.Status.Nodes}
+	e.checkFixed()
+	e.checkRoles()
+	e.checkControlPlane()
+	e.checkNames()
+	e.warnOfLater()
+	errs := e.warnings
+	for _, r := range e.refused {
+		if old.differs() {
+			errs = errs.Also(warning(r.path, "%s; the spec already differs from the cluster, so this is only a warning, and BPA does not apply it unless it restores the spec", r.text))
+		} else {
+			errs = errs.Also(problem(r.path, r.advice, "%s", r.text))
+		}
+	}
+	return errs
+}
+
+// differs reports whether the controller has found that the spec is not that of the cluster.
+func (p *Provisioning) differs() bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c apis.Condition) bool { return c.Reason == ReasonSpecChanged })
+}
+
+func (e *edit) refuse(path, advice, format string, args ...any) {
+	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice})
+}
+
+func (e *edit) warn(path, format string, args ...any) {
+	e.warnings = e.warnings.Also(warning(path, format, args...))
+}
+
+// anew completes the advice on what a cluster cannot become.
+const anew = "; to install the cluster again with the new value, delete the Provisioning and apply it again"
+
+// checkFixed refuses other values of fields that are part of every node of the cluster.
+func (e *edit) checkFixed() {
+	was, is := e.was, e.is
+	for _, f := range []struct{ path, was, is string }{
+		{"PodSubnet", was.PodSubnet, is.PodSubnet},
+		{"kubernetes.serviceSubnet", was.Kubernetes.ServiceSubnet, is.Kubernetes.ServiceSubnet},
+		{"kubernetes.networkPlugin", was.Kubernetes.NetworkPlugin, is.Kubernetes.NetworkPlugin},
+	} {
+		if f.was != f.is {
+			e.refuse(f.path, "write "+f.was+anew, "the cluster is installed with %s and cannot change to %s", f.was, f.is)
+		}
+	}
+	if !equality.Semantic.DeepEqual(was.Access, is.Access) {
+		e.refuse("access", fmt.Sprintf("restore it (subnets: %v, interface: %q)", was.Access.Subnets, was.Access.Interface)+anew,
+			"the nodes of the installed cluster keep their addresses, so the selection of addresses cannot change")
+	}
+}
+
+// warnOfLater warns of edits that do not reach an installed cluster.
+func (e *edit) warnOfLater() {
+	const text = "this version of BPA does not change the %s of an installed cluster: it keeps the installed one, and new nodes get the installed one too"
+	if e.was.Kubernetes.Version != e.is.Kubernetes.Version {
+		e.warn("kubernetes.version", text, "Kubernetes version")
+	}
+	if e.was.Kubespray.Release != e.is.Kubespray.Release {
+		e.warn("kubespray.release", text, "kubespray release")
+	}
+	if !equality.Semantic.DeepEqual(e.was.Kubespray.Vars, e.is.Kubespray.Vars) {
+		e.warn("kubespray.vars", "this version of BPA does not change the variables of an installed cluster: it keeps the installed ones, and new nodes get the installed ones too")
+	}
+}
+
+// checkNames refuses to rename a node, and warns if a node is pinned to another host.
+func (e *edit) checkNames() {
+	for _, n := range e.after {
+		before := find(e.before, n.name)
+		switch {
+		case n.mac == "":
+		case before != nil && before.mac != n.mac:
+			e.warn(n.path+".mac-address", "node %q is now pinned to %s: if this is not its present host, BPA removes the node from the cluster, with its pods and local data, "+
+				"and installs it again on that host", n.name, n.mac)
+		case before == nil:
+			e.checkRenamed(n)
+		}
+	}
+}
+
+func (e *edit) checkRenamed(n namedNode) {
+	for _, gone := range e.before {
+		if gone.mac == n.mac && find(e.after, gone.name) == nil {
+			e.refuse(n.path, fmt.Sprintf("keep the name %[1]s; or remove %[1]s, wait until its host is released (kubectl bpa hosts), and then add the host under the new name", gone.name),
+				"the host with MAC address %s is node %q of the installed cluster, and a node cannot be renamed to %q", n.mac, gone.name, n.name)
+		}
+	}
+}
+
+// namedNode is a node that a spec requests by name.
+type namedNode struct {
+	name, path   string
+	mac          MAC // in canonical notation; empty: none, or an invalid one
+	controlPlane bool
+	worker       bool // it is in the list of workers
+}
+
+// namedNodes returns the nodes of masters and workers. Unlike Slots, it also accepts a spec that does
+// not pass Validate, because an older version of BPA may have stored it.
+func (s *ProvisioningSpec) namedNodes() []namedNode {
+	var nodes []namedNode
+	add := func(n namedNode, address *MAC) {
+		if address != nil {
+			n.mac, _, _ = parseMAC(string(*address))
+		}
+		same := find(nodes, n.name)
+		if same == nil {
+			nodes = append(nodes, n)
+			return
+		}
+		same.worker = same.worker || n.worker
+		if same.mac == "" {
+			same.mac = n.mac
+		}
+	}
+	for i, item := range s.Masters {
+		for _, name := range sortedKeys(item) {
+			add(namedNode{name: name, path: fmt.Sprintf("masters[%d].%s", i, name), controlPlane: true}, item[name].MACAddress)
+		}
+	}
+	for i, item := range s.Workers {
+		for _, name := range sortedKeys(item) {
+			add(namedNode{name: name, path: fmt.Sprintf("workers[%d].%s", i, name), worker: true}, item[name].MACAddress)
+		}
+	}
+	return nodes
+}
+
+// find returns the node of this name, or nil.
+func find(nodes []namedNode, name string) *namedNode {
+	if i := slices.IndexFunc(nodes, func(n namedNode) bool { return n.name == name }); i >= 0 {
+		return &nodes[i]
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package v1alpha1
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"knative.dev/pkg/apis"
+)
+
+// installedFrom returns a Provisioning whose cluster is installed from the spec.
+func installedFrom(t *testing.T, spec string, nodes ...NodeStatus) *Provisioning {
+	p := provisioning(t, spec)
+	p.Status.InstalledDigest, p.Status.Nodes = "v2:sha256:1", nodes
+	return p
+}
+
+const (
+	mac1 = "mac-address: '00:c6:14:04:61:b1'"
+	mac2 = "mac-address: '00:c6:14:04:61:b2'"
+	// cluster has a control plane node that is not a worker, and two workers.
+	cluster = "masters: [{m: {cpu: 1}}]\nworkers: [{w: {" + mac1 + "}}, {v: {cpu: 1}}]\nPodSubnet: 10.1.0.0/16\naccess: {subnets: [10.60.0.0/24]}\n"
+	sets    = "nodeSets: [{name: cp, role: control-plane, count: {active: 3}}, {name: w, count: {active: 2, standby: 1}}]\n"
+)
+
+func TestEditsOfAnInstalledCluster(t *testing.T) {
+	turned := NodeStatus{Name: "m", Roles: []string{"control-plane", "worker"}, State: NodeReady}
+	for _, r := range []struct {
+		name, before, after string
+		status              []NodeStatus
+		want, warn          string // parts of the error and of the warning; none: applied
+	}{
+		{"nothing", cluster, cluster, nil, "", ""},
+		{"a worker more", cluster, strings.Replace(cluster, "{v:", "{x: {cpu: 1}}, {v:", 1), nil, "", ""},
+		{"a worker less", cluster, strings.Replace(cluster, ", {v: {cpu: 1}}", "", 1), nil, "", ""},
+		{"other requirements", cluster, strings.Replace(cluster, "{v: {cpu: 1}}", "{v: {cpu: 8}}", 1), nil, "", ""},
+		{"another order", cluster, strings.Replace(cluster, "{w: {"+mac1+"}}, {v: {cpu: 1}}", "{v: {cpu: 1}}, {w: {"+mac1+"}}", 1), nil, "", ""},
+		{"two control plane nodes more", cluster, strings.Replace(cluster, "{m: {cpu: 1}}", "{m: {cpu: 1}}, {n: {cpu: 1}}, {o: {cpu: 1}}", 1), nil, "", ""},
+		{"a policy, a priority and timeouts", cluster, cluster + "replacePolicy: Any\npriority: 7\ntimeouts: {drain: 1m, install: 1h}", nil, "", ""},
+		{"SSH, depot and image", cluster, cluster + "ssh: {user: icn}\ndepot: {url: 'https://d'}\nosImage: {url: 'oci://d/i'}", nil, "", ""},
+
+		{"pod subnet", cluster, strings.Replace(cluster, "10.1.", "10.2.", 1), nil,
+			"the cluster is installed with 10.1.0.0/16 and cannot change to 10.2.0.0/16: spec.PodSubnet\nwrite 10.1.0.0/16; to install the cluster again", ""},
+		{"service subnet", cluster, cluster + "kubernetes: {serviceSubnet: 10.3.0.0/16}", nil, "10.233.0.0/18 and cannot change to 10.3.0.0/16: spec.kubernetes.serviceSubnet\n", ""},
+		{"network plugin", cluster, cluster + "kubernetes: {networkPlugin: calico}", nil, "flannel and cannot change to calico: spec.kubernetes.networkPlugin\n", ""},
+		{"subnets of the nodes", cluster, strings.Replace(cluster, "10.60.", "10.61.", 1), nil,
+			"cannot change: spec.access\nrestore it (subnets: [10.60.0.0/24], interface: \"\")", ""},
+		{"interface of the nodes", cluster, strings.Replace(cluster, "access: {", "access: {interface: a, ", 1), nil, "cannot change: spec.access\n", ""},
+		{"the defaults are written", "masters: [{m: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nPodSubnet: 10.233.64.0/18\nkubernetes: {serviceSubnet: 10.233.0.0/18}\naccess: {subnets: []}", nil, "", ""},
+
+		{"Kubernetes", cluster, cluster + "kubernetes: {version: 1.35.5}", nil, "", "does not change the Kubernetes version of an installed cluster: it keeps the installed one"},
+		{"release", cluster, cluster + "kubespray: {release: v2.31.0}", nil, "", "does not change the kubespray release"},
+		{"variables", cluster, cluster + "kubespray: {vars: {a: 1}}", nil, "", "does not change the variables"},
+
+		{"a worker becomes a master", cluster, "masters: [{m: {cpu: 1}}, {v: {cpu: 1}}, {o: {cpu: 1}}]\nworkers: [{w: {" + mac1 + "}}]\n" + cluster[strings.Index(cluster, "PodSubnet"):], nil,
+			"node \"v\" is a worker of the installed cluster, and cannot become a control plane node: spec.masters[1].v\nrestore the role", ""},
+		{"a master becomes a worker", "masters: [{m: {cpu: 1}}, {k: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}, {k: {cpu: 1}}]", nil,
+			"node \"k\" is a control plane node of the installed cluster, and cannot become a worker only: spec.workers[1].k", ""},
+		{"a master becomes a worker too", cluster, strings.Replace(cluster, "workers: [", "workers: [{m: null}, ", 1), nil, "\"m\" is a control plane node of the installed cluster, and cannot become a worker too: spec.masters[0].m", ""},
+		{"a worker stops being one", "masters: [{m: {cpu: 1}}]\nworkers: [{m: null}, {w: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", nil, "\"m\" is also a worker of the installed cluster, and cannot stop", ""},
+		{"the first worker", "masters: [{m: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", []NodeStatus{turned}, "", ""},
+		{"the first worker, in a set", "masters: [{m: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nnodeSets: [{name: w, count: {active: 1}}]", nil, "", ""},
+		{"the master is listed as the worker that it is", "masters: [{m: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nworkers: [{m: null}]", nil, "", ""},
+		{"the master is not listed as a worker any more, but is one", "masters: [{m: {cpu: 1}}]\nworkers: [{m: null}]", "masters: [{m: {cpu: 1}}]", nil, "", ""},
+		{"the last worker goes, and the master is one", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]", []NodeStatus{turned}, "", ""},
+		{"the last worker goes, and the master is none", "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]", nil,
+			"the installed cluster would have no worker, because its control plane nodes are not workers: spec.workers\nkeep at least one worker", ""},
+		{"the last worker of a set goes", "masters: [{m: {cpu: 1}}]\nnodeSets: [{name: w, count: {active: 1, standby: 1}}]", "masters: [{m: {cpu: 1}}]\nnodeSets: [{name: w, count: {active: 0, standby: 1}}]", nil,
+			"the installed cluster would have no worker", ""},
+		{"all workers of sets go", sets, "nodeSets: [{name: cp, role: control-plane, count: {active: 3}}]", nil, "the installed cluster would have no worker", ""},
+		{"the first workers of sets", "nodeSets: [{name: cp, role: control-plane, count: {active: 3}}]", sets, nil, "", ""},
+		{"role of a set", sets, strings.Replace(sets, "role: control-plane", "role: control-plane-worker", 1), nil,
+			"the nodes of set \"cp\" are installed with role control-plane, and cannot change to control-plane-worker: spec.nodeSets[0].role", ""},
+		{"role of a set, back", strings.Replace(sets, "role: control-plane", "role: control-plane-worker", 1), sets, nil, "cannot change to control-plane: spec.nodeSets[0].role", ""},
+		{"workers to control plane", sets, strings.Replace(sets, "name: w,", "name: w, role: control-plane,", 1), nil, "set \"w\" are installed with role worker, and cannot change to control-plane: spec.nodeSets[1].role", ""},
+		{"role of a set that only has standby hosts", "masters: [{m: {cpu: 1}}]\nworkers: [{v: {cpu: 1}}]\nnodeSets: [{name: w, count: {active: 0, standby: 1}}]",
+			"masters: [{m: {cpu: 1}}]\nworkers: [{v: {cpu: 1}}]\nnodeSets: [{name: w, role: control-plane, count: {active: 0, standby: 1}}]", nil, "", ""},
+		{"the role is written that the nodes have", "nodeSets: [{name: cp, role: control-plane, count: {active: 1}}]", "nodeSets: [{name: cp, role: control-plane-worker, count: {active: 1}}]", nil, "", ""},
+
+		{"a node is renamed", cluster, strings.Replace(cluster, "{w: {", "{x: {", 1), nil,
+			"the host with MAC address 00:c6:14:04:61:b1 is node \"w\" of the installed cluster, and a node cannot be renamed to \"x\": spec.workers[0].x\nkeep the name w; or remove w, wait", ""},
+		{"a node is renamed and is a master", cluster, strings.Replace(strings.Replace(cluster, "{w: {"+mac1+"}}, ", "", 1), "{m: {cpu: 1}}", "{m: {cpu: 1}}, {x: {"+mac1+"}}, {o: {cpu: 1}}", 1), nil,
+			"node \"w\" of the installed cluster, and a node cannot be renamed to \"x\"", ""},
+		{"a node moves", cluster, strings.Replace(cluster, mac1, mac2, 1), nil, "", "node \"w\" is now pinned to 00:c6:14:04:61:b2: if this is not its present host, BPA removes the node"},
+		{"a node moves, and its host gets a new name", cluster, strings.Replace(cluster, "{w: {"+mac1+"}}", "{w: {"+mac2+"}}, {x: {"+mac1+"}}", 1), nil, "", "node \"w\" is now pinned"},
+		{"a node is pinned", cluster, strings.Replace(cluster, "{v: {cpu: 1}}", "{v: {"+mac2+"}}", 1), nil, "", "node \"v\" is now pinned"},
+		{"a node is not pinned any more", cluster, strings.Replace(cluster, mac1, "cpu: 1", 1), nil, "", ""},
+		{"the MAC address in another notation", cluster, strings.Replace(cluster, "00:c6:14:04:61:b1", "00-C6-14-04-61-B1", 1), nil, "", ""},
+
+		{"all masters are other ones", cluster, strings.Replace(cluster, "{m: {", "{n: {", 1), nil, "none of the installed control plane nodes would be left: spec.masters\nkeep one of them on its host until", ""},
+		{"the only master moves", "masters: [{m: {" + mac1 + "}}]", "masters: [{m: {" + mac2 + "}}]", nil, "none of the installed control plane nodes would be left", "is now pinned"},
+		{"the control plane moves to a set", cluster, strings.Replace(cluster, "masters: [{m: {cpu: 1}}]", "nodeSets: [{name: cp, role: control-plane, count: {active: 1}}]", 1), nil, "none of the installed control plane nodes would be left", ""},
+		{"no master", cluster, strings.Replace(cluster, "masters: [{m: {cpu: 1}}]", "masters: []", 1), nil, "the cluster has no masters: spec.masters", ""},
+		{"a set of control planes becomes even", sets, strings.Replace(sets, "active: 3", "active: 2", 1), nil, "", "2 control plane nodes tolerate no more failures than 1, because etcd needs a majority"},
+		{"masters become even", "masters: [{m: {cpu: 1}}, {n: {cpu: 1}}, {o: {cpu: 1}}]", "masters: [{m: {cpu: 1}}, {n: {cpu: 1}}]", nil, "", "2 masters tolerate no more failures than 1"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			old, p := installedFrom(t, r.before, r.status...), provisioning(t, r.after)
+			errs, warn := findings(apis.WithinUpdate(context.Background(), old), p)
+			if !strings.Contains(errs, r.want) || !strings.Contains(warn, r.warn) || (r.want == "") != (errs == "") || (r.warn == "") != (warn == "") || strings.Contains(warn, "\n") {
+				t.Errorf("errors:\n%s\nwant %q\nwarnings:\n%s\nwant %q", errs, r.want, warn, r.warn)
+			}
+			old.Status.InstalledDigest = ""
+			if errs, _ := findings(apis.WithinUpdate(context.Background(), old), p); errs != "" && r.name != "no master" {
+				t.Errorf("refused before the cluster is installed: %s", errs)
+			}
+		})
+	}
+}
+
+// The spec can differ from the cluster: it was edited during the installation, or an older version of
+// BPA accepted the edit. Then the user must be able to restore it.
+func TestSpecCanBeRestored(t *testing.T) {
+	edited := installedFrom(t, strings.Replace(cluster, "10.1.", "10.2.", 1))
+	p := provisioning(t, cluster)
+	if errs, _ := findings(apis.WithinUpdate(context.Background(), edited), p); errs == "" {
+		t.Error("an edit of the pod subnet is accepted")
+	}
+	for _, condition := range []apis.ConditionType{ConditionReady, ConditionClusterInstalled} {
+		p, edited := p.DeepCopy(), edited.DeepCopy()
+		edited.Status.Conditions = []apis.Condition{{Type: condition, Status: "Unknown", Reason: ReasonSpecChanged}}
+		errs, warn := findings(apis.WithinUpdate(context.Background(), edited), p)
+		if errs != "" || !strings.Contains(warn, "the spec already differs from the cluster") || strings.Contains(warn, "\n") {
+			t.Errorf("%s: errors %q, warnings %q", condition, errs, warn)
+		}
+	}
+}
+
+// An object that breaks rules of this version can still be changed, and an edit of it is checked like
+// every other edit.
+func TestEditsOfAnOldObject(t *testing.T) {
+	old := installedFrom(t, "masters: [{m: {cpu: -1}, n: {mac-address: none}}]\nworkers: [{w: {memory: lots}}]\nPodSubnet: ten")
+	p := old.DeepCopy()
+	p.Spec.Paused = true
+	if errs, warn := findings(apis.WithinUpdate(context.Background(), old), p); errs != "" {
+		t.Errorf("paused: errors %q, warnings %q", errs, warn)
+	}
+	p.Spec.PodSubnet = "10.1.0.0/16"
+	if errs, _ := findings(apis.WithinUpdate(context.Background(), old), p); !strings.Contains(errs, "cannot change to 10.1.0.0/16") {
+		t.Errorf("pod subnet: %q", errs)
+	}
+}
+
+// For random specs: checking an edit changes neither object and does not panic, a spec that stays is
+// never refused, and before the installation no edit is refused that a new object may have.
+func TestRandomEdits(t *testing.T) {
+	refused := map[bool]int{}
+	for seed := range uint64(5000) {
+		w := world{rand.New(rand.NewPCG(seed, 2)), []float64{0, 0.02, 0.2}[seed%3]}
+		old, p := &Provisioning{Spec: w.spec()}, &Provisioning{Spec: w.spec()}
+		old.SetDefaults(context.Background())
+		p.SetDefaults(context.Background())
+		old.Status.InstalledDigest = "v2:sha256:1"
+		wasOld, wasP := old.DeepCopy(), p.DeepCopy()
+		errs := p.validateEdit(old).Filter(apis.ErrorLevel)
+		if !equality.Semantic.DeepEqual(wasOld, old) || !equality.Semantic.DeepEqual(wasP, p) {
+			t.Fatalf("seed %d: the check changed an object", seed)
+		}
+		refused[errs != nil]++
+		if same := old.DeepCopy().validateEdit(old); same != nil && old.validate().Filter(apis.ErrorLevel) == nil {
+			t.Fatalf("seed %d: the same spec is refused: %v", seed, same)
+		}
+		old.Status.InstalledDigest = ""
+		if before := p.validateEdit(old); before != nil {
+			t.Fatalf("seed %d: refused before the installation: %v", seed, before)
+		}
+	}
+	if refused[true] < 100 || refused[false] < 10 {
+		t.Errorf("%d edits were refused and %d accepted: too few of one kind", refused[true], refused[false])
+	}
+}
