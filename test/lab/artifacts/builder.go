@@ -21,6 +21,7 @@ const (
 	pauseVersion      = "3.10.1"
 	etcdImageTag      = "3.6.5-0" // the etcd that is linked into the multi-call binary
 	busyboxTag        = "1.35"
+	nginxTag          = "1.22.1" // Debian 12
 )
 
 // Builder builds artifacts and stores them in the depot.

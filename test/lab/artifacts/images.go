@@ -54,7 +54,7 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 		{"kube-scheduler:v" + kubeVersion, []string{kube}, env},
 		{"kube-proxy:v" + kubeVersion, []string{tools, links, kube}, env},
 	}
-	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage} {
+	for _, build := range []func(context.Context) (image, error){b.networkImage, b.busyboxImage, b.nginxImage} {
 		i, err := build(ctx)
 		if err != nil {
 			return err
@@ -105,6 +105,29 @@ func (b *Builder) busyboxImage(ctx context.Context) (image, error) {
 	}
 	layer, err := b.packedLayer("busybox-links", stamp.Key(osimage.BusyboxLinks...), links...)
 	return image{"library/busybox:" + busyboxTag, []string{system, layer}, v1.Config{Env: []string{searchPath}, Cmd: []string{"sh"}}}, err
+}
+
+// nginxImage builds the proxy of the API server that kubespray runs on each worker with
+// loadbalancer_apiserver_localhost. It replaces the upstream image of the same name. kubespray's
+// nginx.conf expects an nginx with a built-in TCP proxy, but in Debian it is a module that must be
+// loaded. The packages are only unpacked, so the accounts and folders that their scripts would
+// create are in a second layer.
+func (b *Builder) nginxImage(ctx context.Context) (image, error) {
+	system, err := b.systemLayer(ctx, osimage.Nginx)
+	if err != nil {
+		return image{}, err
+	}
+	const passwd, group = "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", "root:x:0:\nnogroup:x:65534:\n"
+	layer, err := b.packedLayer("nginx-setup", stamp.Key(passwd, group),
+		pack.Entry{Name: "etc/passwd", Content: []byte(passwd), Mode: 0o644},
+		pack.Entry{Name: "etc/group", Content: []byte(group), Mode: 0o644},
+		pack.Entry{Name: "var/log/nginx", Dir: true},
+		pack.Entry{Name: "var/lib/nginx", Dir: true},
+		pack.Entry{Name: "run", Dir: true})
+	return image{"library/nginx:" + nginxTag, []string{system, layer}, v1.Config{
+		Env:        []string{searchPath},
+		Entrypoint: []string{"nginx", "-g", "daemon off; load_module /usr/lib/nginx/modules/ngx_stream_module.so;"},
+	}}, err
 }
 
 // programImage returns an image with one static program at /name.

@@ -28,6 +28,7 @@ func (b *Builder) writeVars(ctx context.Context, files []file) error {
 	}
 	vars["runc_version"] = runc
 	vars["etcd_version"], vars["crictl_version"], vars["nerdctl_version"] = etcdVersion, crictlVersion, nerdctlVersion
+	vars["nginx_image_tag"] = nginxTag
 	vars["dl_k8s_io_url"] = "http://" + b.Registry + "/files/dl.k8s.io"
 	vars["github_url"] = "http://" + b.Registry + "/files/github.com"
 	vars["containerd_registries_mirrors"] = mirrors("http://" + b.Registry)

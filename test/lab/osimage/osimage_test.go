@@ -8,7 +8,7 @@ import (
 
 func TestShellIsWellFormed(t *testing.T) {
 	scripts := []string{string(NodeInit)}
-	for _, s := range []System{Node, Ansible, ProxyTools, Busybox} {
+	for _, s := range []System{Node, Ansible, ProxyTools, Nginx, Busybox} {
 		scripts = append(scripts, s.Setup...)
 	}
 	for _, script := range scripts {
@@ -20,7 +20,7 @@ func TestShellIsWellFormed(t *testing.T) {
 
 // With the variant extract, mmdebstrap ignores the setup commands, so such a System must have none.
 func TestExtractHasNoSetup(t *testing.T) {
-	for _, s := range []System{Node, Ansible, ProxyTools, Busybox} {
+	for _, s := range []System{Node, Ansible, ProxyTools, Nginx, Busybox} {
 		if s.Variant == "extract" && s.Setup != nil {
 			t.Errorf("%s: setup would not run", s.Name)
 		}

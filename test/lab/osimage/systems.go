@@ -63,6 +63,14 @@ var ProxyToolsLinks = []string{
 	"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore",
 }
 
+// Nginx contains nginx and its TCP proxy module, for kubespray's proxy of the API server on the nodes.
+// The packages are only unpacked, as those of ProxyTools.
+var Nginx = System{
+	Name:     "nginx",
+	Variant:  "extract",
+	Packages: []string{"nginx", "libnginx-mod-stream", "libc6"},
+}
+
 // Busybox is the root file system for pods that a user or a test runs in a new cluster.
 var Busybox = System{
 	Name:     "busybox",
