@@ -44,7 +44,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
-	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/"}},
+	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/process/", foreign: []string{}},

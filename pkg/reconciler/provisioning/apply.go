@@ -21,6 +21,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // apply applies the chosen step. It is idempotent.
@@ -112,7 +113,7 @@ func (r *Reconciler) supersede(ctx context.Context, p *v1alpha1.Provisioning, na
 		}
 	}
 	return r.cancelRuns(ctx, p, names, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}},"spec":{"status":%q}}`,
-		resources.AnnotationSuperseded, tekton.PipelineRunSpecStatusCancelled))
+		runs.AnnotationSuperseded, tekton.PipelineRunSpecStatusCancelled))
 }
 
 func (r *Reconciler) cancelRuns(ctx context.Context, p *v1alpha1.Provisioning, names []string, patch []byte) error {

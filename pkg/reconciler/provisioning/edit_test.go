@@ -18,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/contract/from"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs"
 	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
@@ -127,7 +128,7 @@ func TestEditedImageTakesHostsBack(t *testing.T) {
 			before, after := edge(wantsUpload, insecure), edge(wantsUpload, insecure, test.edit)
 			after.Generation = 2
 			pr := run(before, 1, ended(corev1.ConditionFalse, "Cancelled"))
-			pr.Annotations[resources.AnnotationSuperseded] = "true"
+			pr.Annotations[runs.AnnotationSuperseded] = "true"
 			world := []runtime.Object{after, pr, requestOf(t, before, settings.Depot{}), child(pr, contract.TaskSelectHosts, corev1.ConditionTrue, nil)}
 			if test.touched {
 				world = append(world, child(pr, contract.TaskKubespray, corev1.ConditionFalse, nil))

@@ -2,13 +2,11 @@ package provisioning
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +18,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 func selector(p *v1alpha1.Provisioning) labels.Selector {
@@ -148,11 +147,11 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 		Inputs:     run.Annotations[resources.AnnotationInputs],
 		Retry:      run.Annotations[contract.AnnotationRetry],
 		SSHKey:     plan.SSHKey{Fingerprint: run.Annotations[resources.AnnotationSSHKey], Version: run.Annotations[resources.AnnotationSSHSecret]},
-		State:      stateOf(condition),
+		State:      runs.StateOf(condition),
 		Cancelling: run.IsCancelled() || run.IsGracefullyCancelled(),
 	}
-	made.Superseded = run.Annotations[resources.AnnotationSuperseded] != ""
-	made.Generation, _ = strconv.ParseInt(run.Annotations[resources.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
+	made.Superseded = run.Annotations[runs.AnnotationSuperseded] != ""
+	made.Generation, _ = strconv.ParseInt(run.Annotations[runs.AnnotationGeneration], 10, 64) // 0 if an older build of BPA started the run
 	if n, err := strconv.ParseInt(run.Labels[contract.LabelAttempt], 10, 32); err == nil {
 		made.Attempt = int32(n)
 	}
@@ -162,50 +161,13 @@ func makeRun(run *tekton.PipelineRun, taskRuns []*tekton.TaskRun) plan.Run {
 	if run.Status.StartTime != nil {
 		made.Started = run.Status.StartTime.Time
 	}
-	if made.State != plan.Active {
-		made.Completed = condition.LastTransitionTime.Inner.Time
-		if run.Status.CompletionTime != nil {
-			made.Completed = run.Status.CompletionTime.Time
-		}
-	}
+	made.Completed = runs.Completed(run)
 	if text := run.Annotations[resources.AnnotationReplaces]; text != "" {
 		made.Replaces = strings.Split(text, " ")
 	}
 	for _, child := range run.Status.ChildReferences {
 		made.Touched = made.Touched || contract.ChangesHosts(child.PipelineTaskName) // the run has touched hosts even if the TaskRun was deleted since
-		for _, tr := range taskRuns {
-			if tr.Name == child.Name {
-				made.Tasks = append(made.Tasks, makeTask(tr))
-			}
-		}
 	}
+	made.Tasks = runs.Tasks(run, taskRuns)
 	return made
-}
-
-func stateOf(condition *apis.Condition) plan.State {
-	switch {
-	case condition.IsTrue():
-		return plan.Succeeded
-	case condition.IsFalse():
-		return plan.Failed
-	}
-	return plan.Active
-}
-
-func makeTask(tr *tekton.TaskRun) plan.Task {
-	condition := tr.Status.GetCondition(apis.ConditionSucceeded)
-	task := plan.Task{Name: tr.Labels[pipeline.PipelineTaskLabelKey], State: stateOf(condition), Results: map[string]string{}}
-	if condition != nil {
-		task.Reason, task.Message = condition.Reason, condition.Message
-	}
-	for _, result := range tr.Status.Results {
-		task.Results[result.Name] = result.Value.StringVal
-	}
-	if text := task.Results[contract.ResultFailure]; text != "" && task.State == plan.Failed {
-		failure := &contract.Failure{}
-		if err := json.Unmarshal([]byte(text), failure); err == nil {
-			task.Failure = failure
-		}
-	}
-	return task
 }

@@ -2,139 +2,17 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // Cause describes why a run failed.
-type Cause struct {
-	contract.Failure
-	Task string // name of the failed task in the pipeline; empty: no task failed
-}
+type Cause = runs.Cause
 
-// tektonReasons maps the reasons that Tekton reports for tasks and runs to BPA's reasons. Reasons
-// that are not in the map become ReasonRunFailed.
-var tektonReasons = map[string]contract.Reason{
-	"TaskRunTimeout":                      contract.ReasonTimeout,
-	"PipelineRunTimeout":                  contract.ReasonTimeout,
-	"TaskRunCancelled":                    contract.ReasonCancelled,
-	"Cancelled":                           contract.ReasonCancelled,
-	"CancelledRunningFinally":             contract.ReasonCancelled,
-	"StoppedRunningFinally":               contract.ReasonCancelled,
-	"PipelineRunCancelled":                contract.ReasonCancelled,
-	"TaskRunImagePullFailed":              contract.ReasonImagePullFailed,
-	"StepOOM":                             contract.ReasonOutOfMemory,
-	"SidecarOOM":                          contract.ReasonOutOfMemory,
-	"InitContainerOOM":                    contract.ReasonOutOfMemory,
-	"PodEvicted":                          contract.ReasonPodLost,
-	"CouldntGetTask":                      contract.ReasonPipelineMissing,
-	"CouldntGetPipeline":                  contract.ReasonPipelineMissing,
-	"TaskRunResolutionFailed":             contract.ReasonPipelineMissing,
-	"ParameterMissing":                    contract.ReasonVersionSkew,
-	"ParameterTypeMismatch":               contract.ReasonVersionSkew,
-	"PipelineValidationFailed":            contract.ReasonVersionSkew,
-	"TaskValidationFailed":                contract.ReasonVersionSkew,
-	"TaskRunValidationFailed":             contract.ReasonVersionSkew,
-	"InvalidTaskRunSpecs":                 contract.ReasonVersionSkew,
-	"InvalidWorkspaceBindings":            contract.ReasonVersionSkew,
-	"InvalidTaskResultReference":          contract.ReasonVersionSkew,
-	"TaskRunResultLargerThanAllowedLimit": contract.ReasonInternal,
-}
-
-// tektonTexts distinguish failures for which Tekton reports the same reason: each text is a part of
-// Tekton's message.
-var tektonTexts = []struct {
-	text   string
-	reason contract.Reason
-}{
-	{"OOMKilled", contract.ReasonOutOfMemory},
-	{"ImagePullBackOff", contract.ReasonImagePullFailed},
-	{"ErrImagePull", contract.ReasonImagePullFailed},
-	{"evicted", contract.ReasonPodLost},
-	{"pod deleted", contract.ReasonPodLost},
-	// The kubelet reports these texts for containers that ended while the kubelet or the container
-	// runtime was down, for example during a reboot.
-	{"ContainerStatusUnknown", contract.ReasonPodLost},
-	{"code 255: Unknown", contract.ReasonPodLost},
-	{"Maybe missing or invalid Task", contract.ReasonInternal},
-}
-
-// policyRefusal is a part of the API server's error if the task select-hosts writes more than
-// config/500-claims.yaml allows. The Task of this release never does that. The Task of an older
-// release may do it, if the run was started before BPA was upgraded.
-const policyRefusal = "denied request: a task select-hosts may"
-
-// Classify finds the cause of a failed run. The failure that the task itself reports has priority,
-// then Tekton's reason for the task, then Tekton's reason for the run.
-func Classify(r Run) Cause {
-	for _, t := range r.Tasks {
-		if t.State != Failed {
-			continue
-		}
-		if t.Failure != nil && t.Failure.Reason != "" && !stopped(r, t) {
-			said := *t.Failure
-			if said.Reason == contract.ReasonInternal && strings.Contains(said.Message, policyRefusal) {
-				said.Reason = contract.ReasonVersionSkew
-			}
-			return Cause{Failure: said, Task: t.Name}
-		}
-		return Cause{Failure: contract.Failure{Reason: tektonReason(r, t.Reason, t.Message), Message: t.Message}, Task: t.Name}
-	}
-	return Cause{Failure: contract.Failure{Reason: tektonReason(r, r.Reason, r.Message), Message: r.Message}}
-}
-
-// stopped reports whether the task's own failure says only that the task was stopped. Tekton's
-// reason is then more useful, because it distinguishes a cancellation from a timeout.
-func stopped(r Run, t Task) bool {
-	return t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[r.Reason] != "")
-}
-
-func tektonReason(r Run, reason, message string) contract.Reason {
-	// When a run times out, its tasks are cancelled. A task's own reason then says nothing about
-	// the cause.
-	if tektonReasons[r.Reason] == contract.ReasonTimeout {
-		return contract.ReasonTimeout
-	}
-	if task, _ := missingTask(message); task != "" {
-		return contract.ReasonReleaseMissing
-	}
-	if known, ok := tektonReasons[reason]; ok {
-		return known
-	}
-	for _, known := range tektonTexts {
-		if strings.Contains(message, known.text) {
-			return known.reason
-		}
-	}
-	return contract.ReasonRunFailed
-}
-
-// noTask matches the API server's message that the Task of a kubespray release does not exist.
-// Tekton's cluster resolver passes this message on. The failure is permanent. Other problems with a
-// Task, such as an API server that does not answer, can be temporary.
-var noTask = regexp.MustCompile(`tasks\.tekton\.dev "((?:` + strings.Join(perRelease(), "|") + `)-([^"]+))" not found`)
-
-// perRelease returns the names of the tasks that have a separate Task for each kubespray release.
-func perRelease() (names []string) {
-	for _, task := range contract.Tasks {
-		if task.PerRelease {
-			names = append(names, task.Name)
-		}
-	}
-	return names
-}
-
-// missingTask returns the missing Task of a kubespray release from Tekton's message, or an empty
-// name if the message reports something else.
-func missingTask(message string) (task, release string) {
-	if found := noTask.FindStringSubmatch(message); found != nil {
-		return found[1], found[2]
-	}
-	return "", ""
-}
+// Classify finds the cause of a failed run.
+func Classify(r Run) Cause { return runs.Classify(r.Reason, r.Message, r.Tasks) }
 
 // firstPause is the wait before the second attempt. The wait doubles with each attempt, up to
 // longestPause.
@@ -239,7 +117,7 @@ func hint(namespace, name, run string, cause Cause) string {
 	case contract.ReasonCancelled:
 		return "to start another run, use " + annotate + ", or change the spec"
 	case contract.ReasonReleaseMissing:
-		task, release := missingTask(cause.Message)
+		task, release := runs.MissingTask(cause.Message)
 		return fmt.Sprintf("there is no Task %s in namespace bpa-system for kubespray release %s. `kubectl get tasks -n bpa-system` lists the installed Tasks. "+
 			"Correct spec.kubespray.release, or leave it out to use the Tasks without a release; the controller then retries automatically. "+
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)

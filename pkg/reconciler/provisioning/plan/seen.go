@@ -5,6 +5,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 // Seen is the observed state of one Provisioning, as plain facts.
@@ -144,12 +145,12 @@ type Limits struct {
 }
 
 // State is the state of a run or a task.
-type State int
+type State = runs.State
 
 const (
-	Active State = iota
-	Succeeded
-	Failed
+	Active    = runs.Active
+	Succeeded = runs.Succeeded
+	Failed    = runs.Failed
 )
 
 // Run is one PipelineRun.
@@ -177,14 +178,7 @@ type Run struct {
 }
 
 // Task is one TaskRun of a run.
-type Task struct {
-	Name    string // in the pipeline
-	State   State
-	Reason  string
-	Message string // Tekton's
-	Failure *contract.Failure
-	Results map[string]string
-}
+type Task = runs.Task
 
 // task returns the task that has this name in the pipeline, or nil if it does not exist.
 func (r Run) task(name string) *Task {

@@ -23,12 +23,6 @@ const (
 	// the resourceVersion of the Secret with the key.
 	AnnotationSSHKey    = "bpa.akraino.org/ssh-key"
 	AnnotationSSHSecret = "bpa.akraino.org/ssh-secret-version"
-	// AnnotationGeneration is the generation of the Provisioning when the run was started. The
-	// generation counts the edits of the spec.
-	AnnotationGeneration = "bpa.akraino.org/generation"
-	// AnnotationSuperseded marks a run that the controller cancelled because the spec was edited
-	// before the run touched a host.
-	AnnotationSuperseded = "bpa.akraino.org/superseded"
 )
 
 // Run describes a run of a Provisioning.
@@ -57,7 +51,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	m.Annotations = map[string]string{
 		contract.AnnotationRequestDigest: run.Digest,
 		AnnotationInputs:                 run.Inputs,
-		AnnotationGeneration:             strconv.FormatInt(p.Generation, 10),
+		runs.AnnotationGeneration:        strconv.FormatInt(p.Generation, 10),
 	}
 	if len(run.Replaces) > 0 {
 		m.Annotations[AnnotationReplaces] = strings.Join(run.Replaces, " ")

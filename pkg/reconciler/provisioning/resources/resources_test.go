@@ -20,6 +20,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/runs"
 )
 
 type masters = []map[string]v1alpha1.Master
@@ -64,7 +65,7 @@ func TestMakePipelineRun(t *testing.T) {
 			t.Errorf("label %s = %q, want %q", label, got, want)
 		}
 	}
-	wantAnnotations := map[string]string{contract.AnnotationRequestDigest: "d", AnnotationInputs: "i", AnnotationGeneration: "0", contract.AnnotationRetry: "r"}
+	wantAnnotations := map[string]string{contract.AnnotationRequestDigest: "d", AnnotationInputs: "i", runs.AnnotationGeneration: "0", contract.AnnotationRetry: "r"}
 	if diff := cmp.Diff(wantAnnotations, run.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
