@@ -66,8 +66,9 @@ var tektonTexts = []struct {
 const policyRefusal = "denied request: a task select-hosts may"
 
 // Classify finds the cause of a failed run from its reason and message, which are Tekton's, and from
-// its tasks. The failure that the task itself reports has priority, then Tekton's reason for the task,
-// then Tekton's reason for the run.
+// its tasks. A cancellation has priority: a user who has stopped a run does not want that a failure
+// of one of its tasks starts the next run. Then comes the failure that the task itself reports, then
+// Tekton's reason for the task, then Tekton's reason for the run.
 func Classify(reason, message string, tasks []Task) Cause {
 	for _, t := range tasks {
 		if t.State != Failed {
@@ -80,24 +81,31 @@ func Classify(reason, message string, tasks []Task) Cause {
 			}
 			return Cause{Failure: said, Task: t.Name}
 		}
-		return Cause{Failure: contract.Failure{Reason: tektonReason(reason, t.Reason, t.Message), Message: t.Message}, Task: t.Name}
+		cause := Cause{Failure: contract.Failure{Reason: tektonReason(reason, t.Reason, t.Message), Message: t.Message}, Task: t.Name}
+		if cause.Message == "" && cause.Reason == contract.ReasonCancelled {
+			cause.Message = message // the task ended before Tekton stopped it
+		}
+		return cause
 	}
 	return Cause{Failure: contract.Failure{Reason: tektonReason(reason, reason, message), Message: message}}
 }
 
-// stopped reports whether the task's own failure says only that the task was stopped. Tekton's
-// reason is then more useful, because it distinguishes a cancellation from a timeout.
+// stopped reports whether the task failed because it was stopped, so that its own failure says
+// nothing about the cause. This is the case if the run was cancelled: a playbook that loses its
+// connections then reports unreachable hosts. It is also the case if the task itself reports only
+// that it was stopped. Tekton's reason then distinguishes a cancellation from a timeout.
 func stopped(reason string, t Task) bool {
-	return t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[reason] != "")
+	return tektonReasons[reason] == contract.ReasonCancelled ||
+		t.Failure.Reason == contract.ReasonCancelled && (tektonReasons[t.Reason] != "" || tektonReasons[reason] != "")
 }
 
 // tektonReason converts Tekton's reason and message, of a task or of the run, to BPA's reason. run is
 // Tekton's reason for the run.
 func tektonReason(run, reason, message string) contract.Reason {
-	// When a run times out, its tasks are cancelled. A task's own reason then says nothing about
-	// the cause.
-	if tektonReasons[run] == contract.ReasonTimeout {
-		return contract.ReasonTimeout
+	// When a run times out or is cancelled, its tasks are cancelled too. A task's own reason then
+	// says nothing about the cause.
+	if of := tektonReasons[run]; of == contract.ReasonTimeout || of == contract.ReasonCancelled {
+		return of
 	}
 	if task, _ := MissingTask(message); task != "" {
 		return contract.ReasonReleaseMissing

@@ -50,6 +50,9 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	done := run(edge(), 1, ended(corev1.ConditionFalse, "Cancelled"))
+	retried := func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "a"} }
+	cancelled := run(edge(), 1, func(pr *tekton.PipelineRun) { pr.Spec.Status = tekton.PipelineRunSpecStatusCancelled }, ended(corev1.ConditionFalse, "Cancelled"))
+	stopping := child(cancelled.DeepCopy(), contract.TaskKubespray, corev1.ConditionUnknown, nil)
 
 	for _, row := range []struct {
 		name  string
@@ -132,6 +135,44 @@ func TestReconcile(t *testing.T) {
 		writes: []string{"update provisionings/status edge-1"},
 		reason: "Starting",
 		err:    "again",
+	}, {
+		name:   "after a retry of a cancelled run, its pods must have ended first",
+		world:  []runtime.Object{edge(retried), sshKey(), cancelled},
+		hosts:  held(),
+		live:   []runtime.Object{labelled(corev1.PodRunning)},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Starting",
+		events: []string{"Normal RunStarted", "Warning RunCancelled"},
+		err:    "again",
+	}, {
+		name:   "and its TaskRuns, which could still create a pod",
+		world:  []runtime.Object{edge(retried), sshKey(), cancelled},
+		hosts:  held(),
+		live:   []runtime.Object{stopping},
+		writes: []string{"update provisionings/status edge-1"},
+		reason: "Starting",
+		events: []string{"Normal RunStarted", "Warning RunCancelled"},
+		err:    "again",
+	}, {
+		name:  "then the next run starts",
+		world: []runtime.Object{edge(retried), sshKey(), cancelled},
+		hosts: held(),
+		live:  []runtime.Object{labelled(corev1.PodFailed)},
+		writes: append(createsOfTasks(),
+			"create configmaps edge-1-inventory", "create configmaps edge-1-known-hosts", "create configmaps edge-1-progress", "create configmaps edge-1-installed",
+			"create configmaps edge-1-request", "create secrets edge-1-kubeconfig-key",
+			"create pipelineruns edge-1-install-2", "update provisionings/status edge-1",
+		),
+		reason: "Starting",
+		events: []string{"Normal RunStarted", "Warning RunCancelled"},
+	}, {
+		name:   "without a retry, a cancelled run is not repeated",
+		world:  []runtime.Object{edge(), sshKey(), cancelled},
+		hosts:  held(),
+		writes: []string{"update provisionings/status edge-1"},
+		reads:  []string{},
+		reason: "RunCancelled",
+		events: []string{"Normal RunStarted", "Warning RunCancelled"},
 	}, {
 		name:   "a host list that fails is tried again",
 		world:  []runtime.Object{edge()},

@@ -118,8 +118,9 @@ func resetOrRelease(s Seen, now time.Time) Step {
 		return Step{Do: Release, Reason: ReasonDeleting}
 	}
 	if resets && newest.State == Failed && s.wanted(*newest) {
-		at, again := retryAt(s, *newest, Classify(*newest))
-		if noPod(*newest) {
+		cause := Classify(*newest)
+		at, again := retryAt(s, *newest, cause)
+		if cause.Reason != contract.ReasonCancelled && noPod(*newest) {
 			at, again = newest.Completed.Add(pause(newest.Attempt)), true
 		}
 		switch {
