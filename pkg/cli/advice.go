@@ -67,7 +67,7 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 	case v == failed:
 		return s.afterFailure(p)
 	case p.Spec.Paused:
-		return []string{"No run starts while it is paused. Resume it:", "  " + s.kubectl("patch provisioning "+p.Name, `--type=merge -p '{"spec":{"paused":false}}'`)}
+		return []string{"No run starts while it is paused. Resume it:", "  " + s.kubectl("bpa resume "+p.Name, "")}
 	case p.Status.ObservedGeneration == 0:
 		return []string{"The controller has not processed it yet. If this lasts, check that the controller runs:", "  kubectl get pods -n bpa-system" + s.flags}
 	case p.Status.Run == nil:
@@ -101,7 +101,7 @@ func (s *site) afterFailure(p *v1alpha1.Provisioning) []string {
 			"  "+s.kubectl("logs -l tekton.dev/pipelineRun="+run.Name, "--all-containers --prefix --tail=60"))
 	}
 	return append(lines, "Try again after you have fixed the cause:",
-		"  "+s.kubectl("annotate provisioning "+p.Name, "--overwrite "+contract.AnnotationRetry+`="$(date +%s)"`))
+		"  "+s.kubectl("bpa retry "+p.Name, ""))
 }
 
 // kubectl returns a kubectl command with the namespace and the connection flags of this command.

@@ -40,9 +40,10 @@ const waitLimit = 20 * time.Second
 type terminal struct {
 	t       *testing.T
 	cluster client.WithWatch
-	config  *rest.Config // used for kinds that the fake cluster does not have
-	own     string       // the user's kubeconfig
-	typed   io.Reader    // what the user types; nil: nothing
+	config  *rest.Config     // used for kinds that the fake cluster does not have
+	own     string           // the user's kubeconfig
+	typed   io.Reader        // what the user types; nil: nothing
+	clock   func() time.Time // the time that the commands see
 
 	mu     sync.Mutex
 	out    bytes.Buffer
@@ -60,7 +61,7 @@ func newTerminal(t *testing.T, objects ...client.Object) *terminal {
 		t.Fatal(err)
 	}
 	byName := func(o client.Object) []string { return []string{o.GetName()} }
-	w := &terminal{t: t, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1), watching: make(chan struct{}, 10)}
+	w := &terminal{t: t, clock: time.Now, own: filepath.Join(t.TempDir(), "config"), grown: make(chan struct{}, 1), watching: make(chan struct{}, 10)}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&v1alpha1.Provisioning{}, metav1.ObjectNameField, byName).Build()
 	w.cluster = interceptor.NewClient(cluster, interceptor.Funcs{
@@ -119,7 +120,7 @@ func (w *terminal) run(ctx context.Context, args ...string) int {
 	streams := genericiooptions.IOStreams{In: cmp.Or(w.typed, io.Reader(strings.NewReader(""))), Out: w, ErrOut: &w.errOut}
 	root := newRoot(genericclioptions.NewConfigFlags(true), &session{
 		IOStreams: streams,
-		now:       time.Now,
+		now:       w.clock,
 		pace:      time.Millisecond,
 		connect: func() (*site, error) {
 			access := &clientcmd.PathOptions{GlobalFile: w.own, LoadingRules: &clientcmd.ClientConfigLoadingRules{ExplicitPath: ""}}
@@ -210,7 +211,7 @@ func TestWatchUntilFailed(t *testing.T) {
 	code := w.start("watch")
 	w.awaitWatch()
 	w.change(p, hasFailed)
-	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl annotate provisioning edge-1")
+	w.expect(<-code, codeFailed, "PlaybookFailed", "worker-1", "no space left", "kubectl bpa retry edge-1 -n site-a")
 }
 
 // A stalled Provisioning ends the watch as failed, with or without a failed run.
@@ -356,6 +357,14 @@ func TestClearErrors(t *testing.T) {
 		{name: "no name", args: []string{"kubeconfig"}, code: codeUsage, want: "NAME is missing"},
 		{name: "negative timeout", args: []string{"watch", "a", "--timeout=-1s"}, code: codeUsage, want: "--timeout is -1s"},
 		{name: "two places", args: []string{"kubeconfig", "a", "--merge", "-o", "f"}, code: codeUsage, want: "exclude each other"},
+		{name: "retry of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"retry", "edge-9"}, code: codeFailed, want: "there are edge-1"},
+		{name: "cancel of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"cancel", "edge-9"}, code: codeFailed, want: "there are edge-1"},
+		{name: "pause of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"pause", "edge-9"}, code: codeFailed, want: "there are edge-1"},
+		{name: "resume of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"resume", "edge-9"}, code: codeFailed, want: "there are edge-1"},
+		{name: "history of no such name", there: []client.Object{provisioning("edge-1")}, args: []string{"history", "edge-9"}, code: codeFailed, want: "there are edge-1"},
+		{name: "retry without a name", there: []client.Object{provisioning("edge-1")}, args: []string{"retry"}, code: codeUsage, want: "NAME is missing"},
+		{name: "a time without a watch", args: []string{"retry", "a", "--timeout=1s"}, code: codeUsage, want: "--timeout needs --watch"},
+		{name: "a wrong format", args: []string{"history", "a", "-o", "wide"}, code: codeUsage, want: "only json and yaml"},
 		{name: "merge's flag without merge", args: []string{"kubeconfig", "a", "--overwrite"}, code: codeUsage, want: "need --merge"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +29,15 @@ type state struct {
 // delay.
 func (s *site) observe(ctx context.Context, name string) (<-chan state, error) {
 	newest := make(latest, 1)
-	source := &singleObject{s.client, s.namespace, name, func() { newest.put(state{}) }}
+	source := &selection{
+		client: s.client, list: func() client.ObjectList { return &v1alpha1.ProvisioningList{} },
+		options: []client.ListOption{
+			client.InNamespace(s.namespace),
+			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+		},
+		// Without absent, nothing would report the deletion of an object before the first list.
+		absent: func() { newest.put(state{}) },
+	}
 	informer := cache.NewSharedIndexInformer(source, &v1alpha1.Provisioning{}, 0, nil)
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { newest.seen(obj) },
@@ -86,50 +91,3 @@ func (l latest) put(s state) {
 		}
 	}
 }
-
-// singleObject lists and watches one object through controller-runtime's client.
-type singleObject struct {
-	client          client.WithWatch
-	namespace, name string
-	// absent is called when a list does not contain the object. It is needed because no event
-	// reports the deletion of an object that was deleted before the first list.
-	absent func()
-}
-
-// requestLimit is the maximum time of a list. The server limits the time of a watch.
-const requestLimit = 30 * time.Second
-
-func (o *singleObject) options(opts *metav1.ListOptions) []client.ListOption {
-	return []client.ListOption{
-		client.InNamespace(o.namespace),
-		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.name)},
-		&client.ListOptions{Raw: opts},
-	}
-}
-
-func (o *singleObject) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
-	all := &v1alpha1.ProvisioningList{}
-	err := o.client.List(ctx, all, o.options(&opts)...)
-	if err == nil && len(all.Items) == 0 {
-		o.absent()
-	}
-	return all, err
-}
-
-func (o *singleObject) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	return o.client.Watch(ctx, &v1alpha1.ProvisioningList{}, o.options(&opts)...)
-}
-
-func (o *singleObject) List(opts metav1.ListOptions) (runtime.Object, error) {
-	return o.ListWithContext(context.Background(), opts)
-}
-
-func (o *singleObject) Watch(opts metav1.ListOptions) (watch.Interface, error) {
-	return o.WatchWithContext(context.Background(), opts)
-}
-
-// IsWatchListSemanticsUnSupported returns true so that the informer first lists and then watches.
-// The newer streaming list saves memory for long lists, but this list has one item.
-func (o *singleObject) IsWatchListSemanticsUnSupported() bool { return true }

@@ -66,9 +66,9 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bpa"},
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q: the commands are watch, status, kubeconfig, hosts, bundle and depot", args[0]))
+				return usageError(fmt.Errorf("unknown command %q: the commands are %s", args[0], commandNames(cmd)))
 			}
 			return nil
 		},
@@ -81,8 +81,20 @@ func newRoot(flags *genericclioptions.ConfigFlags, s *session) *cobra.Command {
 		return usageError(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
 	})
 	flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(newWatch(s), newStatus(s), newKubeconfig(s), newHosts(s), newBundle(s), newDepot(s))
+	root.AddCommand(newWatch(s), newStatus(s), newHistory(s), newKubeconfig(s), newRetry(s), newCancel(s), newPause(s), newResume(s),
+		newHosts(s), newBundle(s), newDepot(s))
 	return root
+}
+
+// commandNames lists the commands for a message.
+func commandNames(root *cobra.Command) string {
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // oneName accepts exactly one argument NAME. If required is false, it also accepts a command line

@@ -33,13 +33,7 @@ the command follows the only Provisioning of the namespace.
 			if timeout < 0 {
 				return usageError(fmt.Errorf("--timeout is %v: give a positive time, or 0 for no limit", timeout))
 			}
-			ctx := cmd.Context()
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
-				defer cancel()
-			}
-			return s.watch(ctx, first(args), timeout)
+			return s.watch(cmd.Context(), first(args), timeout)
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time, such as 45m; 0: no limit")
@@ -54,7 +48,17 @@ func exitCodes() string {
 
 var errTimeout = errors.New("timeout")
 
+// withTimeout returns a context that ends after the time of --timeout; 0: no limit.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, errTimeout)
+}
+
 func (s *session) watch(ctx context.Context, name string, timeout time.Duration) error {
+	ctx, cancel := withTimeout(ctx, timeout)
+	defer cancel()
 	site, err := s.connect()
 	if err != nil {
 		return err
@@ -63,15 +67,24 @@ func (s *session) watch(ctx context.Context, name string, timeout time.Duration)
 	if err != nil {
 		return stopped(ctx, err, nil, timeout)
 	}
-	last, err := s.follow(ctx, site, p)
+	return s.watchUntil(ctx, site, p, timeout, decided)
+}
+
+// decided reports whether a verdict is known.
+func decided(p *v1alpha1.Provisioning) bool { return verdictOf(p) != underway }
+
+// watchUntil follows the Provisioning until end returns true, and then reports the verdict. ctx has
+// the timeout already.
+func (s *session) watchUntil(ctx context.Context, site *site, p *v1alpha1.Provisioning, timeout time.Duration, end func(*v1alpha1.Provisioning) bool) error {
+	last, err := s.follow(ctx, site, p, end)
 	if err != nil {
 		return stopped(ctx, err, last, timeout)
 	}
 	return s.conclude(site, last)
 }
 
-// follow shows the Provisioning until its verdict, and returns its last state.
-func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioning) (*v1alpha1.Provisioning, error) {
+// follow shows the Provisioning until end returns true, and returns its last state.
+func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioning, end func(*v1alpha1.Provisioning) bool) (*v1alpha1.Provisioning, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out, progress := newDisplay(s.Out), newReporter()
@@ -86,7 +99,7 @@ func (s *session) follow(ctx context.Context, site *site, p *v1alpha1.Provisioni
 	uid := p.UID
 	for {
 		out.show(progress.next(p, s.now()))
-		if verdictOf(p) != underway {
+		if end(p) {
 			return p, nil
 		}
 		select {
