@@ -88,8 +88,13 @@ func usedHost(t *testing.T, admin client.Client) *metal3.BareMetalHost {
 	return host
 }
 
-// resetAs runs the command as a user and returns its exit code.
+// resetAs resets the host as a user and returns the exit code.
 func resetAs(t *testing.T, user string, out *bytes.Buffer) int {
+	return commandAs(t, user, resets, out, "hosts", "reset", "host-1", "--yes")
+}
+
+// commandAs runs a command of `kubectl bpa` as a user and returns its exit code.
+func commandAs(t *testing.T, user, namespace string, out *bytes.Buffer, args ...string) int {
 	config, err := clientcmd.LoadFromFile(shared.kubeconfig)
 	if err != nil {
 		t.Error(err)
@@ -106,7 +111,7 @@ func resetAs(t *testing.T, user string, out *bytes.Buffer) int {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	streams := genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out}
-	return cli.Run(ctx, []string{"hosts", "reset", "host-1", "--yes", "--kubeconfig", path, "-n", resets}, streams)
+	return cli.Run(ctx, append(args, "--kubeconfig", path, "-n", namespace), streams)
 }
 
 // awaitResetRun waits until the command has started the run. The host must be in quarantine then.
