@@ -21,7 +21,7 @@ func newPause(s *session) *cobra.Command {
 
 A pause does not stop an active run; "kubectl bpa cancel NAME" does. It does not stop
 a deletion either. While the Provisioning is paused, the controller still reports the
-state of its hosts, and releases hosts that it does not need.`,
+state of its hosts. It applies edits of the spec after "kubectl bpa resume NAME".`,
 		Example: "  kubectl bpa pause edge-1\n  kubectl bpa resume edge-1",
 		Args:    oneName(true),
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.pause(cmd.Context(), args[0]) },
@@ -70,7 +70,7 @@ func (s *site) notPaused(p *v1alpha1.Provisioning, now time.Time) []string {
 	case f != nil && f.NextAttempt != nil && f.NextAttempt.After(now):
 		return []string{fmt.Sprintf("The attempt that was due at %s does not start.", timeOfDay(f.NextAttempt))}
 	case verdictOf(p) == ready:
-		return []string{"Its cluster keeps running, but lost hosts are not replaced."}
+		return []string{"Its cluster keeps running. Edits are not applied, and lost hosts are not replaced."}
 	}
 	return nil
 }
