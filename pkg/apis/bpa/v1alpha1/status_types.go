@@ -28,6 +28,9 @@ type ProvisioningStatus struct {
 	// the retry annotation has a new value. A host that did not answer by SSH leaves the list when the
 	// cluster is complete.
 	PassedOver []PassedOverHost `json:"passedOver,omitempty"`
+	// Queue is set while the next run waits because the site limits the number of runs at a time
+	// (max-runs in ConfigMap config-bpa). Nothing else is missing for the run.
+	Queue *QueueStatus `json:"queue,omitempty"`
 	// Failure is set if the last attempt failed and no newer attempt has started.
 	Failure *FailureStatus `json:"failure,omitempty"`
 }
@@ -47,6 +50,18 @@ type RunStatus struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
+// QueueStatus is the place of a Provisioning among those that wait for a free run.
+type QueueStatus struct {
+	// Since is when the Provisioning began to wait. Of two with the same priority, the run of the one
+	// that waits longer starts first.
+	Since metav1.Time `json:"since"`
+	// Place is 1 for the Provisioning whose run starts next. It is absent if it is this
+	// Provisioning's turn, but its run cannot be created yet.
+	Place int32 `json:"place,omitempty"`
+	// Length is the number of Provisionings that wait, including this one.
+	Length int32 `json:"length,omitempty"`
+}
+
 // ProgressStatus describes the progress of the current operation.
 type ProgressStatus struct {
 	// Percent is the finished part of the whole operation, 0 to 100. It never decreases within one
@@ -57,6 +72,7 @@ type ProgressStatus struct {
 	// Step is the current step of that task, such as the name of the Ansible task.
 	Step string `json:"step,omitempty"`
 	// Summary combines percent and task for a column, such as "64% kubespray".
+	// While the next run waits for a free run, it is the place, such as "queued, place 2 of 3".
 	Summary string `json:"summary,omitempty"`
 	// EstimatedEnd is the expected completion time, calculated from the pace so far. It is absent
 	// while there is no estimate.
