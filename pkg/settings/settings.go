@@ -35,10 +35,12 @@ type Settings struct {
 	MaxAttempts int32
 	// RunHistory is the number of finished runs that are kept for each Provisioning, at least 1.
 	RunHistory int
+	// MaxRuns is the maximum number of runs at a time on the whole site; 0: no limit.
+	MaxRuns int
 }
 
 // Default returns the settings for missing keys.
-func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5} }
+func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4} }
 
 // setting describes one key of the ConfigMap.
 type setting struct {
@@ -54,6 +56,7 @@ type setting struct {
 const (
 	aBool  = `"true" or "false"`
 	aCount = "a whole number of at least 1"
+	aLimit = "a whole number; 0 means no limit"
 )
 
 var known = map[string]setting{
@@ -80,6 +83,11 @@ var known = map[string]setting{
 		n, err := strconv.ParseInt(v, 10, 32)
 		s.RunHistory = int(n)
 		return err == nil && n >= 1
+	}},
+	"max-runs": {aLimit, "4", func(s *Settings, v string) bool {
+		n, err := strconv.ParseInt(v, 10, 32)
+		s.MaxRuns = int(n)
+		return err == nil && n >= 0
 	}},
 }
 

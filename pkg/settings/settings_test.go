@@ -25,12 +25,12 @@ func TestParse(t *testing.T) {
 	}{
 		"nothing": {nil, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9"},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0"},
 			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
-			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5},
+			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4},
 		},
 	} {
 		got, err := Parse(configMap(test.data))
@@ -51,8 +51,9 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number of at least 1",
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
-		"no attempts": {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
-		"no history":  {map[string]string{"run-history": "0"}, []string{"run-history"}},
+		"no attempts":        {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
+		"fewer than no runs": {map[string]string{"max-runs": "-1"}, []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
+		"no history":         {map[string]string{"run-history": "0"}, []string{"run-history"}},
 		"a word for a bool": {map[string]string{"depot-connected": "no thanks"}, []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
 			`'{"data":{"depot-connected":"false"}}'`}},
 		"an unknown key": {map[string]string{"depot-uri": "https://d"}, []string{"depot-uri", "depot-url, ",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -66,9 +67,23 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	if states, err := r.statesLive(ctx, p); err != nil || !maps.Equal(states, seen.States) {
 		return cmp.Or(err, error(&notYet{"the cache does not show yet which hosts the last run has changed", behind}))
 	}
+	name := resources.RunName(p.Name, next.Operation, next.Number)
+	if !r.queue.take(p, seen.Limits.Runs, name, r.clock.Now()) { // last, because a run that cannot start must not keep others waiting
+		return errQueued
+	}
+	created, err := r.createRun(ctx, p, seen, next)
+	if !created {
+		r.queue.release(p, seen.Limits.Runs)
+	}
+	return err
+}
+
+// createRun creates the objects that a run needs, and the run. created is false if it is certain
+// that no run was created.
+func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, next plan.Step) (created bool, err error) {
 	csr, err := r.ensureObjects(ctx, p, seen, next)
 	if err != nil {
-		return err
+		return false, err
 	}
 	run := resources.MakePipelineRun(p, resources.Run{
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played,
@@ -77,12 +92,23 @@ func (r *Reconciler) startRun(ctx context.Context, p *v1alpha1.Provisioning, see
 	})
 	_, err = r.tekton.TektonV1().PipelineRuns(p.Namespace).Create(ctx, run, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return r.adopt(ctx, p, run.Name)
+		return true, r.adopt(ctx, p, run.Name)
 	}
 	if err != nil {
-		return fmt.Errorf("create PipelineRun %s: %w", run.Name, err)
+		return !rejected(err), fmt.Errorf("create PipelineRun %s: %w", run.Name, err)
 	}
-	return nil
+	return true, nil
+}
+
+// rejected reports whether the API server itself has answered that it did not create the object.
+// After a time-out or a broken connection, the object may exist.
+func rejected(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
 // adopt is called if a run with the name of the new run already exists. It accepts that run if this

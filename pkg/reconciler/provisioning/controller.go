@@ -3,6 +3,7 @@ package provisioning
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	tektonclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	tektonfactory "github.com/tektoncd/pipeline/pkg/client/injection/informers/factory/filtered"
@@ -69,6 +70,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	impl := provisioningreconciler.NewImpl(ctx, r, func(*controller.Impl) controller.Options { return options })
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
+	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
@@ -91,6 +93,40 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		logger.Fatalw("Cannot watch Secrets", "error", err)
 	}
 	return impl
+}
+
+// watchQueue creates the queue of runs, and wakes those who wait in it. The first ones can start at
+// once. For the others only the place has changed, which is not urgent.
+func watchQueue(ctx context.Context, runs, provisionings cache.SharedIndexInformer, limit func() int, impl *controller.Impl) *queue {
+	logger := logging.FromContext(ctx)
+	if err := errors.Join(runs.AddIndexers(runIndex), provisionings.AddIndexers(waitingIndex)); err != nil {
+		logger.Fatalw("Cannot index the caches", "error", err)
+	}
+	q := newQueue(runs.GetIndexer(), provisionings.GetIndexer(), func(first, others []key) {
+		for _, k := range first {
+			impl.EnqueueKey(k)
+		}
+		for _, k := range others {
+			impl.EnqueueSlowKey(k)
+		}
+	})
+	watch := func(informer cache.SharedIndexInformer, changed func(limit int, before, after any)) {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) { changed(limit(), before, after) },
+			DeleteFunc: func(o any) {
+				if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+					o = last.Obj
+				}
+				changed(limit(), o, nil)
+			},
+		})
+		if err != nil {
+			logger.Fatalw("Cannot add an event handler", "error", err)
+		}
+	}
+	watch(runs, q.runChanged)
+	watch(provisionings, q.provisioningChanged)
+	return q
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,6 +263,9 @@ type fixture struct {
 	recorder *record.FakeRecorder
 	caches   map[string]cache.Indexer
 	hosts    *fakeHosts
+	queue    *queue // what the controller holds in memory, until restart
+	mu       sync.Mutex
+	woken    []key // by the queue
 	settings Settings
 }
 
@@ -275,6 +279,10 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
+	if err := errors.Join(w.caches["run"].AddIndexers(runIndex), w.caches["provisioning"].AddIndexers(waitingIndex)); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
 	for _, o := range cached {
 		w.add(t, o, true)
 	}
@@ -311,8 +319,24 @@ func (w *fixture) add(t *testing.T, o runtime.Object, inCache bool) {
 	}
 }
 
+// restart forgets what the controller holds in memory.
+func (w *fixture) restart(t *testing.T) {
+	t.Helper()
+	w.queue = newQueue(w.caches["run"], w.caches["provisioning"], func(first, others []key) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.woken = append(append(w.woken, first...), others...)
+	})
+}
+
 // visit reconciles once with the generated reconciler, as the leader.
 func (w *fixture) visit(t *testing.T, key string) error {
+	t.Helper()
+	return w.reconciler(t).Reconcile(logging.WithLogger(context.Background(), logtesting.TestLogger(t)), key)
+}
+
+// reconciler returns the generated reconciler, as the leader. Several goroutines may use it.
+func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 	t.Helper()
 	r := &Reconciler{
 		kube:       w.kube,
@@ -323,6 +347,7 @@ func (w *fixture) visit(t *testing.T, key string) error {
 		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
 		bindings:   rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
 		hosts:      w.hosts,
+		queue:      w.queue,
 		settings:   func() Settings { return w.settings },
 		clock:      clock.NewFakePassiveClock(now),
 		random:     rand.Reader,
@@ -342,7 +367,7 @@ func (w *fixture) visit(t *testing.T, key string) error {
 			t.Fatal(err)
 		}
 	}
-	return impl.Reconcile(ctx, key)
+	return impl
 }
 
 // calls returns all calls to the API server, including reads, such as "create pipelineruns

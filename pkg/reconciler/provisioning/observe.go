@@ -35,7 +35,7 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		InstalledDigest: p.Status.InstalledDigest,
 		PassedOver:      p.Status.PassedOver,
 		Replace:         p.Spec.ReplacePolicy,
-		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, Drain: p.Spec.Timeouts.DrainTimeout()},
+		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout()},
 		Settings:        settings.Invalid,
 		Depot:           from.DepotProblem(p, settings.Depot),
 	}
@@ -64,9 +64,28 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		return seen, err
 	}
 	if step, starts := plan.Upcoming(seen, now); starts {
-		return seen, r.observeNeeds(ctx, p, step, &seen, now)
+		return seen, r.observeStart(ctx, p, step, &seen, now)
 	}
 	return seen, nil
+}
+
+// observeStart checks what a run needs: hosts, a key, and a free run. A Provisioning that already
+// waits for a free run checks the hosts and the key again when its turn comes. Before that, the
+// check would cost time, and a host that is away for a minute would cost the place.
+func (r *Reconciler) observeStart(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
+	if isWaiting(p) {
+		if seen.Queue = r.queue.observe(p, seen.Limits.Runs, now); !seen.Queue.Turn() {
+			return nil
+		}
+		seen.Queue = nil
+	}
+	if err := r.observeNeeds(ctx, p, step, seen, now); err != nil {
+		return err
+	}
+	if plan.Next(*seen, now).Do == plan.StartRun { // nothing but a free run can be missing
+		seen.Queue = r.queue.observe(p, seen.Limits.Runs, now)
+	}
+	return nil
 }
 
 // observeDeletion asks the API server itself what may work on the hosts, and whether the namespace is

@@ -30,6 +30,7 @@ type Reconciler struct {
 	secrets    corelisters.SecretLister
 	bindings   rbaclisters.RoleBindingLister
 	hosts      Hosts
+	queue      *queue
 	settings   func() Settings
 	clock      clock.PassiveClock
 	random     io.Reader
@@ -59,12 +60,17 @@ func (r *Reconciler) FinalizeKind(ctx context.Context, p *v1alpha1.Provisioning)
 func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconciler.Event {
 	now := r.clock.Now()
 	seen, err := r.observe(ctx, p, now)
+	r.queue.reconciled(p, seen.Limits.Runs, err)
 	if err != nil {
 		return err
 	}
 	next := plan.Next(seen, now)
 	if err = r.markHosts(ctx, p, seen); err == nil { // before a release, because nobody else may write the mark
 		err = r.apply(ctx, p, seen, next)
+	}
+	if errors.Is(err, errQueued) {
+		seen.Queue = r.queue.observe(p, seen.Limits.Runs, now)
+		next, err = plan.Next(seen, now), nil
 	}
 	if next.Do == plan.Release && err == nil {
 		return nil // the finalizer is removed and the object is deleted, so no status can be written

@@ -221,10 +221,11 @@ func refusedText(all []change.Refusal) string {
 	return some(texts, ", ")
 }
 
-// Upcoming returns the run that would start now if its preconditions were met. Only if there is one
-// does the controller check hosts and keys, and ask the API server itself whether hosts are lost.
+// Upcoming returns the run that would start now if its preconditions were met and a run were free.
+// Only if there is one does the controller check hosts and keys, and ask the API server itself whether
+// hosts are lost.
 func Upcoming(s Seen, now time.Time) (Step, bool) {
-	s.Hosts, s.SSH = &Need{}, &Need{}
+	s.Hosts, s.SSH, s.Queue = &Need{}, &Need{}, nil
 	s.Site = maps.Clone(s.Site)
 	for name, h := range s.Site {
 		h.Live = true

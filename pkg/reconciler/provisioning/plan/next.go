@@ -54,6 +54,8 @@ type Step struct {
 	Played string
 	// Hosts are the hosts to release or to reset.
 	Hosts []string
+	// Place is the place in the queue of the site's runs; 0: the step does not wait for a free run.
+	Place int32
 	// After is the time until the next check if nothing changes before; 0 means that no check is
 	// needed.
 	After time.Duration
@@ -89,6 +91,9 @@ const recheck = 2 * time.Second
 // Next is the state machine: the first rule that applies returns the step. The rules are in the
 // order in which the steps of an installation need each other.
 func Next(seen Seen, now time.Time) Step {
+	if step, ok := queued(seen, now); ok {
+		return remind(seen, step, now)
+	}
 	rules := []func(Seen, time.Time) (Step, bool){
 		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
 	}

@@ -90,6 +90,9 @@ func randomWorld(r *rand.Rand, now time.Time) Seen {
 	}
 	s.Touched, s.Recorded, s.Retain = r.IntN(3) == 0, r.IntN(4) > 0, r.IntN(4) == 0
 	s.Terminating = r.IntN(9) == 0
+	if r.IntN(4) == 0 {
+		s.Queue = &Queue{Limit: 1 + r.IntN(3), Active: []string{"x", "y", "z"}[:r.IntN(4)], Elsewhere: r.IntN(2), Ahead: r.IntN(3), Length: 4, Since: now}
+	}
 	if s.Recorded {
 		s.States = contract.HostStates{}
 		for _, uid := range []string{"u", "v"}[:r.IntN(3)] {
@@ -174,6 +177,8 @@ func TestNextNeverHarms(t *testing.T) {
 		case StartRun:
 			resets := step.Operation == contract.OperationReset
 			switch {
+			case !s.Queue.Turn():
+				bad = "a run starts before its turn"
 			case resets && (!s.Deleting || s.Retain || s.Terminating || len(s.UsedHosts()) == 0 && s.Recorded):
 				bad = "hosts are reset without a reason"
 			case resets && (len(s.ActiveRuns()) > 0 || len(s.ForeignRuns) > 0 || len(s.Pods) > 0 || s.SSH == nil || s.SSH.Missing != ""):

@@ -22,6 +22,7 @@ import (
 func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now time.Time) {
 	status := &p.Status
 	reportProgress(status, s, now) // before reportRun, because it reads the name of the previous run in the status
+	reportQueue(status, s, step, err)
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportFailure(p, s, step, now)
@@ -178,7 +179,7 @@ var lasting = map[string]bool{
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
-	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun:
+	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun || c.step.Place > 0:
 		return "", ""
 	case failure != nil && failure.NextAttempt == nil:
 		return failure.Reason, c.failureText()

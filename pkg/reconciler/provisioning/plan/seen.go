@@ -86,6 +86,9 @@ type Seen struct {
 	// identifies that key.
 	SSH    *Need
 	SSHKey SSHKey
+	// Queue is the queue for the run that could start now, and in which the Provisioning waits or
+	// would have to wait; nil: no run could start, or the site has no limit.
+	Queue *Queue
 	// KeyChanged means that the newest run failed because a host rejected its SSH key, and that the
 	// Secret now holds another key.
 	KeyChanged bool
@@ -140,6 +143,7 @@ type Kubeconfig struct {
 type Limits struct {
 	Attempts int32 // maximum number of attempts for one requested state
 	History  int   // finished runs to keep
+	Runs     int   // maximum number of runs at a time on the whole site; 0: no limit
 	// Drain is the time in which the pods of a node must have left it before it is removed.
 	Drain time.Duration
 }

@@ -125,6 +125,17 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Memory.Leaving = words[1:]
 	case "invalid":
 		w.seen.Invalid = rest
+	case "queue": // runs at a time, place, number that wait, and the Provisionings of the active runs
+		limit, _ := strconv.Atoi(arg(1))
+		place, _ := strconv.Atoi(arg(2))
+		length, _ := strconv.Atoi(arg(3))
+		since := w.now
+		if w.p.Status.Queue != nil {
+			since = w.p.Status.Queue.Since.Time
+		}
+		w.seen.Queue = &Queue{Limit: limit, Ahead: place - 1, Length: length, Since: since, Active: words[min(4, len(words)):]}
+	case "elsewhere":
+		w.seen.Queue.Elsewhere, _ = strconv.Atoi(arg(1))
 	case "settings":
 		w.seen.Settings = rest
 	case "depot":
@@ -479,6 +490,9 @@ func (w *scene) describe() string {
 				say("  %-16s %s %s: %s", t, c.Status, c.Reason, c.Message)
 			}
 		}
+	}
+	if q := status.Queue; q != nil {
+		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
 	}
 	if p := status.Progress; p != nil {
 		end := ""

@@ -1,0 +1,275 @@
+package provisioning
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+)
+
+// queue limits the number of active runs on the site. Which runs are active and who waits is read
+// from the caches, so a restart loses nothing. In memory, it holds only what the caches do not show
+// yet: the runs that this process is creating. With several workers, two reconciles could otherwise
+// both take the last free run.
+type queue struct {
+	runs, provisionings cache.Indexer // with the indexes of runIndex and waitingIndex
+	// wake enqueues Provisionings that wait: a free run concerns the first ones, urgently.
+	wake func(first, others []key)
+
+	mu sync.Mutex
+	// reserved are the runs that this process creates or has created, by their Provisionings, until
+	// the cache shows them.
+	reserved map[key]reservation
+	// stuck are waiting Provisionings whose last reconcile has failed. The others do not wait for
+	// them.
+	stuck map[key]bool
+}
+
+type reservation struct {
+	run string
+	at  time.Time
+}
+
+// longestLag is how long a created run can be missing in the cache. After this time, the run was
+// not created, or was deleted before the cache could show it.
+const longestLag = time.Minute
+
+// errQueued is returned if another reconcile has taken the last free run since the queue was
+// observed.
+var errQueued = errors.New("another run has started, and no more runs may start at a time")
+
+// The indexes of the caches. Each finds the few objects that matter here without a search through
+// all objects of the site.
+const (
+	byActive  = "bpa-active"
+	byWaiting = "bpa-waiting"
+	found     = "true"
+)
+
+var (
+	runIndex     = cache.Indexers{byActive: indexed(isActive)}
+	waitingIndex = cache.Indexers{byWaiting: indexed(isWaiting)}
+)
+
+func indexed(which func(any) bool) cache.IndexFunc {
+	return func(o any) ([]string, error) {
+		if which(o) {
+			return []string{found}, nil
+		}
+		return nil, nil
+	}
+}
+
+// isActive reports whether the object is a run that has not ended. A cancelled run ends as soon as
+// Tekton has asked its pods to end. They end within their grace period of 30 s, which a run of
+// another cluster need not wait for. For runs of the same cluster, startRun waits for the pods.
+func isActive(o any) bool {
+	run, ok := o.(*tekton.PipelineRun)
+	return ok && !run.IsDone()
+}
+
+// isWaiting reports whether the object is a Provisioning that waits for a free run.
+func isWaiting(o any) bool {
+	p, ok := o.(*v1alpha1.Provisioning)
+	return ok && p.Status.Queue != nil && p.Status.Queue.Place > 0
+}
+
+func newQueue(runs, provisionings cache.Indexer, wake func(first, others []key)) *queue {
+	return &queue{runs: runs, provisionings: provisionings, wake: wake, reserved: map[key]reservation{}, stuck: map[key]bool{}}
+}
+
+// waiter is a Provisioning that waits for a free run.
+type waiter struct {
+	key      key
+	deleting bool
+	priority int32
+	since    time.Time
+}
+
+func waiterOf(p *v1alpha1.Provisioning, now time.Time) waiter {
+	w := waiter{key: keyOf(p), deleting: p.DeletionTimestamp != nil, priority: p.Spec.Priority, since: now.Truncate(time.Second)} // the status has whole seconds
+	if p.Status.Queue != nil {
+		w.since = p.Status.Queue.Since.Time
+	}
+	return w
+}
+
+// compare orders waiters. A reset comes first, because a deletion returns hosts for which the others
+// may wait. It takes minutes, an installation up to hours.
+func (w waiter) compare(other waiter) int {
+	rank := func(w waiter) int {
+		if w.deleting {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(rank(w), rank(other)),
+		cmp.Compare(other.priority, w.priority),
+		w.since.Compare(other.since),
+		strings.Compare(w.key.String(), other.key.String()),
+	)
+}
+
+func keyOf(p *v1alpha1.Provisioning) key { return key{Namespace: p.Namespace, Name: p.Name} }
+
+// observe returns the queue as p sees it, or nil if limit is 0.
+func (q *queue) observe(p *v1alpha1.Provisioning, limit int, now time.Time) *plan.Queue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.look(p, limit, now)
+}
+
+// take reserves a free run for p, if it is the turn of p. The reservation ends when the cache shows
+// the run, or with release.
+func (q *queue) take(p *v1alpha1.Provisioning, limit int, run string, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.look(p, limit, now).Turn() {
+		return false
+	}
+	q.reserved[keyOf(p)] = reservation{run, now}
+	return true
+}
+
+// release returns the reservation of p, because its run was not created, and wakes the first ones
+// that wait.
+func (q *queue) release(p *v1alpha1.Provisioning, limit int) {
+	q.mu.Lock()
+	delete(q.reserved, keyOf(p))
+	first, _ := q.waiting(limit)
+	q.mu.Unlock()
+	q.wake(first, nil)
+}
+
+// reconciled records whether a reconcile of p could observe its state. If it cannot, and p waits,
+// nobody knows whether its run could start, so the others must not wait for it.
+func (q *queue) reconciled(p *v1alpha1.Provisioning, limit int, err error) {
+	q.mu.Lock()
+	was := q.stuck[keyOf(p)]
+	delete(q.stuck, keyOf(p))
+	if err != nil && isWaiting(p) {
+		q.stuck[keyOf(p)] = true
+	}
+	changed := was != q.stuck[keyOf(p)]
+	q.mu.Unlock()
+	if changed {
+		q.wakeAll(limit)
+	}
+}
+
+// wakeAll wakes everyone who waits. It is called when a run has ended, and when the order has changed.
+func (q *queue) wakeAll(limit int) {
+	q.mu.Lock()
+	first, others := q.waiting(limit)
+	q.mu.Unlock()
+	q.wake(first, others)
+}
+
+// runChanged wakes those who wait if a run has ended or was deleted. before or after is nil if the
+// run did not exist or does not exist any more.
+func (q *queue) runChanged(limit int, before, after any) {
+	if isActive(before) != isActive(after) {
+		q.wakeAll(limit)
+	}
+}
+
+// provisioningChanged wakes those who wait if one has joined them or left, or if the order between
+// them has changed.
+func (q *queue) provisioningChanged(limit int, before, after any) {
+	if was, is := isWaiting(before), isWaiting(after); was || is {
+		if was != is || waiterOf(before.(*v1alpha1.Provisioning), time.Time{}) != waiterOf(after.(*v1alpha1.Provisioning), time.Time{}) {
+			q.wakeAll(limit)
+		}
+	}
+}
+
+// look computes the queue as p sees it. The caller holds the lock.
+func (q *queue) look(p *v1alpha1.Provisioning, limit int, now time.Time) *plan.Queue {
+	if limit == 0 {
+		return nil
+	}
+	active, unseen := q.active(keyOf(p), now)
+	me := waiterOf(p, now)
+	seen := &plan.Queue{Limit: limit, Since: me.since, Length: 1}
+	if unseen {
+		seen.Recheck = longestLag
+	}
+	running := map[key]bool{}
+	for _, holder := range active {
+		running[holder] = true
+		if holder.Namespace == p.Namespace {
+			seen.Active = append(seen.Active, holder.Name)
+		} else {
+			seen.Elsewhere++
+		}
+	}
+	slices.Sort(seen.Active)
+	for _, w := range q.waiters() {
+		if w.key == me.key || running[w.key] { // its status does not show yet that its run has started
+			continue
+		}
+		seen.Length++
+		if w.compare(me) < 0 {
+			seen.Ahead++
+		}
+	}
+	return seen
+}
+
+// active returns, by the run, the Provisionings of the active runs and of the runs that other
+// reconciles are creating. unseen reports whether one of them is missing in the cache. The caller
+// holds the lock.
+func (q *queue) active(me key, now time.Time) (active map[key]key, unseen bool) {
+	active = map[key]key{}
+	for holder, r := range q.reserved { // before the cache: a run that the cache receives meanwhile counts once
+		run := key{Namespace: holder.Namespace, Name: r.run}
+		_, shown, _ := q.runs.GetByKey(run.String()) // an indexer in memory returns no error
+		switch {
+		case shown || now.Sub(r.at) >= longestLag:
+			delete(q.reserved, holder)
+		case holder != me:
+			active[run], unseen = holder, true
+		}
+	}
+	runs, _ := q.runs.ByIndex(byActive, found) // fails only if the index is missing
+	for _, o := range runs {
+		run := o.(*tekton.PipelineRun)
+		active[key{Namespace: run.Namespace, Name: run.Name}] = key{Namespace: run.Namespace, Name: run.Labels[contract.LabelCluster]}
+	}
+	return active, unseen
+}
+
+// waiters returns the Provisionings that wait, without the stuck ones. The caller holds the lock.
+func (q *queue) waiters() []waiter {
+	all, _ := q.provisionings.ByIndex(byWaiting, found) // fails only if the index is missing
+	waiters := make([]waiter, 0, len(all))
+	for _, o := range all {
+		if p := o.(*v1alpha1.Provisioning); !q.stuck[keyOf(p)] {
+			waiters = append(waiters, waiterOf(p, time.Time{}))
+		}
+	}
+	return waiters
+}
+
+// waiting returns the Provisionings that wait, in their order. At most limit runs can be free, so
+// only the first ones of this number can start. The caller holds the lock.
+func (q *queue) waiting(limit int) (first, others []key) {
+	waiters := q.waiters()
+	slices.SortFunc(waiters, waiter.compare)
+	keys := make([]key, len(waiters))
+	for i, w := range waiters {
+		keys[i] = w.key
+	}
+	n := min(limit, len(keys))
+	return keys[:n], keys[n:]
+}
