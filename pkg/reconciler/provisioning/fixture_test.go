@@ -141,7 +141,9 @@ func held() *fakeHosts {
 	return f
 }
 
-func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) { return f.all, f.err }
+func (f *fakeHosts) All(context.Context, string) ([]hosts.Host, error) {
+	return slices.Clone(f.all), f.err
+}
 
 func (f *fakeHosts) Held(_ context.Context, owner hosts.Owner) ([]hosts.Host, error) {
 	return slices.DeleteFunc(slices.Clone(f.all), func(h hosts.Host) bool { return !owner.Holds(h) }), nil
