@@ -59,6 +59,8 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 	switch {
 	case p.DeletionTimestamp != nil:
 		return []string{"It is being deleted. Its hosts are released first."}
+	case v != ready && p.Status.Queue != nil && p.Status.Queue.Place > 0:
+		return s.whileQueued(p)
 	case v == ready:
 		return s.useIt(p)
 	case v == failed && stalled(p) != nil:
@@ -78,6 +80,20 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 		follow = fmt.Sprintf("The controller tries again automatically at %s. Follow it:", timeOfDay(f.NextAttempt))
 	}
 	return []string{follow, "  " + s.kubectl("bpa watch "+p.Name, "")}
+}
+
+// whileQueued returns the commands that show what the Provisioning waits for, and how to start it
+// earlier.
+func (s *site) whileQueued(p *v1alpha1.Provisioning) []string {
+	lines := []string{
+		"It waits for a free run, and starts automatically. List what runs and what waits:",
+		"  kubectl get provisionings -A" + s.flags,
+	}
+	if p.Status.Queue.Place == 1 {
+		return lines
+	}
+	return append(lines, "Start it before those with a lower priority:",
+		"  "+s.kubectl("patch provisioning "+p.Name, fmt.Sprintf(`--type=merge -p '{"spec":{"priority":%d}}'`, p.Spec.Priority+1)))
 }
 
 func (s *site) useIt(p *v1alpha1.Provisioning) []string {

@@ -76,6 +76,7 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 		}
 		add("run", fmt.Sprintf("%s: %s, attempt %d, %s %s", run.Name, run.Operation, run.Attempt, state, clock(elapsed(p, now))))
 	}
+	add("queue", queuePlace(p, now))
 	if percent, text := present(p); percent >= 0 {
 		add("progress", fmt.Sprintf("%d%%  %s%s", percent, text, timeLeft(p, now)))
 	}
@@ -83,6 +84,20 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 		add("kubeconfig", "Secret "+k.SecretName+expiry(k.Expires, now))
 	}
 	return columns(rows)
+}
+
+// queuePlace describes how long the Provisioning waits for a free run, and its place. It is empty if
+// the Provisioning does not wait.
+func queuePlace(p *v1alpha1.Provisioning, now time.Time) string {
+	q := p.Status.Queue
+	if q == nil || q.Place == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("place %d of %d, since %s", q.Place, q.Length, age(q.Since, now))
+	if p.DeletionTimestamp == nil {
+		text += fmt.Sprintf(", priority %d", p.Spec.Priority)
+	}
+	return text
 }
 
 func kubernetes(p *v1alpha1.Provisioning) string {
