@@ -70,8 +70,8 @@ func indexed(which func(any) bool) cache.IndexFunc {
 }
 
 // isActive reports whether the object is a run that has not ended. A cancelled run ends as soon as
-// Tekton has asked its pods to end. They end within their grace period of 30 s, which a run of
-// another cluster need not wait for. For runs of the same cluster, startRun waits for the pods.
+// Tekton has asked its pods to end. They normally end within their grace period of 30 s, for which a
+// run of another cluster need not wait. For a run of the same cluster, startRun waits for the pods.
 func isActive(o any) bool {
 	run, ok := o.(*tekton.PipelineRun)
 	return ok && !run.IsDone()

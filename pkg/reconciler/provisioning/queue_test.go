@@ -260,6 +260,7 @@ func TestUnansweredCreationTakesAPlace(t *testing.T) {
 		if got := len(w.active(t)) == 0; got != test.taken || again != test.taken || test.taken && after != longestLag {
 			t.Errorf("%s: active %q, again after %s", name, w.active(t), after)
 		}
+		w.sync(t)
 		if q := w.queue.observe(cluster(3), 1, now.Add(longestLag)); len(q.Active) != len(w.active(t)) {
 			t.Errorf("%s: after %s, %q are active", name, longestLag, q.Active)
 		}
