@@ -107,7 +107,8 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:Enum=Standby;Any;Never
 	ReplacePolicy ReplacePolicy `json:"replacePolicy,omitempty"`
 	// Priority orders the clusters that wait because the site limits the number of runs at a time
-	// (max-runs in ConfigMap config-bpa): the highest first, and the oldest among equals. Default 0.
+	// (max-runs in ConfigMap config-bpa): the highest first, and among equals the one that has
+	// waited longest. Default 0.
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
