@@ -116,7 +116,8 @@ func (w waiter) compare(other waiter) int {
 		cmp.Compare(rank(w), rank(other)),
 		cmp.Compare(other.priority, w.priority),
 		w.since.Compare(other.since),
-		strings.Compare(w.key.String(), other.key.String()),
+		strings.Compare(w.key.Namespace, other.key.Namespace),
+		strings.Compare(w.key.Name, other.key.Name),
 	)
 }
 
@@ -139,58 +140,6 @@ func (q *queue) take(p *v1alpha1.Provisioning, limit int, run string, now time.T
 	}
 	q.reserved[keyOf(p)] = reservation{run, now}
 	return true
-}
-
-// release returns the reservation of p, because its run was not created, and wakes the first ones
-// that wait.
-func (q *queue) release(p *v1alpha1.Provisioning, limit int) {
-	q.mu.Lock()
-	delete(q.reserved, keyOf(p))
-	first, _ := q.waiting(limit)
-	q.mu.Unlock()
-	q.wake(first, nil)
-}
-
-// reconciled records whether a reconcile of p could observe its state. If it cannot, and p waits,
-// nobody knows whether its run could start, so the others must not wait for it.
-func (q *queue) reconciled(p *v1alpha1.Provisioning, limit int, err error) {
-	q.mu.Lock()
-	was := q.stuck[keyOf(p)]
-	delete(q.stuck, keyOf(p))
-	if err != nil && isWaiting(p) {
-		q.stuck[keyOf(p)] = true
-	}
-	changed := was != q.stuck[keyOf(p)]
-	q.mu.Unlock()
-	if changed {
-		q.wakeAll(limit)
-	}
-}
-
-// wakeAll wakes everyone who waits. It is called when a run has ended, and when the order has changed.
-func (q *queue) wakeAll(limit int) {
-	q.mu.Lock()
-	first, others := q.waiting(limit)
-	q.mu.Unlock()
-	q.wake(first, others)
-}
-
-// runChanged wakes those who wait if a run has ended or was deleted. before or after is nil if the
-// run did not exist or does not exist any more.
-func (q *queue) runChanged(limit int, before, after any) {
-	if isActive(before) != isActive(after) {
-		q.wakeAll(limit)
-	}
-}
-
-// provisioningChanged wakes those who wait if one has joined them or left, or if the order between
-// them has changed.
-func (q *queue) provisioningChanged(limit int, before, after any) {
-	if was, is := isWaiting(before), isWaiting(after); was || is {
-		if was != is || waiterOf(before.(*v1alpha1.Provisioning), time.Time{}) != waiterOf(after.(*v1alpha1.Provisioning), time.Time{}) {
-			q.wakeAll(limit)
-		}
-	}
 }
 
 // look computes the queue as p sees it. The caller holds the lock.
@@ -259,17 +208,4 @@ func (q *queue) waiters() []waiter {
 		}
 	}
 	return waiters
-}
-
-// waiting returns the Provisionings that wait, in their order. At most limit runs can be free, so
-// only the first ones of this number can start. The caller holds the lock.
-func (q *queue) waiting(limit int) (first, others []key) {
-	waiters := q.waiters()
-	slices.SortFunc(waiters, waiter.compare)
-	keys := make([]key, len(waiters))
-	for i, w := range waiters {
-		keys[i] = w.key
-	}
-	n := min(limit, len(keys))
-	return keys[:n], keys[n:]
 }

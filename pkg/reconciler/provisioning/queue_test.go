@@ -380,7 +380,7 @@ func TestOrder(t *testing.T) {
 	} {
 		w.add(t, p, true)
 	}
-	first, others := w.queue.waiting(2)
+	first, others := w.queue.waiting(2, everyone)
 	var got []string
 	for _, k := range append(first, others...) {
 		got = append(got, k.Name)
@@ -409,9 +409,11 @@ func TestWhatWakesTheQueue(t *testing.T) {
 		"an active run is deleted": {func(q *queue) { q.runChanged(4, active, nil) }, true},
 		"a run goes on":            {func(q *queue) { q.runChanged(4, active, active) }, false},
 		"an old run is deleted":    {func(q *queue) { q.runChanged(4, done, nil) }, false},
-		"one begins to wait":       {func(q *queue) { q.provisioningChanged(4, cluster(1), cluster(1, waits(0, 3))) }, true},
-		"one leaves":               {func(q *queue) { q.provisioningChanged(4, cluster(1, waits(0, 3)), cluster(1)) }, true},
-		"one that waits is gone":   {func(q *queue) { q.provisioningChanged(4, cluster(1, waits(0, 3)), nil) }, true},
+		"one joins at the end":     {func(q *queue) { q.provisioningChanged(4, cluster(1), cluster(1, waits(0, 3))) }, false},
+		"one joins before others":  {func(q *queue) { q.provisioningChanged(4, cluster(1), cluster(1, waits(0, 1), priority(1))) }, true},
+		"the last one leaves":      {func(q *queue) { q.provisioningChanged(4, cluster(1, waits(0, 3)), cluster(1)) }, false},
+		"the first one leaves":     {func(q *queue) { q.provisioningChanged(4, cluster(1, waits(2, 1)), cluster(1)) }, true},
+		"the first one is gone":    {func(q *queue) { q.provisioningChanged(4, cluster(1, waits(2, 1)), nil) }, true},
 		"one changes its priority": {func(q *queue) {
 			q.provisioningChanged(4, cluster(1, waits(0, 3)), cluster(1, waits(0, 3), priority(1)))
 		}, true},
@@ -421,7 +423,7 @@ func TestWhatWakesTheQueue(t *testing.T) {
 		"one is gone that did not wait":    {func(q *queue) { q.provisioningChanged(4, cluster(1), nil) }, false},
 		"a reservation is returned":        {func(q *queue) { q.release(cluster(1), 4) }, true},
 		"one that waits is read again":     {func(q *queue) { q.reconciled(cluster(1, waits(0, 3)), 4, nil) }, false},
-		"one that waits cannot be read":    {func(q *queue) { q.reconciled(cluster(1, waits(0, 3)), 4, errors.New("no")) }, true},
+		"one that waits cannot be read":    {func(q *queue) { q.reconciled(cluster(1, waits(2, 1)), 4, errors.New("no")) }, true},
 		"one that does not wait is broken": {func(q *queue) { q.reconciled(cluster(1), 4, errors.New("no")) }, false},
 	} {
 		w := crowd(t, 4, cluster(2, waits(1, 1)), cluster(3))
