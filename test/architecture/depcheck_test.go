@@ -44,6 +44,7 @@ var layers = []layer{
 	{folder: "pkg/hosts/cache/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/hosts/claim/", ours: []string{"pkg/contract/", "pkg/hosts/"}},
 	{folder: "pkg/inventory/", ours: []string{"pkg/contract/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
@@ -54,7 +55,7 @@ var layers = []layer{
 	{folder: "pkg/bundle/", ours: []string{"pkg/artifacts/", "pkg/transfer/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/"}},
@@ -126,6 +127,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/hosts/assign":                      nothing,
 		module + "pkg/hosts/networkdata":                 nothing,
 		module + "pkg/inventory":                         nothing,
+		module + "pkg/shrink":                            nothing,
 		module + "pkg/ansible":                           nothing,
 		module + "pkg/depot/protocol":                    nothing,
 		module + "pkg/artifacts":                         nothing,
