@@ -15,7 +15,8 @@ import (
 const (
 	// bootLimit is the default time in which a machine boots after Metal3 has written its image.
 	bootLimit = 10 * time.Minute
-	// answerLimit is the default time in which a machine must answer before a reset leaves it out.
+	// answerLimit is the default time in which a machine must answer before a reset or a removal
+	// leaves it out.
 	answerLimit = time.Minute
 	// firstPause and longestPause bound the time between two attempts to connect to a node.
 	firstPause, longestPause = 250 * time.Millisecond, 10 * time.Second
@@ -28,7 +29,7 @@ func (in Input) wait() time.Duration {
 	switch {
 	case in.BootLimit > 0:
 		return in.BootLimit
-	case in.Playbook == contract.PlaybookReset:
+	case in.Playbook == contract.PlaybookReset, in.Playbook == contract.PlaybookRemove:
 		return answerLimit
 	case in.Request.OSImage != nil:
 		return bootLimit
@@ -41,7 +42,7 @@ func (in Input) wait() time.Duration {
 // wait for it.
 func (c contact) patience(in Input) func(contract.Node) bool {
 	return func(n contract.Node) bool {
-		return in.Playbook == contract.PlaybookReset || c.states[n.HostUID] != contract.HostUsed
+		return in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookRemove || c.states[n.HostUID] != contract.HostUsed
 	}
 }
 

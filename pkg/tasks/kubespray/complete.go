@@ -33,8 +33,8 @@ func storeComplete(ctx context.Context, store Store, complete bool) error {
 	return nil
 }
 
-// startAnew clears contract.KeyComplete if all machines of an installation are empty, for example
-// because a user has reset them. There is no cluster that the key could protect, and the leftovers
+// startAnew clears contract.KeyComplete and the record of the cluster if all machines of an installation are empty, for example
+// because a user has reset them. There is no cluster that they could protect, and the leftovers
 // of this installation must be reset if it fails.
 func (c contact) startAnew(ctx context.Context, in Input, ports Ports) error {
 	if in.Playbook == contract.PlaybookScale || slices.ContainsFunc(c.visits, func(v visit) bool { return !v.report.Clean() }) {
@@ -45,5 +45,8 @@ func (c contact) startAnew(ctx context.Context, in Input, ports Ports) error {
 		return err
 	}
 	fmt.Fprintln(ports.Log, "The cluster was complete once, but all machines are empty now. It is installed anew")
+	if err := ports.Installed.Set(ctx, contract.KeyInstalled, ""); err != nil {
+		return task.Because(kube.Reason(err), err)
+	}
 	return storeComplete(ctx, ports.Installed, false)
 }

@@ -83,17 +83,21 @@ func (w *watch) close() {
 	w.conn = nil
 }
 
+// connect connects to a control plane, unless the watch is connected.
+func (w *watch) connect(ctx context.Context) (err error) {
+	if w.conn == nil {
+		w.conn, _, err = w.access.FirstControlPlane(ctx, w.in.Nodes)
+	}
+	return err
+}
+
 // ask runs kubectl and returns its output. It closes the connection if the command did not end
 // normally, so that the next call opens a new one.
 func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.in.ProbeLimit)
 	defer cancel()
-	if w.conn == nil {
-		conn, _, err := w.access.FirstControlPlane(ctx, w.in.Nodes)
-		if err != nil {
-			return nil, err
-		}
-		w.conn = conn
+	if err := w.connect(ctx); err != nil {
+		return nil, err
 	}
 	raw, err := w.conn.Output(ctx, node.AsRoot(w.in.Request, kubectl+arguments), limit)
 	var exit *ssh.ExitError

@@ -78,14 +78,24 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	return recap, c.pins, storeJoined(ctx, ports.Installed, uids(in.Nodes))
 }
 
-// finish removes lost nodes, waits for a healthy cluster and records that it was complete.
+// finish removes lost nodes, waits for a healthy cluster and records what it consists of.
 func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, progress *progressWriter) error {
 	progress.set(99, "Wait for nodes and system pods")
+	members, err := readInstalled(ctx, ports.Installed)
+	if err != nil {
+		return err
+	}
 	forget(ctx, in, key, pins, ports) // again after a playbook: a lost node that was still Ready before it may be NotReady now
+	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
+		return err
+	}
 	if err := awaitHealthy(ctx, in, key, pins, ports); err != nil {
 		return err
 	}
 	if err := storeComplete(ctx, ports.Installed, true); err != nil {
+		return err
+	}
+	if err := members.complete(ctx, in.Request, in.Nodes); err != nil {
 		return err
 	}
 	progress.set(100, "The cluster is healthy")

@@ -63,7 +63,8 @@ type Ports struct {
 	Machines Machines
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
 	// has the states of the hosts, under contract.KeyHosts, those that joined, under
-	// contract.KeyJoined, and whether the cluster was complete once, under contract.KeyComplete.
+	// contract.KeyJoined, whether the cluster was complete once, under contract.KeyComplete, and the
+	// record of the cluster, under contract.KeyInstalled.
 	KnownHosts, Progress, Installed Store
 	Log                             io.Writer
 }
@@ -74,8 +75,9 @@ type Store interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run installs a cluster, or removes it if the playbook is contract.PlaybookReset. It can be repeated
-// if the playbook can be repeated.
+// Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, or removes
+// the whole cluster if it is contract.PlaybookReset. It can be repeated if the playbook can be
+// repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
 	if err != nil {
@@ -85,8 +87,11 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	progress := startProgress(ctx, ports.Progress, in.Run, ports.Log)
 	defer progress.end()
 	run := install
-	if in.Playbook == contract.PlaybookReset {
+	switch in.Playbook {
+	case contract.PlaybookReset:
 		run = reset
+	case contract.PlaybookRemove:
+		run = remove
 	}
 	recap, err := run(ctx, in, key, ports, progress)
 	if err != nil {
@@ -101,8 +106,8 @@ func (in Input) check() (ssh.Key, error) {
 	if len(in.Nodes) == 0 {
 		return nil, fmt.Errorf("%s has no nodes", contract.KeyNodes)
 	}
-	resets := in.Playbook == contract.PlaybookReset
-	if len(node.ControlPlanes(in.Nodes)) == 0 && !resets { // a reset may be about the other nodes only
+	resets := in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookRemove
+	if len(node.ControlPlanes(in.Nodes)) == 0 && !resets { // a reset may be about the other nodes only, and a removal reads the record
 		return nil, fmt.Errorf("no node in %s is a control plane", contract.KeyNodes)
 	}
 	for _, n := range in.Nodes {

@@ -121,10 +121,12 @@ func incomplete(nodes []contract.Node, errs []error) error {
 	return failed
 }
 
-func names(nodes []contract.Node) string {
+func names(nodes []contract.Node) string { return strings.Join(namesOf(nodes), ", ") }
+
+func namesOf(nodes []contract.Node) []string {
 	all := make([]string, len(nodes))
 	for i, n := range nodes {
 		all[i] = n.Name
 	}
-	return strings.Join(all, ", ")
+	return all
 }

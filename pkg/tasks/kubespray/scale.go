@@ -19,7 +19,11 @@ func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, erro
 	if in.Playbook != contract.PlaybookScale {
 		return in, nil
 	}
-	joined, err := readJoined(ctx, in, ports.Installed)
+	members, err := readInstalled(ctx, ports.Installed)
+	if err != nil {
+		return in, err
+	}
+	joined, err := readJoined(ctx, in, ports.Installed, members)
 	if err != nil {
 		return in, err
 	}
@@ -43,19 +47,17 @@ func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, erro
 	return in, nil
 }
 
-// readJoined returns the UIDs of the hosts on which a playbook has succeeded. If they are not stored,
-// an older build of BPA has installed the cluster. Then readJoined stores the installed hosts: in a
-// later attempt, in.Request.Installed also has the new hosts.
-func readJoined(ctx context.Context, in Input, store Store) (joined []string, err error) {
-	text, err := store.Get(ctx, contract.KeyJoined)
+// readJoined returns the UIDs of the hosts on which a playbook has succeeded. These are the hosts of
+// the record of the cluster, and those that joined in a run that failed later, before it wrote the
+// record. If nothing is stored, an older build of BPA has installed the cluster. Then readJoined
+// stores the installed hosts: in a later attempt, in.Request.Installed also has the new hosts.
+func readJoined(ctx context.Context, in Input, store Store, members *installed) ([]string, error) {
+	joined, stored, err := parseJoined(ctx, store)
 	if err != nil {
-		return nil, task.Because(kube.Reason(err), err)
+		return nil, err
 	}
-	if text != "" {
-		if err := json.Unmarshal([]byte(text), &joined); err != nil {
-			return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyJoined, err))
-		}
-		return joined, nil
+	if stored || members.text != "" {
+		return with(joined, uids(members.now.Nodes)), nil
 	}
 	for _, n := range in.Nodes {
 		if slices.Contains(in.Request.Installed, n.Host) {
@@ -63,6 +65,33 @@ func readJoined(ctx context.Context, in Input, store Store) (joined []string, er
 		}
 	}
 	return joined, storeJoined(ctx, store, joined)
+}
+
+// parseJoined reads contract.KeyJoined; false: it does not exist.
+func parseJoined(ctx context.Context, store Store) (joined []string, stored bool, err error) {
+	text, err := store.Get(ctx, contract.KeyJoined)
+	if err != nil {
+		return nil, false, task.Because(kube.Reason(err), err)
+	}
+	if text == "" {
+		return nil, false, nil
+	}
+	if err := json.Unmarshal([]byte(text), &joined); err != nil {
+		return nil, false, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyJoined, err))
+	}
+	return joined, true, nil
+}
+
+// unjoin removes hosts from contract.KeyJoined, because their nodes have left the cluster.
+func unjoin(ctx context.Context, store Store, uids []string) error {
+	joined, stored, err := parseJoined(ctx, store)
+	if err != nil || !stored {
+		return err
+	}
+	if left := without(joined, uids); len(left) < len(joined) {
+		return storeJoined(ctx, store, left)
+	}
+	return nil
 }
 
 func storeJoined(ctx context.Context, store Store, uids []string) error {
@@ -85,10 +114,11 @@ func (in Input) changed() []contract.Node {
 }
 
 // contacted returns the nodes to which the run connects before the playbook, and to which the playbook
-// may connect. For contract.PlaybookScale these are the nodes that it changes, and then the first
-// control plane. Kubespray creates the join token and the certificates of etcd's clients there.
+// may connect. For contract.PlaybookScale and contract.PlaybookRemove these are the nodes that it
+// changes, and then the first control plane. Kubespray creates the join token and the certificates
+// of etcd's clients there, and deletes Node objects there.
 func (in Input) contacted() []contract.Node {
-	if in.Playbook != contract.PlaybookScale {
+	if in.Playbook != contract.PlaybookScale && in.Playbook != contract.PlaybookRemove {
 		return in.Nodes
 	}
 	return append(in.changed(), node.ControlPlanes(in.Nodes)[0])

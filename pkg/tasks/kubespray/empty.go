@@ -1,0 +1,112 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/machine"
+)
+
+// empty resets the machines of the nodes that leave. It returns an error for each node of leave; nil
+// means that the machine is empty, or that it is left out because it does not answer. Kubespray's
+// playbook only helps: if it fails, the reset and the deletion of the Node objects do its work.
+func (r *remover) empty(ctx context.Context) []error {
+	errs := make([]error, len(r.leave))
+	var living []int
+	for i, n := range r.leave {
+		switch v := r.c.visits[i]; {
+		case v.err != nil: // it is in r.absent
+		case empty(v.report):
+			errs[i] = r.c.record.set(ctx, contract.HostClean, n.HostUID)
+		default:
+			if errs[i] = r.c.record.set(ctx, contract.HostUsed, n.HostUID); errs[i] == nil {
+				living = append(living, i)
+			}
+		}
+	}
+	if len(living) == 0 {
+		return errs
+	}
+	nodes := make([]contract.Node, len(living))
+	for k, i := range living {
+		nodes[k] = r.leave[i]
+	}
+	resetter := resetter{in: r.withInventory(), key: r.key, c: r.c, ports: r.ports, report: r.part(resetFrom, resetShare)}
+	if err := r.play(ctx, resetter, nodes); err != nil {
+		fmt.Fprintf(r.ports.Log, "%s failed: %v\nThe nodes are removed without it\n", contract.PlaybookRemove, err)
+	}
+	if ctx.Err() != nil {
+		return errs
+	}
+	each(len(living), func(k int) { // what the playbook has left
+		_ = resetter.on(ctx, nodes[k], func(ctx context.Context, sh machine.Shell) error {
+			report, err := r.ports.Machines.Inspect(ctx, sh)
+			if err == nil {
+				r.c.visits[living[k]].report = report
+			}
+			return err // then the machine is reset as it was before
+		})
+	})
+	for k, err := range resetter.reset(ctx, nodes, func(n contract.Node) error { return r.c.record.set(ctx, contract.HostClean, n.HostUID) }) {
+		errs[living[k]] = err
+	}
+	return errs
+}
+
+// part returns a function that reports the progress of a part of the run.
+func (r *remover) part(from, share int) func(percent int, step string) {
+	return func(percent int, step string) { r.progress.set(from+percent*share/100, step) }
+}
+
+// withInventory returns the input with the inventory of the cluster and the nodes that leave. A node
+// without an address is not in it.
+func (r *remover) withInventory() Input {
+	in := r.in
+	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Address == "" && named(r.leave, n.Name) })
+	return withInventory(in, r.ports)
+}
+
+// play runs kubespray's remove-node.yml on those of the nodes that have a Kubernetes, after the
+// network settings of the site are saved there. The nodes are drained already. The playbook resets
+// the machines and deletes the Node objects. Through the inventory it can connect to the first
+// control plane, and to no other node that stays.
+func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
+	r.progress.set(playbookFrom, "Save the network settings of the site")
+	saved := make([]bool, len(nodes))
+	each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
+	in := resetter.in
+	in.Playbook, in.limit, in.extra = contract.PlaybookRemove, nil, nil
+	for i, n := range nodes {
+		if saved[i] && len(resetter.reportOf(n).Kubernetes) > 0 && named(r.members.now.Nodes, n.Name) {
+			in.limit = append(in.limit, n.Name)
+		}
+	}
+	if len(in.limit) == 0 {
+		return nil
+	}
+	if len(in.HostsINI) == 0 {
+		return fmt.Errorf("there is no inventory for it")
+	}
+	in.extra = removeVars(in)
+	counted := count(in)
+	files, err := prepare(in, r.c.pins)
+	if err != nil {
+		return err
+	}
+	_, err = play(ctx, in, files, r.ports, r.part(playbookFrom, playbookShare), counted)
+	return err
+}
+
+// removeVars are the extra variables of kubespray's remove-node.yml. The nodes are drained, so the
+// playbook must not wait for pods again, nor for volumes, which would be for five minutes at a time.
+func removeVars(in Input) map[string]any {
+	vars := resetVars(in)
+	vars["node"] = strings.Join(in.limit, ",")
+	vars["skip_confirmation"] = true
+	vars["allow_ungraceful_removal"] = true
+	vars["drain_grace_period"], vars["drain_timeout"], vars["drain_retries"] = 30, "30s", 1
+	return vars
+}

@@ -1,0 +1,116 @@
+package kubespray
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/tasks/kube"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// installed stores the record of the cluster (contract.Installed).
+type installed struct {
+	store Store
+	now   contract.Installed
+	text  string // the record as it is stored; empty: it does not exist
+}
+
+// readInstalled reads the record of the cluster. It does not exist before the first installation is
+// complete, nor if an older build of BPA installed the cluster.
+func readInstalled(ctx context.Context, store Store) (*installed, error) {
+	text, err := store.Get(ctx, contract.KeyInstalled)
+	if err != nil {
+		return nil, task.Because(kube.Reason(err), err)
+	}
+	i := &installed{store: store, text: text}
+	if text == "" {
+		return i, nil
+	}
+	if err := json.Unmarshal([]byte(text), &i.now); err != nil {
+		return nil, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("read %s: %w", contract.KeyInstalled, err))
+	}
+	return i, nil
+}
+
+// rebuild stores the record from the request if it does not exist. Later attempts need it: their
+// request still has the nodes that have left in the meantime.
+func (i *installed) rebuild(ctx context.Context, request contract.Request) error {
+	if i.text != "" {
+		return nil
+	}
+	if len(request.Members) == 0 {
+		return task.Because(contract.ReasonInvalidRequest, errors.New("it is not known which nodes the cluster has, so none is removed: "+
+			contract.KeyInstalled+" does not exist, and the request has no members"))
+	}
+	return i.change(ctx, func(next *contract.Installed) {
+		*next = contract.Installed{Request: lasting(request), Nodes: request.Members, EtcdNext: request.EtcdNext}
+	})
+}
+
+// change changes the record and stores it, unless it stays the same.
+func (i *installed) change(ctx context.Context, change func(next *contract.Installed)) error {
+	next := i.now
+	next.Nodes, next.Draining, next.Leaving = slices.Clone(next.Nodes), slices.Clone(next.Draining), slices.Clone(next.Leaving)
+	change(&next)
+	text, err := json.Marshal(next)
+	if err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	if string(text) == i.text {
+		return nil
+	}
+	if err := i.store.Set(ctx, contract.KeyInstalled, string(text)); err != nil {
+		return task.Because(kube.Reason(err), err)
+	}
+	i.now, i.text = next, string(text)
+	return nil
+}
+
+// complete stores the record after a run that has made the cluster healthy. nodes are the nodes that
+// the cluster should have. A node that is being removed stays in the record until it has left.
+func (i *installed) complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
+	ordered, etcdNext := inventory.Members(request, nodes)
+	return i.change(ctx, func(next *contract.Installed) {
+		for _, n := range next.Nodes {
+			if slices.Contains(next.Leaving, n.Name) && !named(ordered, n.Name) {
+				ordered = append(ordered, n)
+			}
+		}
+		slices.SortStableFunc(ordered, func(a, b contract.Node) int { return cmp.Compare(rankOfRole(a), rankOfRole(b)) })
+		next.Request, next.Nodes, next.EtcdNext = lasting(request), ordered, max(etcdNext, next.EtcdNext)
+		gone := func(name string) bool { return !named(ordered, name) }
+		next.Draining, next.Leaving = slices.DeleteFunc(next.Draining, gone), slices.DeleteFunc(next.Leaving, gone)
+	})
+}
+
+// rankOfRole returns 0 for a control plane and 1 for any other node.
+func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contract.Node{n})) }
+
+// lasting returns the request without the fields that describe one run.
+func lasting(r contract.Request) contract.Request {
+	r.Operation, r.Members, r.EtcdNext, r.Remove = "", nil, 0, nil
+	r.Installed, r.Complete, r.Lost, r.PassedOver = nil, false, nil, nil
+	return r
+}
+
+// named reports whether one of the nodes has this name.
+func named(nodes []contract.Node, name string) bool {
+	return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
+}
+
+// without returns the names that are not in the other list.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// with returns the names of both lists, each name once.
+func with(names, others []string) []string {
+	return append(slices.Clone(names), without(others, names)...)
+}

@@ -1,0 +1,287 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/shrink"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Progress of a removal in percent: where the drain, the playbook and the reset of the machines
+// begin, and how much of the run they are.
+const (
+	drainFrom, drainShare       = 3, 37
+	playbookFrom, playbookShare = 40, 40
+	resetFrom, resetShare       = 80, 15
+)
+
+// remover removes nodes from a cluster that stays.
+type remover struct {
+	in       Input // with the nodes of the record, and those nodes of the run that are not in it
+	key      ssh.Key
+	ports    Ports
+	progress *progressWriter
+	members  *installed
+	w        *watch          // asks the control planes that stay
+	ready    map[string]bool // the registered nodes at the start, and whether they are Ready
+	leave    []contract.Node // in this order
+	c        contact         // with the visits of the machines of leave
+	absent   []absence       // machines that are left out of the reset
+}
+
+// remove removes nodes from the cluster and resets their machines. It returns the recap.
+//
+// The record has the state of the removal: nodes that may be cordoned are in Draining, and nodes that
+// are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
+// continued by the next one: nodes in Draining that do not leave any more are uncordoned, and nodes
+// in Leaving are removed without another drain, whatever the request says.
+func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+	if in.Request.Remove == nil {
+		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes leave", in.Playbook))
+	}
+	progress.set(0, "Choose the nodes to remove")
+	known, err := recall(ctx, in, ports)
+	if err != nil {
+		return "", err
+	}
+	members, err := readInstalled(ctx, ports.Installed)
+	if err != nil {
+		return "", err
+	}
+	if err := members.rebuild(ctx, in.Request); err != nil {
+		return "", err
+	}
+	r := &remover{in: in, key: key, ports: ports, progress: progress, members: members, c: known}
+	r.in.Nodes = union(members.now.Nodes, in.Nodes, in.Request.Remove.Nodes)
+	r.in.Request.Members, r.in.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	if err := r.choose(ctx); err != nil {
+		return "", err
+	}
+	defer r.w.close()
+	if err := r.uncordon(ctx, without(members.now.Draining, namesOf(r.leave))); err != nil {
+		return "", err
+	}
+	if len(r.leave) > 0 {
+		if err := r.run(ctx); err != nil {
+			return "", err
+		}
+	}
+	staying := r.in.only(r.stay())
+	staying.Request.Members, staying.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	return r.recap(), finish(ctx, staying, key, r.c.pins, ports, progress)
+}
+
+// union returns the nodes of the record, with their present addresses, and those other nodes of the
+// run that leave. After a failed run that was to add nodes, these are not in the record.
+func union(recorded, nodes []contract.Node, leave []string) []contract.Node {
+	all := slices.Clone(recorded)
+	for _, n := range nodes {
+		i := slices.IndexFunc(recorded, func(m contract.Node) bool { return m.HostUID == n.HostUID })
+		switch {
+		case i >= 0 && n.Name == recorded[i].Name && n.Address != "":
+			all[i].Address, all[i].Address6, all[i].MACs = n.Address, n.Address6, n.MACs
+		case i < 0 && slices.Contains(leave, n.Name) && !named(recorded, n.Name):
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// choose finds the nodes that leave, and connects to a control plane that stays.
+func (r *remover) choose(ctx context.Context) error {
+	begun := slices.Concat(r.in.Request.Remove.Nodes, r.members.now.Leaving)
+	access := node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.pins, Limit: r.in.ConnectLimit}
+	var err error
+	if r.w, err = newWatch(ctx, r.in.only(r.controlPlanes(begun)), access); err != nil {
+		return err
+	}
+	if r.ready, err = r.w.registered(ctx); err != nil {
+		return unanswered("choose the nodes that leave", err)
+	}
+	var pods map[string]int
+	if len(r.in.Request.Remove.Sets) > 0 {
+		if pods, err = r.w.podsPerNode(ctx); err != nil {
+			return unanswered("choose the nodes that leave", err)
+		}
+	}
+	for _, name := range shrink.Leaving(*r.in.Request.Remove, r.members.now, pods) {
+		i := slices.IndexFunc(r.in.Nodes, func(n contract.Node) bool { return n.Name == name })
+		switch {
+		case !kubernetesName.MatchString(name):
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", name))
+		case i < 0:
+			fmt.Fprintf(r.ports.Log, "Node %s has left the cluster already\n", name)
+		default:
+			r.leave = append(r.leave, r.in.Nodes[i])
+		}
+	}
+	return r.order()
+}
+
+// order sorts the nodes for the inventory, and lets the control planes that stay answer all further
+// questions. Kubespray works through the first control plane, so those that leave are the last ones.
+func (r *remover) order() error {
+	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), DrainSeconds: r.in.Request.Remove.DrainSeconds}
+	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
+	staying := r.controlPlanes(namesOf(r.leave))
+	if len(staying) == 0 {
+		return task.Because(contract.ReasonInvalidRequest, errors.New("every control plane would leave. To remove the cluster, delete the Provisioning"))
+	}
+	r.w.close()
+	r.w.in = r.in.only(staying)
+	if len(r.leave) == 0 {
+		fmt.Fprintf(r.ports.Log, "No node is left to remove\n")
+	} else {
+		fmt.Fprintf(r.ports.Log, "These nodes leave: %s. These stay: %s\n", names(r.leave), names(r.stay()))
+	}
+	return nil
+}
+
+// controlPlanes returns the control planes of the record, except those that leave.
+func (r *remover) controlPlanes(leave []string) []contract.Node {
+	return slices.DeleteFunc(node.ControlPlanes(r.in.Nodes), func(n contract.Node) bool {
+		return slices.Contains(leave, n.Name) || !named(r.members.now.Nodes, n.Name)
+	})
+}
+
+// stay returns the nodes of the record that do not leave.
+func (r *remover) stay() []contract.Node {
+	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
+		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name)
+	})
+}
+
+// run removes the chosen nodes. Up to the entry in Leaving it only evicts pods, and an error leaves the
+// cluster as it was.
+func (r *remover) run(ctx context.Context) error {
+	if err := r.meet(ctx); err != nil {
+		return err
+	}
+	if err := r.drain(ctx, r.toDrain()); err != nil {
+		return err
+	}
+	err := r.members.change(ctx, func(next *contract.Installed) {
+		for _, n := range r.leave {
+			if named(next.Nodes, n.Name) {
+				next.Leaving = with(next.Leaving, []string{n.Name})
+			}
+		}
+		next.Draining = without(next.Draining, namesOf(r.leave))
+	})
+	if err != nil {
+		return err
+	}
+	errs := r.empty(ctx)
+	if err := stopped(ctx, "the removal"); err != nil {
+		return err
+	}
+	if err := r.deleteNodes(ctx); err != nil {
+		return err
+	}
+	if err := r.strike(ctx, errs); err != nil {
+		return err
+	}
+	return failedReset(r.leave, errs)
+}
+
+// meet connects to the machines of the nodes that leave. An error that a user can correct ends the run
+// before anything is changed. So does a Ready node whose machine cannot be reset: it is alive, and
+// its pods would go on running beside those that replace them.
+func (r *remover) meet(ctx context.Context) error {
+	r.progress.set(1, "Connect to the hosts of the nodes that leave")
+	in := r.in.only(r.leave)
+	in.Request.OperatingSystem = "" // does not matter here
+	var err error
+	if r.c, err = meet(ctx, in, r.key, r.ports); err != nil {
+		return err
+	}
+	correctable := slices.Clone(r.c.visits)
+	for i, n := range r.leave {
+		why := gone(r.c.visits[i].err)
+		if why == "" {
+			continue
+		}
+		correctable[i].err = nil
+		if r.ready[n.Name] && named(r.members.now.Nodes, n.Name) {
+			return &task.Error{Reason: reason(r.c.visits[i].err), Host: n.Name, Step: "connect by SSH",
+				Err: fmt.Errorf("node %s is Ready, but its host %s %s, so the node cannot be removed: its pods would go on running. Nothing was changed. "+
+					"Repair the access to the host, or switch the machine off: a node that is not Ready is removed without its host (%w)", n.Name, n.Host, why, r.c.visits[i].err)}
+		}
+		r.absent = append(r.absent, absence{n, why})
+	}
+	return worst(in, correctable)
+}
+
+// toDrain returns the nodes that must be drained. A node that does not exist has no pods, and neither
+// has one that an earlier attempt has drained. The pods of a lost host cannot end.
+func (r *remover) toDrain() []contract.Node {
+	if r.in.Request.Remove.DrainSeconds <= 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.leave), func(n contract.Node) bool {
+		ready, registered := r.ready[n.Name]
+		joined := named(r.members.now.Nodes, n.Name) || ready // a failed run may leave a Node object of a node that never worked
+		return !registered || !joined || slices.Contains(r.members.now.Leaving, n.Name)
+	})
+}
+
+// deleteNodes deletes the Node objects that are left, and checks that they are gone.
+func (r *remover) deleteNodes(ctx context.Context) error {
+	r.progress.set(resetFrom+resetShare, "Check that the nodes are gone")
+	registered, err := r.w.registered(ctx)
+	for _, n := range r.leave {
+		if _, there := registered[n.Name]; there && err == nil {
+			_, err = r.w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --timeout=20s", 64<<10)
+		}
+	}
+	if err == nil {
+		registered, err = r.w.registered(ctx)
+	}
+	for _, n := range r.leave {
+		if _, there := registered[n.Name]; there && err == nil {
+			err = fmt.Errorf("node %s still exists", n.Name)
+		}
+	}
+	if err != nil {
+		return unanswered("delete the nodes "+names(r.leave), err)
+	}
+	return nil
+}
+
+// strike takes the nodes that have left out of the record. A node whose machine is not empty stays in
+// it, so that the next attempt resets the machine. errs are in the order of leave.
+func (r *remover) strike(ctx context.Context, errs []error) error {
+	var left []contract.Node
+	for i, n := range r.leave {
+		if errs[i] == nil {
+			left = append(left, n)
+		}
+	}
+	if err := unjoin(ctx, r.ports.Installed, uids(left)); err != nil {
+		return err
+	}
+	return r.members.change(ctx, func(next *contract.Installed) {
+		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return named(left, n.Name) })
+		next.Leaving = without(next.Leaving, namesOf(left))
+	})
+}
+
+// recap returns the result in one line: "2 nodes removed: worker-3, worker-4; host-4 did not answer".
+func (r *remover) recap() string {
+	if len(r.leave) == 0 {
+		return "no node is left to remove"
+	}
+	text := []string{some(len(r.leave), "node") + " removed: " + names(r.leave)}
+	for _, a := range r.absent {
+		text = append(text, a.node.Host+" "+a.why+", so it was not reset")
+	}
+	return task.Cut(strings.Join(text, "; "), contract.MaxText)
+}
