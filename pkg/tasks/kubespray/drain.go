@@ -116,14 +116,14 @@ func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports 
 }
 
 // drainNode evicts the pods of one node, and waits until they have ended and their volumes are
-// detached. report receives the part that is done, 0 to 1.
+// detached. report is as in drainage.
 func (r *remover) drainNode(ctx context.Context, name string, report func(done float64, step string)) error {
 	limit := time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	d := drainage{w: r.w, name: name, log: r.ports.Log, alive: time.Now()}
+	d := drainage{w: r.w, name: name, log: r.ports.Log, report: report, alive: time.Now()}
 	fmt.Fprintf(r.ports.Log, "\nDraining node %s, at most %s\n", name, limit)
-	for most := 1; ; {
+	for {
 		done, err := d.round(limited)
 		if limited.Err() != nil {
 			break
@@ -135,8 +135,6 @@ func (r *remover) drainNode(ctx context.Context, name string, report func(done f
 			report(1, "Drain "+name)
 			return nil
 		}
-		most = max(most, len(d.left))
-		report(1-float64(len(d.left))/float64(most), "Drain "+name+": "+some(len(d.left), "pod")+" left")
 		pause := time.NewTimer(time.Second) // kubectl drain may end at once
 		select {
 		case <-pause.C:
@@ -172,12 +170,14 @@ type drainage struct {
 	w    *watch
 	name string
 	log  io.Writer
+	// report receives the part of the drain that is done, 0 to 1.
+	report func(done float64, step string)
 
 	left  []pod     // must still leave
+	most  int       // the largest number of them
 	alive time.Time // when the node was Ready for the last time, or the start
 	empty time.Time // when no pod was left for the first time
 	said  string    // the last error of kubectl
-	told  bool      // the log has the pods that are lost
 }
 
 // round evicts pods for a short time. It reports whether the node is drained, or is dead, so that
@@ -193,34 +193,55 @@ func (d *drainage) round(ctx context.Context) (done bool, err error) {
 		fmt.Fprintf(d.log, "  node %s is not Ready, so its pods cannot end. They are deleted with the node\n", d.name)
 		return true, nil
 	}
-	if d.left, err = d.w.podsOn(ctx, d.name); err != nil {
+	if err := d.look(ctx); err != nil {
 		return false, err
 	}
-	if len(d.left) == 0 {
-		return d.volumesGone(ctx)
+	if len(d.left) > 0 && ready[d.name] {
+		if err := d.evict(ctx); err != nil {
+			return false, err
+		}
+		if err := d.look(ctx); err != nil {
+			return false, err
+		}
 	}
-	d.tell()
-	if !ready[d.name] {
+	if len(d.left) > 0 {
 		return false, nil
 	}
-	_, err = d.w.ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.in.ProbeLimit/2)), 1<<20)
+	return d.volumesGone(ctx)
+}
+
+// look reads which pods are left, and reports their number.
+func (d *drainage) look(ctx context.Context) error {
+	left, err := d.w.podsOn(ctx, d.name)
+	if err != nil {
+		return err
+	}
+	if d.left = left; d.most == 0 && len(left) > 0 {
+		d.tell()
+	}
+	d.most = max(d.most, len(left))
+	if len(left) > 0 {
+		d.report(1-float64(len(left))/float64(d.most), "Drain "+d.name+": "+some(len(left), "pod")+" left")
+	}
+	return nil
+}
+
+// evict runs kubectl drain for a short time. Pods that are left are no error.
+func (d *drainage) evict(ctx context.Context) error {
+	_, err := d.w.ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.in.ProbeLimit/2)), 1<<20)
 	var exit *ssh.ExitError
-	if errors.As(err, &exit) { // pods are left, or kubectl failed: the next round sees which
+	if errors.As(err, &exit) {
 		d.said = printable(strings.TrimSpace(exit.Stderr))
-		return false, nil
+		return nil
 	}
-	return false, err
+	return err
 }
 
 // patience is how long the node may not be Ready.
 func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.ProbeLimit) }
 
-// tell logs once which pods are lost, because no controller creates them again.
+// tell logs which pods are lost, because no controller creates them again.
 func (d *drainage) tell() {
-	if d.told {
-		return
-	}
-	d.told = true
 	fmt.Fprintf(d.log, "  %s must leave\n", some(len(d.left), "pod"))
 	alone := slices.DeleteFunc(slices.Clone(d.left), func(p pod) bool { return len(p.Metadata.OwnerReferences) > 0 })
 	if len(alone) > 0 {

@@ -69,18 +69,21 @@ func (r *remover) withInventory() Input {
 	return withInventory(in, r.ports)
 }
 
-// play runs kubespray's remove-node.yml on those of the nodes that have a Kubernetes, after the
-// network settings of the site are saved there. The nodes are drained already. The playbook resets
+// play runs kubespray's remove-node.yml on those of the nodes that have a Kubernetes and are in the
+// cluster, after the network settings of the site are saved there. The nodes are drained already. The playbook resets
 // the machines and deletes the Node objects. Through the inventory it can connect to the first
 // control plane, and to no other node that stays.
 func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
+		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name)
+	})
 	r.progress.set(playbookFrom, "Save the network settings of the site")
 	saved := make([]bool, len(nodes))
 	each(len(nodes), func(i int) { saved[i] = resetter.on(ctx, nodes[i], r.ports.Machines.Save) == nil }) // the reset reports an error
 	in := resetter.in
-	in.Playbook, in.limit, in.extra = contract.PlaybookRemove, nil, nil
+	in.Playbook, in.limit = contract.PlaybookRemove, nil
 	for i, n := range nodes {
-		if saved[i] && len(resetter.reportOf(n).Kubernetes) > 0 && named(r.members.now.Nodes, n.Name) {
+		if saved[i] {
 			in.limit = append(in.limit, n.Name)
 		}
 	}

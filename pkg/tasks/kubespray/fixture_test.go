@@ -41,6 +41,8 @@ type fixture struct {
 	machine func(i int, command string, stdout io.Writer) int
 	// nodes answers kubectl commands about one node of the cluster.
 	nodes func(command string, stdout io.Writer) int
+	// commands answers commands before all others; false: it does not know the command.
+	commands func(command string, stdout, stderr io.Writer) (status int, known bool)
 	// trusts answers the command that installs the depot's certificate on a node.
 	trusts func(command string, stderr io.Writer) int
 	// system is the content of a node's os-release. sources answers the command that configures the
@@ -135,6 +137,11 @@ func (w *fixture) shellOf(i int) sshtest.Handler {
 	return func(command string, stdout, stderr io.Writer) int {
 		if strings.Contains(command, "/sys/class/net") {
 			return w.machine(i, command, stdout)
+		}
+		if w.commands != nil {
+			if status, known := w.commands(command, stdout, stderr); known {
+				return status
+			}
 		}
 		if text, fake := strings.CutPrefix(command, "sh -c 'fake "); fake {
 			return w.disks[i].answer(strings.TrimSuffix(text, "'"), stdout, stderr)

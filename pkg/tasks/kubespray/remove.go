@@ -95,12 +95,19 @@ func union(recorded, nodes []contract.Node, leave []string) []contract.Node {
 	return all
 }
 
+// errNoControlPlane reports that a removal would leave no control plane.
+var errNoControlPlane = task.Because(contract.ReasonInvalidRequest, errors.New("every control plane would leave. To remove the cluster, delete the Provisioning"))
+
 // choose finds the nodes that leave, and connects to a control plane that stays.
 func (r *remover) choose(ctx context.Context) error {
 	begun := slices.Concat(r.in.Request.Remove.Nodes, r.members.now.Leaving)
 	access := node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.pins, Limit: r.in.ConnectLimit}
+	staying := r.controlPlanes(begun)
+	if len(staying) == 0 {
+		return errNoControlPlane
+	}
 	var err error
-	if r.w, err = newWatch(ctx, r.in.only(r.controlPlanes(begun)), access); err != nil {
+	if r.w, err = newWatch(ctx, r.in.only(staying), access); err != nil {
 		return err
 	}
 	if r.ready, err = r.w.registered(ctx); err != nil {
@@ -133,7 +140,7 @@ func (r *remover) order() error {
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
 	staying := r.controlPlanes(namesOf(r.leave))
 	if len(staying) == 0 {
-		return task.Because(contract.ReasonInvalidRequest, errors.New("every control plane would leave. To remove the cluster, delete the Provisioning"))
+		return errNoControlPlane
 	}
 	r.w.close()
 	r.w.in = r.in.only(staying)
