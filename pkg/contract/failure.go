@@ -97,7 +97,8 @@ func (r Reason) Transient() bool {
 	switch r {
 	case ReasonHostsNotAvailable, ReasonHostUnreachable, ReasonClusterUnhealthy, ReasonAPIUnavailable, ReasonImagePullFailed, ReasonPodLost,
 		ReasonPipelineMissing, ReasonArtifactsMissing, ReasonDepotUnavailable, ReasonHostProvisioningFailed,
-		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew, ReasonResetIncomplete:
+		ReasonDownloadFailed, ReasonPackagesLocked, ReasonTaskTimedOut, ReasonVersionSkew, ReasonResetIncomplete,
+		ReasonDrainBlocked, ReasonQuorumAtRisk:
 		return true
 	}
 	return false

@@ -113,3 +113,44 @@ func removeVars(in Input) map[string]any {
 	vars["drain_grace_period"], vars["drain_timeout"], vars["drain_retries"] = 30, "30s", 1
 	return vars
 }
+
+// deleteNodes deletes the Node objects that are left, and checks that they are gone.
+func (r *remover) deleteNodes(ctx context.Context) error {
+	r.progress.set(resetFrom+resetShare, "Check that the nodes are gone")
+	registered, err := r.w.registered(ctx)
+	for _, n := range r.leave {
+		if _, there := registered[n.Name]; there && err == nil {
+			_, err = r.w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --timeout=20s", 64<<10)
+		}
+	}
+	if err == nil {
+		registered, err = r.w.registered(ctx)
+	}
+	for _, n := range r.leave {
+		if _, there := registered[n.Name]; there && err == nil {
+			err = fmt.Errorf("node %s still exists", n.Name)
+		}
+	}
+	if err != nil {
+		return unanswered("delete the nodes "+names(r.leave), err)
+	}
+	return nil
+}
+
+// strike takes the nodes that have left out of the record. A node whose machine is not empty stays in
+// it, so that the next attempt resets the machine. errs are in the order of leave.
+func (r *remover) strike(ctx context.Context, errs []error) error {
+	var left []contract.Node
+	for i, n := range r.leave {
+		if errs[i] == nil {
+			left = append(left, n)
+		}
+	}
+	if err := unjoin(ctx, r.ports.Installed, uids(left)); err != nil {
+		return err
+	}
+	return r.members.change(ctx, func(next *contract.Installed) {
+		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return named(left, n.Name) })
+		next.Leaving = without(next.Leaving, namesOf(left))
+	})
+}

@@ -69,11 +69,22 @@ var errNoEtcd = errors.New("etcd is not found")
 // control planes in their order, because kubespray leaves a control plane out of etcd if their
 // number is even. If etcd does not have the member, nothing is left to do.
 func (c *cluster) removeMember(ctx context.Context, all []contract.Node, n contract.Node) error {
+	return c.leaveEtcd(ctx, all, n, true)
+}
+
+// checkQuorum returns an error if etcd would not have a healthy majority without the control plane.
+func (c *cluster) checkQuorum(ctx context.Context, all []contract.Node, n contract.Node) error {
+	return c.leaveEtcd(ctx, all, n, false)
+}
+
+// leaveEtcd finds the member of a control plane, checks that etcd can lose it, and removes it if
+// remove is true.
+func (c *cluster) leaveEtcd(ctx context.Context, all []contract.Node, n contract.Node, remove bool) error {
 	for _, via := range node.ControlPlanes(all) {
 		if !c.ready[via.Name] || via.HostUID == n.HostUID || !kubernetesName.MatchString(via.Name) {
 			continue
 		}
-		err := c.removeMemberVia(ctx, via, n)
+		err := c.leaveEtcdVia(ctx, via, n, remove)
 		if !errors.Is(err, errNoEtcd) {
 			return err
 		}
@@ -81,7 +92,7 @@ func (c *cluster) removeMember(ctx context.Context, all []contract.Node, n contr
 	return fmt.Errorf("no Ready control plane has a member of etcd: %w", errNoEtcd)
 }
 
-func (c *cluster) removeMemberVia(ctx context.Context, via, n contract.Node) error {
+func (c *cluster) leaveEtcdVia(ctx context.Context, via, n contract.Node, remove bool) error {
 	conn, _, err := c.w.access.FirstControlPlane(ctx, []contract.Node{via})
 	if err != nil {
 		return err
@@ -110,7 +121,7 @@ func (c *cluster) removeMemberVia(ctx context.Context, via, n contract.Node) err
 		}
 	}
 	m, found, err := removal(list.Members, healthy, []string{n.Address, n.Address6})
-	if err != nil || !found {
+	if err != nil || !found || !remove {
 		return err
 	}
 	if err := etcdctl(fmt.Sprintf("member remove %x", m.ID), nil); err != nil {

@@ -172,6 +172,9 @@ func (r *remover) run(ctx context.Context) error {
 	if err := r.meet(ctx); err != nil {
 		return err
 	}
+	if err := r.eachMember(ctx, (*cluster).checkQuorum); err != nil {
+		return err
+	}
 	if err := r.drain(ctx, r.toDrain()); err != nil {
 		return err
 	}
@@ -184,6 +187,9 @@ func (r *remover) run(ctx context.Context) error {
 		next.Draining = without(next.Draining, namesOf(r.leave))
 	})
 	if err != nil {
+		return err
+	}
+	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
 		return err
 	}
 	errs := r.empty(ctx)
@@ -227,57 +233,28 @@ func (r *remover) meet(ctx context.Context) error {
 	return worst(in, correctable)
 }
 
+// eachMember calls do for the control planes that leave.
+func (r *remover) eachMember(ctx context.Context, do func(*cluster, context.Context, []contract.Node, contract.Node) error) error {
+	for _, n := range node.ControlPlanes(r.leave) {
+		if err := do(&cluster{w: r.w, ready: r.ready}, ctx, r.stay(), n); err != nil {
+			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "remove the control plane from etcd",
+				Err: fmt.Errorf("control plane %s cannot leave etcd: %w", n.Name, err)}
+		}
+	}
+	return nil
+}
+
 // toDrain returns the nodes that must be drained. A node that does not exist has no pods, and neither
-// has one that an earlier attempt has drained. The pods of a lost host cannot end.
+// has one that an earlier attempt has drained. The pods of a lost host cannot end, and a failed run
+// may leave the Node object of a node that never worked.
 func (r *remover) toDrain() []contract.Node {
 	if r.in.Request.Remove.DrainSeconds <= 0 {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.leave), func(n contract.Node) bool {
 		ready, registered := r.ready[n.Name]
-		joined := named(r.members.now.Nodes, n.Name) || ready // a failed run may leave a Node object of a node that never worked
-		return !registered || !joined || slices.Contains(r.members.now.Leaving, n.Name)
-	})
-}
-
-// deleteNodes deletes the Node objects that are left, and checks that they are gone.
-func (r *remover) deleteNodes(ctx context.Context) error {
-	r.progress.set(resetFrom+resetShare, "Check that the nodes are gone")
-	registered, err := r.w.registered(ctx)
-	for _, n := range r.leave {
-		if _, there := registered[n.Name]; there && err == nil {
-			_, err = r.w.ask(ctx, "delete node "+n.Name+" --ignore-not-found --timeout=20s", 64<<10)
-		}
-	}
-	if err == nil {
-		registered, err = r.w.registered(ctx)
-	}
-	for _, n := range r.leave {
-		if _, there := registered[n.Name]; there && err == nil {
-			err = fmt.Errorf("node %s still exists", n.Name)
-		}
-	}
-	if err != nil {
-		return unanswered("delete the nodes "+names(r.leave), err)
-	}
-	return nil
-}
-
-// strike takes the nodes that have left out of the record. A node whose machine is not empty stays in
-// it, so that the next attempt resets the machine. errs are in the order of leave.
-func (r *remover) strike(ctx context.Context, errs []error) error {
-	var left []contract.Node
-	for i, n := range r.leave {
-		if errs[i] == nil {
-			left = append(left, n)
-		}
-	}
-	if err := unjoin(ctx, r.ports.Installed, uids(left)); err != nil {
-		return err
-	}
-	return r.members.change(ctx, func(next *contract.Installed) {
-		next.Nodes = slices.DeleteFunc(next.Nodes, func(n contract.Node) bool { return named(left, n.Name) })
-		next.Leaving = without(next.Leaving, namesOf(left))
+		mayWork := ready || named(r.members.now.Nodes, n.Name) && !slices.Contains(r.in.Request.Lost, n.Name)
+		return !registered || !mayWork || slices.Contains(r.members.now.Leaving, n.Name)
 	})
 }
 

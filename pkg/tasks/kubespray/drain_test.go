@@ -1,0 +1,134 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// A PodDisruptionBudget blocks the drain. The cluster is as before, and the failure names the budget.
+func TestDrainThatIsBlocked(t *testing.T) {
+	l := newLiving(t, 3)
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 2}
+	l.stuck["worker-2"] = true
+	var b budget
+	if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"shop","name":"web"},"spec":{"selector":{"matchLabels":{"app":"shop"}}}}`), &b); err != nil {
+		t.Fatal(err)
+	}
+	l.budgets = []budget{b}
+	_, err := l.run()
+	f := task.FailureOf(err)
+	if f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	for _, want := range []string{"2 pods did not leave node worker-2 within 2s: shop/web-2-0 (PodDisruptionBudget shop/web allows no disruption)", "accepts pods again",
+		"kubectl describe pdb web -n shop", "spec.timeouts.drain"} {
+		if !strings.Contains(f.Message, want) {
+			t.Errorf("message %q does not say %q", f.Message, want)
+		}
+	}
+	did := slices.Compact(l.did)
+	if diff := cmp.Diff([]string{"cordon worker-1", "cordon worker-2", "drain worker-1", "drain worker-2", "uncordon worker-1", "uncordon worker-2"}, did); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	l.expectMembers("master-1", "worker-1", "worker-2", "worker-3")
+
+	l.did, l.stuck = nil, nil
+	if _, err := l.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectMembers("master-1", "worker-3")
+}
+
+// A cancelled run leaves no node that accepts no pods.
+func TestDrainThatIsCancelled(t *testing.T) {
+	l := newLiving(t, 1)
+	l.addPod("worker-1", "shop", "db-0", func(p *pod) { p.own("StatefulSet") })
+	l.in.Request.Remove.Nodes = []string{"worker-1"}
+	l.stuck["worker-1"] = true
+	ctx, cancel := context.WithCancel(t.Context())
+	inner := l.commands
+	l.commands = func(command string, stdout, stderr io.Writer) (int, bool) {
+		status, known := inner(command, stdout, stderr)
+		if strings.Contains(command, " drain ") {
+			cancel()
+		}
+		return status, known
+	}
+	if _, err := Run(ctx, l.in, l.ports()); err == nil {
+		t.Fatal("no error")
+	}
+	l.expectDid("cordon worker-1", "drain worker-1", "uncordon worker-1")
+	l.expectMembers("master-1", "worker-1")
+}
+
+// The pods of a node without a kubelet cannot end, so its drain does not wait for the time limit.
+func TestDrainOfADeadNode(t *testing.T) {
+	l := newLiving(t, 2)
+	l.in.ProbeLimit = 300 * time.Millisecond
+	l.in.Request.Remove.Nodes = []string{"worker-2"}
+	l.nodes["worker-2"] = false
+	if _, err := l.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectDid("cordon worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2")
+	l.expectMembers("master-1", "worker-1")
+	if !strings.Contains(l.log.String(), "node worker-2 is not Ready, so its pods cannot end") {
+		t.Errorf("the log does not say why pods are lost:\n%s", &l.log)
+	}
+}
+
+// Volumes that stay attached delay a removal, and do not block it.
+func TestVolumesThatStayAttached(t *testing.T) {
+	l := newLiving(t, 1)
+	l.in.ProbeLimit, l.attached = 300*time.Millisecond, "worker-1"
+	l.in.Request.Remove.Nodes = []string{"worker-1"}
+	started := time.Now()
+	if _, err := l.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	if waited := time.Since(started); waited < 600*time.Millisecond {
+		t.Errorf("waited only %s", waited)
+	}
+	l.expectMembers("master-1")
+}
+
+// A removal that the user took back leaves no cordoned node, whatever run comes next.
+func TestRemovalThatWasTakenBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(l *living)
+		did    []string
+	}{
+		"another node leaves": {func(l *living) { l.in.Request.Remove.Nodes = []string{"worker-1"} },
+			[]string{"uncordon worker-2", "cordon worker-1", "drain worker-1", "save worker-1", "remove-node.yml worker-1", "save worker-1", "clean worker-1"}},
+		"nothing leaves": {func(*living) {}, []string{"uncordon worker-2"}},
+		"nothing is added": {func(l *living) {
+			l.in.Playbook, l.in.Request.Remove, l.in.Request.Operation = contract.PlaybookScale, nil, contract.OperationAddNodes
+			l.stay(l.in.Nodes...)
+		}, []string{"uncordon worker-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiving(t, 2)
+			record := l.now()
+			record.Draining = []string{"worker-2"}
+			l.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+			tc.change(l)
+			if _, err := l.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &l.log)
+			}
+			l.expectDid(tc.did...)
+			if got := l.now().Draining; len(got) > 0 {
+				t.Errorf("draining %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package kubespray
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// drainage is the drain of one node.
+type drainage struct {
+	w    *watch
+	name string
+	log  io.Writer
+	// report receives the part of the drain that is done, 0 to 1.
+	report func(done float64, step string)
+
+	left  []pod     // must still leave
+	most  int       // the largest number of them
+	alive time.Time // when the node was Ready for the last time, or the start
+	empty time.Time // when no pod was left for the first time
+	said  string    // the last error of kubectl
+}
+
+// round evicts pods for a short time. It reports whether the node is drained, or is dead, so that
+// nothing more can be done.
+func (d *drainage) round(ctx context.Context) (done bool, err error) {
+	ready, err := d.w.registered(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case ready[d.name]:
+		d.alive = time.Now()
+	case time.Since(d.alive) > d.patience():
+		fmt.Fprintf(d.log, "  node %s is not Ready, so its pods cannot end. They are deleted with the node\n", d.name)
+		return true, nil
+	}
+	if err := d.look(ctx); err != nil {
+		return false, err
+	}
+	if len(d.left) > 0 && ready[d.name] {
+		if err := d.evict(ctx); err != nil {
+			return false, err
+		}
+		if err := d.look(ctx); err != nil {
+			return false, err
+		}
+	}
+	if len(d.left) > 0 {
+		return false, nil
+	}
+	return d.volumesGone(ctx)
+}
+
+// look reads which pods are left, and reports their number.
+func (d *drainage) look(ctx context.Context) error {
+	left, err := d.w.podsOn(ctx, d.name)
+	if err != nil {
+		return err
+	}
+	if d.left = left; d.most == 0 && len(left) > 0 {
+		d.tell()
+	}
+	d.most = max(d.most, len(left))
+	if len(left) > 0 {
+		d.report(1-float64(len(left))/float64(d.most), "Drain "+d.name+": "+some(len(left), "pod")+" left")
+	}
+	return nil
+}
+
+// evict runs kubectl drain for a short time. Pods that are left are no error.
+func (d *drainage) evict(ctx context.Context) error {
+	_, err := d.w.ask(ctx, fmt.Sprintf("drain %s%s --timeout=%s", d.name, drainFlags, min(drainRound, d.w.in.ProbeLimit/2)), 1<<20)
+	var exit *ssh.ExitError
+	if errors.As(err, &exit) {
+		d.said = printable(strings.TrimSpace(exit.Stderr))
+		return nil
+	}
+	return err
+}
+
+// patience is how long the node may not be Ready.
+func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.ProbeLimit) }
+
+// tell logs which pods are lost, because no controller creates them again.
+func (d *drainage) tell() {
+	fmt.Fprintf(d.log, "  %s must leave\n", some(len(d.left), "pod"))
+	alone := slices.DeleteFunc(slices.Clone(d.left), func(p pod) bool { return len(p.Metadata.OwnerReferences) > 0 })
+	if len(alone) > 0 {
+		fmt.Fprintf(d.log, "  no controller owns %s, so no other node starts them again\n", listPods(alone, 10))
+	}
+}
+
+// volumesGone reports whether all volumes are detached from the drained node. It waits only as long
+// as for a dead node, because the volumes of pods that stay are not detached before the node is
+// deleted.
+func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
+	if d.empty.IsZero() {
+		d.empty = time.Now()
+	}
+	var list struct {
+		Items []struct{ Spec struct{ NodeName string } }
+	}
+	if err := d.w.get(ctx, "volumeattachments", &list); err != nil {
+		return false, err
+	}
+	for _, v := range list.Items {
+		if v.Spec.NodeName == d.name {
+			return time.Since(d.empty) > d.patience(), nil
+		}
+	}
+	return true, nil
+}
+
+// blocked returns the error of a drain whose time is over. It names the pods that are left, why they
+// are, and the next command.
+func (d *drainage) blocked(ctx context.Context, limit time.Duration) error {
+	failed := &task.Error{Reason: contract.ReasonDrainBlocked, Host: d.name, Step: "drain the node"}
+	left, err := d.w.podsOn(ctx, d.name)
+	if err != nil {
+		left = d.left // as seen before the time was over
+	}
+	if len(left) == 0 {
+		failed.Err = fmt.Errorf("node %s was not drained within %s: %s. The next attempt continues", d.name, limit, cmp.Or(d.said, "its volumes are still attached"))
+		return failed
+	}
+	var budgets struct{ Items []budget }
+	if err := d.w.get(ctx, "poddisruptionbudgets --all-namespaces", &budgets); err != nil {
+		d.said = err.Error()
+	}
+	var texts []string
+	next := "kubectl get pods --all-namespaces --field-selector spec.nodeName=" + d.name
+	found := false
+	const most = 3
+	for i, p := range left {
+		why, b := obstacle(p, budgets.Items)
+		if i < most {
+			texts = append(texts, fmt.Sprintf("%s (%s)", p, why))
+		}
+		if b != nil && !found {
+			found = true
+			next = printable(fmt.Sprintf("kubectl describe pdb %s -n %s", b.Metadata.Name, b.Metadata.Namespace))
+		}
+	}
+	if over := len(left) - most; over > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", over))
+	}
+	detail := ""
+	if !found && d.said != "" {
+		detail = " kubectl says: " + d.said + "."
+	}
+	failed.Err = fmt.Errorf("%s did not leave node %s within %s: %s.%s The node accepts pods again, and the next attempt drains it. "+
+		"To look at the cause, run on the cluster: %s. To wait longer, raise spec.timeouts.drain",
+		some(len(left), "pod"), d.name, limit, strings.Join(texts, ", "), detail, next)
+	return failed
+}
+
+func listPods(pods []pod, most int) string {
+	var names []string
+	for _, p := range pods[:min(len(pods), most)] {
+		names = append(names, p.String())
+	}
+	if over := len(pods) - most; over > 0 {
+		names = append(names, fmt.Sprintf("and %d more", over))
+	}
+	return strings.Join(names, ", ")
+}
