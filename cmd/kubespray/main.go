@@ -1,5 +1,5 @@
-// Command kubespray is the task kubespray. It installs or removes the cluster with a kubespray
-// playbook.
+// Command kubespray is the task kubespray. With a kubespray playbook, it installs the cluster, adds or
+// removes nodes, or removes the cluster.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&in.PlaybooksDir, "playbooks-dir", "/kubespray", "folder with the playbooks and their ansible.cfg")
 	flag.StringVar(&in.ScratchDir, "scratch-dir", os.TempDir(), "writable folder, preferably in memory: the private key is copied there")
 	flag.DurationVar(&in.ConnectLimit, "connect-limit", 15*time.Second, "how long the first connection to a node may take")
-	flag.DurationVar(&in.BootLimit, "boot-limit", 0, "how long to wait for nodes that do not answer; 0: 10 minutes for nodes with an image of BPA, 1 minute for a reset, otherwise no time")
+	flag.DurationVar(&in.BootLimit, "boot-limit", 0, "how long to wait for nodes that do not answer; 0: 10 minutes for nodes with an image of BPA, 1 minute for a reset or a removal, otherwise no time")
 	flag.DurationVar(&in.HealthLimit, "health-limit", 5*time.Minute, "how long nodes and system pods may take to become Ready after the playbook")
 	flag.DurationVar(&in.ProbeLimit, "look-limit", 40*time.Second, "how long one query for the nodes and system pods of the new cluster may take")
 	resultsDir := flag.String("results-dir", task.ResultsDir, "folder for results")

@@ -43,8 +43,8 @@ func isMember(installed contract.Installed, name string) bool {
 	return slices.ContainsFunc(installed.Nodes, func(n contract.Node) bool { return n.Name == name })
 }
 
-// Choose returns the names of the nodes that leave one set, in the order in which they leave. pods is
-// as in Leaving. If the count is larger than the number of candidates, all of them leave.
+// Choose returns the names of the nodes that leave one set, in the order in which they leave. pods
+// is as in Leaving. If the count is larger than the number of candidates, all of them leave.
 func Choose(set contract.SetRemoval, pods map[string]int) []string {
 	var leaving []string
 	stay := slices.Clone(set.Candidates)

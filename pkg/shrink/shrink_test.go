@@ -153,8 +153,8 @@ func checkOrder(t *testing.T, set contract.SetRemoval, pods map[string]int, leav
 	}
 }
 
-// checkAttempts repeats a removal after each of its nodes has left, or has begun to leave, while the
-// numbers of pods change. In the end, exactly the requested number of nodes has left.
+// checkAttempts repeats a removal after each of its nodes has left, or has begun to leave, while
+// the numbers of pods change. In the end, exactly the requested number of nodes has left.
 func checkAttempts(t *testing.T, random *rand.Rand, set contract.SetRemoval, pods map[string]int) {
 	t.Helper()
 	var cluster contract.Installed

@@ -28,10 +28,10 @@ const (
 	drainFlags = " --ignore-daemonsets --delete-emptydir-data --force"
 )
 
-// drain moves the pods of some nodes to other nodes. First it cordons all of the nodes, so that no pod
-// moves to another one of them. Then it drains them one after the other, so that the cluster never
-// loses more pods at the same time than one node has. If a node cannot be drained, all of them
-// accept pods again.
+// drain moves the pods of some nodes to other nodes. First it cordons all of the nodes, so that no
+// pod moves to another one of them. Then it drains them one after the other, so that the cluster
+// never loses more pods at the same time than one node has. If a node cannot be drained, all of
+// them accept pods again.
 func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
 	if len(nodes) == 0 {
 		return nil
@@ -97,8 +97,8 @@ func uncordon(ctx context.Context, w *watch, members *installed, names []string,
 	return members.change(ctx, func(next *contract.Installed) { next.Draining = without(next.Draining, names) })
 }
 
-// endDrains uncordons the nodes that an earlier run began to drain, if their removal is not wanted any
-// more.
+// endDrains uncordons the nodes that an earlier run began to drain, if their removal is not wanted
+// any more.
 func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, members *installed) error {
 	names := without(members.now.Draining, members.now.Leaving)
 	if len(names) == 0 {

@@ -15,7 +15,8 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// A PodDisruptionBudget blocks the drain. The cluster is as before, and the failure names the budget.
+// A PodDisruptionBudget blocks the drain. The cluster is as before, and the failure names the
+// budget.
 func TestDrainThatIsBlocked(t *testing.T) {
 	l := newLiving(t, 3)
 	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 2}

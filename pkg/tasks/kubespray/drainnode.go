@@ -120,8 +120,8 @@ func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// blocked returns the error of a drain whose time is over. It names the pods that are left, why they
-// are, and the next command.
+// blocked returns the error of a drain whose time is over. It names the pods that are left, why
+// they are, and the next command.
 func (d *drainage) blocked(ctx context.Context, limit time.Duration) error {
 	failed := &task.Error{Reason: contract.ReasonDrainBlocked, Host: d.name, Step: "drain the node"}
 	left, err := d.w.podsOn(ctx, d.name)

@@ -10,9 +10,10 @@ import (
 	"github.com/akraino-icn/bpa/pkg/machine"
 )
 
-// empty resets the machines of the nodes that leave. It returns an error for each node of leave; nil
-// means that the machine is empty, or that it is left out because it does not answer. Kubespray's
-// playbook only helps: if it fails, the reset and the deletion of the Node objects do its work.
+// empty resets the machines of the nodes that leave. It returns an error for each node of leave;
+// nil means that the machine is empty, or that it is left out because it does not answer.
+// Kubespray's playbook only helps: if it fails, the reset and the deletion of the Node objects do
+// its work.
 func (r *remover) empty(ctx context.Context) []error {
 	errs := make([]error, len(r.leave))
 	var living []int
@@ -61,8 +62,8 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 	return func(percent int, step string) { r.progress.set(from+percent*share/100, step) }
 }
 
-// withInventory returns the input with the inventory of the cluster and the nodes that leave. A node
-// without an address is not in it.
+// withInventory returns the input with the inventory of the cluster and the nodes that leave. A
+// node without an address is not in it.
 func (r *remover) withInventory() Input {
 	in := r.in
 	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Address == "" && named(r.leave, n.Name) })
@@ -70,9 +71,9 @@ func (r *remover) withInventory() Input {
 }
 
 // play runs kubespray's remove-node.yml on those of the nodes that have a Kubernetes and are in the
-// cluster, after the network settings of the site are saved there. The nodes are drained already. The playbook resets
-// the machines and deletes the Node objects. Through the inventory it can connect to the first
-// control plane, and to no other node that stays.
+// cluster, after the network settings of the site are saved there. The nodes are drained already.
+// The playbook resets the machines and deletes the Node objects. Through the inventory it can
+// connect to the first control plane, and to no other node that stays.
 func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
 		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name)
@@ -104,7 +105,8 @@ func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.
 }
 
 // removeVars are the extra variables of kubespray's remove-node.yml. The nodes are drained, so the
-// playbook must not wait for pods again, nor for volumes, which would be for five minutes at a time.
+// playbook must not wait for pods again, nor for volumes, which would be for five minutes at a
+// time.
 func removeVars(in Input) map[string]any {
 	vars := resetVars(in)
 	vars["node"] = strings.Join(in.limit, ",")
@@ -137,8 +139,8 @@ func (r *remover) deleteNodes(ctx context.Context) error {
 	return nil
 }
 
-// strike takes the nodes that have left out of the record. A node whose machine is not empty stays in
-// it, so that the next attempt resets the machine. errs are in the order of leave.
+// strike takes the nodes that have left out of the record. A node whose machine is not empty stays
+// in it, so that the next attempt resets the machine. errs are in the order of leave.
 func (r *remover) strike(ctx context.Context, errs []error) error {
 	var left []contract.Node
 	for i, n := range r.leave {

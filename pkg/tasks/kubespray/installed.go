@@ -73,8 +73,8 @@ func (i *installed) change(ctx context.Context, change func(next *contract.Insta
 	return nil
 }
 
-// complete stores the record after a run that has made the cluster healthy. nodes are the nodes that
-// the cluster should have. A node that is being removed stays in the record until it has left.
+// complete stores the record after a run that has made the cluster healthy. nodes are the nodes
+// that the cluster should have. A node that is being removed stays in the record until it has left.
 func (i *installed) complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
 	ordered, etcdNext := inventory.Members(request, nodes)
 	return i.change(ctx, func(next *contract.Installed) {

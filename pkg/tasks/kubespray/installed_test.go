@@ -54,8 +54,8 @@ func TestUnhealthyClusterIsNotRecorded(t *testing.T) {
 	}
 }
 
-// A node that is being removed stays in the record, whatever other run comes in between. The numbers
-// of etcd's members only grow.
+// A node that is being removed stays in the record, whatever other run comes in between. The
+// numbers of etcd's members only grow.
 func TestRecordKeepsANodeThatLeaves(t *testing.T) {
 	l := newLiving(t, 3)
 	record := l.now()

@@ -51,7 +51,7 @@ type Input struct {
 
 // Output holds the results of a successful run.
 type Output struct {
-	Recap string // one line: ansible.Findings.Recap, or the result of a reset
+	Recap string // one line: ansible.Findings.Recap, or the result of a removal or a reset
 }
 
 // Ports are the functions and objects through which the task reaches the outside.

@@ -36,8 +36,8 @@ type living struct {
 	kill            context.CancelFunc
 }
 
-// newLiving returns an installed cluster with master-1 and some workers, with n pods on worker-n. Each
-// node also has pods that stay. All workers are of the set "worker".
+// newLiving returns an installed cluster with master-1 and some workers, with n pods on worker-n.
+// Each node also has pods that stay. All workers are of the set "worker".
 func newLiving(t *testing.T, workers int) *living {
 	l := &living{fixture: newFixture(t, workers), nodes: map[string]bool{}, pods: map[string][]pod{}, stuck: map[string]bool{}}
 	request := &l.in.Request

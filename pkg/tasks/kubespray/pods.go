@@ -72,8 +72,8 @@ func kindOf(what string) string {
 	return kind
 }
 
-// podFields lets kubectl print only what countPods needs, since a cluster can have many pods: a line
-// for each with its node, its phase, the mark of a static pod, and the kinds of its owners.
+// podFields lets kubectl print only what countPods needs, since a cluster can have many pods: a
+// line for each with its node, its phase, the mark of a static pod, and the kinds of its owners.
 const podFields = `--output jsonpath='{range .items[*]}{.spec.nodeName}{"\t"}{.status.phase}{"\t"}` +
 	`{.metadata.annotations.kubernetes\.io/config\.mirror}{"\t"}{.metadata.ownerReferences[*].kind}{"\n"}{end}'`
 
@@ -112,8 +112,8 @@ func (b budget) covers(p pod) bool {
 	return err == nil && b.Metadata.Namespace == p.Metadata.Namespace && selector.Matches(labels.Set(p.Metadata.Labels))
 }
 
-// obstacle returns why a pod has not left its node, and the budget that the user can look at; nil: no
-// budget prevents its eviction.
+// obstacle returns why a pod has not left its node, and the budget that the user can look at; nil:
+// no budget prevents its eviction.
 func obstacle(p pod, budgets []budget) (why string, blocking *budget) {
 	var covering []budget
 	for _, b := range budgets {

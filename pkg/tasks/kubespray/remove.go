@@ -39,8 +39,8 @@ type remover struct {
 
 // remove removes nodes from the cluster and resets their machines. It returns the recap.
 //
-// The record has the state of the removal: nodes that may be cordoned are in Draining, and nodes that
-// are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
+// The record has the state of the removal: nodes that may be cordoned are in Draining, and nodes
+// that are drained are in Leaving. Each step can be repeated. An attempt that was interrupted is
 // continued by the next one: nodes in Draining that do not leave any more are uncordoned, and nodes
 // in Leaving are removed without another drain, whatever the request says.
 func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
@@ -134,7 +134,8 @@ func (r *remover) choose(ctx context.Context) error {
 }
 
 // order sorts the nodes for the inventory, and lets the control planes that stay answer all further
-// questions. Kubespray works through the first control plane, so those that leave are the last ones.
+// questions. Kubespray works through the first control plane, so those that leave are the last
+// ones.
 func (r *remover) order() error {
 	r.in.Request.Remove = &contract.Removal{Nodes: namesOf(r.leave), DrainSeconds: r.in.Request.Remove.DrainSeconds}
 	r.in.Nodes, _ = inventory.Members(r.in.Request, r.in.Nodes)
@@ -166,8 +167,8 @@ func (r *remover) stay() []contract.Node {
 	})
 }
 
-// run removes the chosen nodes. Up to the entry in Leaving it only evicts pods, and an error leaves the
-// cluster as it was.
+// run removes the chosen nodes. Up to the entry in Leaving it only evicts pods, and an error leaves
+// the cluster as it was.
 func (r *remover) run(ctx context.Context) error {
 	if err := r.meet(ctx); err != nil {
 		return err
@@ -205,9 +206,9 @@ func (r *remover) run(ctx context.Context) error {
 	return failedReset(r.leave, errs)
 }
 
-// meet connects to the machines of the nodes that leave. An error that a user can correct ends the run
-// before anything is changed. So does a Ready node whose machine cannot be reset: it is alive, and
-// its pods would go on running beside those that replace them.
+// meet connects to the machines of the nodes that leave. An error that a user can correct ends the
+// run before anything is changed. So does a Ready node whose machine cannot be reset: it is alive,
+// and its pods would go on running beside those that replace them.
 func (r *remover) meet(ctx context.Context) error {
 	r.progress.set(1, "Connect to the hosts of the nodes that leave")
 	in := r.in.only(r.leave)
@@ -244,9 +245,9 @@ func (r *remover) eachMember(ctx context.Context, do func(*cluster, context.Cont
 	return nil
 }
 
-// toDrain returns the nodes that must be drained. A node that does not exist has no pods, and neither
-// has one that an earlier attempt has drained. The pods of a lost host cannot end, and a failed run
-// may leave the Node object of a node that never worked.
+// toDrain returns the nodes that must be drained. A node that does not exist has no pods, and
+// neither has one that an earlier attempt has drained. The pods of a lost host cannot end, and a
+// failed run may leave the Node object of a node that never worked.
 func (r *remover) toDrain() []contract.Node {
 	if r.in.Request.Remove.DrainSeconds <= 0 {
 		return nil
@@ -258,7 +259,8 @@ func (r *remover) toDrain() []contract.Node {
 	})
 }
 
-// recap returns the result in one line: "2 nodes removed: worker-3, worker-4; host-4 did not answer".
+// recap returns the result in one line: "2 nodes removed: worker-3, worker-4; host-4 did not
+// answer".
 func (r *remover) recap() string {
 	if len(r.leave) == 0 {
 		return "no node is left to remove"

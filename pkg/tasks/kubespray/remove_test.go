@@ -270,8 +270,8 @@ func TestRemovalWithoutARecord(t *testing.T) {
 	l.expectMembers("master-1", "worker-2")
 }
 
-// A control plane leaves etcd after its drain and before its machine is reset, and only if the others
-// have a healthy majority.
+// A control plane leaves etcd after its drain and before its machine is reset, and only if the
+// others have a healthy majority.
 func TestRemoveControlPlane(t *testing.T) {
 	for name, tc := range map[string]struct {
 		healthy bool
