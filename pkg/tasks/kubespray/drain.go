@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,11 +37,16 @@ func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	all := namesOf(nodes)
+	users, err := r.w.cordoned(ctx)
+	if err != nil {
+		return unanswered("find the cordoned nodes", err)
+	}
+	ours := func(name string) bool { return !users[name] || slices.Contains(r.members.now.Draining, name) }
+	all := slices.DeleteFunc(namesOf(nodes), func(name string) bool { return !ours(name) })
 	if err := r.members.change(ctx, func(next *contract.Installed) { next.Draining = with(next.Draining, all) }); err != nil {
 		return err
 	}
-	err := r.drainAll(ctx, nodes)
+	err = r.drainAll(ctx, nodes)
 	if err == nil {
 		return nil
 	}
@@ -70,6 +76,25 @@ func (r *remover) drainAll(ctx context.Context, nodes []contract.Node) error {
 		}
 	}
 	return nil
+}
+
+// cordoned returns which nodes are cordoned. A node that a user has cordoned before its drain is not
+// uncordoned if the drain fails.
+func (w *watch) cordoned(ctx context.Context) (map[string]bool, error) {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct{ Unschedulable bool }
+		}
+	}
+	if err := w.get(ctx, "nodes", &list); err != nil {
+		return nil, err
+	}
+	is := map[string]bool{}
+	for _, n := range list.Items {
+		is[n.Metadata.Name] = n.Spec.Unschedulable
+	}
+	return is, nil
 }
 
 // uncordon lets nodes accept pods again, and takes them out of the record's list Draining.

@@ -50,6 +50,19 @@ func TestDrainThatIsBlocked(t *testing.T) {
 	l.expectMembers("master-1", "worker-3")
 }
 
+// A node that a user has cordoned stays cordoned if it cannot be drained.
+func TestDrainOfACordonedNode(t *testing.T) {
+	l := newLiving(t, 2)
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-1", "worker-2"}, DrainSeconds: 1}
+	l.cordoned["worker-1"], l.stuck["worker-2"] = true, true
+	if _, err := l.run(); task.FailureOf(err).Reason != contract.ReasonDrainBlocked {
+		t.Fatal(err)
+	}
+	if !l.cordoned["worker-1"] || l.cordoned["worker-2"] {
+		t.Errorf("cordoned %v", l.cordoned)
+	}
+}
+
 // A cancelled run leaves no node that accepts no pods.
 func TestDrainThatIsCancelled(t *testing.T) {
 	l := newLiving(t, 1)

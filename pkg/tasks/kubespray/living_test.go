@@ -24,7 +24,9 @@ type living struct {
 	*fixture
 	mu    sync.Mutex
 	nodes map[string]bool // registered: is it Ready?
-	pods  map[string][]pod
+	// cordoned are the nodes that accept no pods.
+	cordoned map[string]bool
+	pods     map[string][]pod
 	// stuck are the nodes whose pods do not leave. budgets and attached are answers of kubectl.
 	stuck    map[string]bool
 	budgets  []budget
@@ -39,7 +41,7 @@ type living struct {
 // newLiving returns an installed cluster with master-1 and some workers, with n pods on worker-n.
 // Each node also has pods that stay. All workers are of the set "worker".
 func newLiving(t *testing.T, workers int) *living {
-	l := &living{fixture: newFixture(t, workers), nodes: map[string]bool{}, pods: map[string][]pod{}, stuck: map[string]bool{}}
+	l := &living{fixture: newFixture(t, workers), nodes: map[string]bool{}, cordoned: map[string]bool{}, pods: map[string][]pod{}, stuck: map[string]bool{}}
 	request := &l.in.Request
 	request.KubernetesVersion, request.NetworkPlugin, request.OperatingSystem = "1.35.4", "calico", "debian-12"
 	request.PodSubnet, request.ServiceSubnet, request.Complete = "10.233.64.0/18", "10.233.0.0/18", true
@@ -144,7 +146,11 @@ func (l *living) objects() []string {
 	var all []string
 	for _, n := range l.in.Nodes {
 		if isReady, there := l.nodes[n.Name]; there {
-			all = append(all, nodeJSON(n.Name, map[bool]string{true: "True", false: "Unknown"}[isReady], "NodeStatusUnknown"))
+			text := nodeJSON(n.Name, map[bool]string{true: "True", false: "Unknown"}[isReady], "NodeStatusUnknown")
+			if l.cordoned[n.Name] {
+				text = strings.Replace(text, `"status":{`, `"spec":{"unschedulable":true},"status":{`, 1)
+			}
+			all = append(all, text)
 		}
 	}
 	return all
@@ -174,6 +180,9 @@ func (l *living) kubectl(command string, stdout, stderr io.Writer) (status int, 
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if strings.HasSuffix(field[0], "cordon") {
+			l.cordoned[name] = field[0] == "cordon"
+		}
 		if field[0] == "delete" {
 			delete(l.nodes, name)
 			delete(l.pods, name)
