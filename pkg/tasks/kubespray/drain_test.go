@@ -88,8 +88,7 @@ func TestDrainThatIsCancelled(t *testing.T) {
 // The pods of a node without a kubelet cannot end, so its drain does not wait for the time limit.
 func TestDrainOfADeadNode(t *testing.T) {
 	l := newLiving(t, 2)
-	l.in.ProbeLimit = 300 * time.Millisecond
-	l.in.Request.Remove.Nodes = []string{"worker-2"}
+	l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}, DrainSeconds: 2} // the node is dead after half of it
 	l.nodes["worker-2"] = false
 	if _, err := l.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &l.log)

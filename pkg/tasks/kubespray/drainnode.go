@@ -17,9 +17,10 @@ import (
 
 // drainage is the drain of one node.
 type drainage struct {
-	w    *watch
-	name string
-	log  io.Writer
+	w     *watch
+	name  string
+	limit time.Duration
+	log   io.Writer
 	// report receives the part of the drain that is done, 0 to 1.
 	report func(done float64, step string)
 
@@ -88,7 +89,7 @@ func (d *drainage) evict(ctx context.Context) error {
 }
 
 // patience is how long the node may not be Ready.
-func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.ProbeLimit) }
+func (d *drainage) patience() time.Duration { return min(deadAfter, 2*d.w.in.ProbeLimit, d.limit/2) }
 
 // tell logs which pods are lost, because no controller creates them again.
 func (d *drainage) tell() {
@@ -122,14 +123,14 @@ func (d *drainage) volumesGone(ctx context.Context) (bool, error) {
 
 // blocked returns the error of a drain whose time is over. It names the pods that are left, why
 // they are, and the next command.
-func (d *drainage) blocked(ctx context.Context, limit time.Duration) error {
+func (d *drainage) blocked(ctx context.Context) error {
 	failed := &task.Error{Reason: contract.ReasonDrainBlocked, Host: d.name, Step: "drain the node"}
 	left, err := d.w.podsOn(ctx, d.name)
 	if err != nil {
 		left = d.left // as seen before the time was over
 	}
 	if len(left) == 0 {
-		failed.Err = fmt.Errorf("node %s was not drained within %s: %s. The next attempt continues", d.name, limit, cmp.Or(d.said, "its volumes are still attached"))
+		failed.Err = fmt.Errorf("node %s was not drained within %s: %s. The next attempt continues", d.name, d.limit, cmp.Or(d.said, "its volumes are still attached"))
 		return failed
 	}
 	var budgets struct{ Items []budget }
@@ -159,7 +160,7 @@ func (d *drainage) blocked(ctx context.Context, limit time.Duration) error {
 	}
 	failed.Err = fmt.Errorf("%s did not leave node %s within %s: %s.%s The node accepts pods again, and the next attempt drains it. "+
 		"To look at the cause, run on the cluster: %s. To wait longer, raise spec.timeouts.drain",
-		some(len(left), "pod"), d.name, limit, strings.Join(texts, ", "), detail, next)
+		some(len(left), "pod"), d.name, d.limit, strings.Join(texts, ", "), detail, next)
 	return failed
 }
 
