@@ -35,6 +35,8 @@ type Builder struct {
 
 	mu    sync.Mutex
 	built int
+
+	etcdctlMu sync.Mutex // an image and a download need etcdctl at the same time
 }
 
 // NodeImage returns the reference of the image of a lab node. Its tag is a hash of its inputs.

@@ -3,6 +3,7 @@ package artifacts
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -46,9 +47,13 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	etcdctl, err := b.etcdctlLayer(ctx)
+	if err != nil {
+		return err
+	}
 	env := v1.Config{Env: []string{searchPath}}
 	images := []image{
-		{"etcd:" + etcdImageTag, []string{kube}, env},
+		{"etcd:" + etcdImageTag, []string{kube, etcdctl}, env},
 		{"kube-apiserver:v" + kubeVersion, []string{kube}, env},
 		{"kube-controller-manager:v" + kubeVersion, []string{kube}, env},
 		{"kube-scheduler:v" + kubeVersion, []string{kube}, env},
@@ -75,6 +80,26 @@ func (b *Builder) kubeLayer() (string, error) {
 		entries = append(entries, pack.Entry{Name: "usr/local/bin/" + c, Link: "kube"})
 	}
 	return b.packedLayer("kube", stamp.Key(stamp.FileKey(b.bin("kube")), fmt.Sprint(components)), entries...)
+}
+
+// etcdctlLayer contains etcdctl, which the upstream image of etcd contains too. It is the only way to
+// change the members of an etcd that kubeadm runs.
+func (b *Builder) etcdctlLayer(ctx context.Context) (string, error) {
+	dir, err := b.etcdctl(ctx)
+	if err != nil {
+		return "", err
+	}
+	key := stamp.Key(stamp.FileKey(filepath.Join(dir, "etcdctl")))
+	return b.packedLayer("etcdctl", key, b.programs("usr/local/bin/", dir, "etcdctl")...)
+}
+
+// etcdctl builds etcdctl and returns its folder. The folder has no other program, so that an image
+// and a download can share the build.
+func (b *Builder) etcdctl(ctx context.Context) (string, error) {
+	b.etcdctlMu.Lock()
+	defer b.etcdctlMu.Unlock()
+	dir := b.cache("etcdctl")
+	return dir, b.goBuild(ctx, "test/lab/modules/etcd", "", dir, "go.etcd.io/etcd/etcdctl/v3")
 }
 
 func (b *Builder) proxyLinks() (string, error) {

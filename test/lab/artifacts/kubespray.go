@@ -64,18 +64,23 @@ func (b *Builder) kubesprayFiles(ctx context.Context) ([]file, error) {
 	}{
 		{"crictl", "-X " + crictl + "pkg/version.Version=v" + crictlVersion, []string{crictl + "cmd/crictl"}},
 		{"nerdctl", "-X " + nerdctl + "pkg/version.Version=v" + nerdctlVersion, []string{nerdctl + "cmd/nerdctl"}},
-		{"etcd", "", []string{etcd + "server/v3", etcd + "etcdctl/v3", etcd + "etcdutl/v3"}},
+		{"etcd", "", []string{etcd + "server/v3", etcd + "etcdutl/v3"}},
 	} {
 		if err := b.goBuild(ctx, "test/lab/modules/"+m.module, m.ldflags, b.cache(m.module), m.packages...); err != nil {
 			return nil, err
 		}
+	}
+	etcdctl, err := b.etcdctl(ctx)
+	if err != nil {
+		return nil, err
 	}
 	etcdDir := fmt.Sprintf("etcd-v%s-linux-amd64", etcdVersion)
 	return []file{
 		{
 			path:     fmt.Sprintf("github.com/etcd-io/etcd/releases/download/v%s/%s.tar.gz", etcdVersion, etcdDir),
 			variable: "etcd_binary_checksum",
-			entries: append(b.programs(etcdDir+"/", b.cache("etcd"), "etcdctl", "etcdutl"),
+			entries: append(b.programs(etcdDir+"/", etcdctl, "etcdctl"),
+				pack.Entry{Name: etcdDir + "/etcdutl", Source: b.cache("etcd", "etcdutl")},
 				pack.Entry{Name: etcdDir + "/etcd", Source: b.cache("etcd", "server")}),
 		},
 		{
