@@ -16,9 +16,10 @@ findmnt -rno TARGET | grep -E '^(/var/lib/kubelet|/var/lib/containerd|/run/conta
 rm -rf /etc/systemd/system/{kubelet,containerd}.service /run/systemd/system/kubelet.service.d
 systemctl daemon-reload
 # Delete the contents of folders before the folders, because some are mount points and remain.
-for dir in /etc/kubernetes /etc/cni /opt/cni /var/lib/{kubelet,etcd,containerd,cni,bpa-installed} /var/log/{pods,containers}; do
+for dir in /etc/kubernetes /etc/nginx /etc/cni /opt/cni /var/lib/{kubelet,etcd,containerd,cni,bpa-installed} /var/log/{pods,containers}; do
 	[ ! -d "$dir" ] || { find "$dir" -mindepth 1 -delete; rmdir "$dir" 2>/dev/null; }
 done
+rm -rf /root/.kube
 rm -f /etc/sysctl.d/99-kubernetes.conf /usr/local/bin/{kubelet,kubeadm,kubectl,runc,ctr,containerd,containerd-{shim-runc-v2,stress}}
 for left in /etc/kubernetes /usr/local/bin/kubelet /var/lib/kubelet/config.yaml; do
 	[ ! -e "$left" ] || { echo "$left still exists" >&2; exit 1; }
