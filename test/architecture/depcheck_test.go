@@ -60,7 +60,7 @@ var layers = []layer{
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
-	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
+	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
 	{folder: "cmd/", ours: []string{"pkg/"}},
 	{folder: "test/", ours: []string{"pkg/", "test/"}},

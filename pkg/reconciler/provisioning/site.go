@@ -123,19 +123,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, p *v1alpha1.Provisioning,
 
 // hostOf converts a host into the facts that package plan needs.
 func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
-	seen := plan.Host{UID: h.UID, Ours: ownerOf(p).Holds(h), Lost: h.Lost, Trouble: h.Trouble, Labels: h.Labels}
-	switch {
-	case seen.Ours:
-		seen.Claimed = h.Holder.UID == string(p.UID)
-		seen.Bare, seen.Imaged, seen.Leaving = h.Bare, h.Imaged, h.Leaving
-		seen.Marked = h.UsedBy != (contract.User{})
-	case h.Holder != nil:
-		seen.Holder = h.Holder.String()
-	}
-	if h.Lost {
-		seen.Trouble = cmp.Or(h.Trouble, h.Unusable)
-	}
-	return seen
+	return plan.HostOf(ownerOf(p), string(p.UID), h)
 }
 
 // fits reports whether there is a host for every node. If not, the error is a *assign.NoFit.

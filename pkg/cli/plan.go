@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+)
+
+type planOptions struct {
+	file   string
+	output string
+}
+
+func newPlan(s *session) *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan NAME | -f FILE",
+		Short: "Show what BPA would do to make a cluster the requested one",
+		Long: `Show what BPA would do to make a cluster the requested one: the operations in their
+order, the hosts of new nodes, the nodes that are drained and removed, and what is not
+applied. Nothing is changed.
+
+With NAME, the command compares the stored spec with the installed cluster. With -f, it
+compares the spec in the file, and the webhook checks it as if it were applied.
+
+The hosts and the nodes that leave are those of the present moment. If no host is found
+for a new node, the exit code is 3.`,
+		Example: "  kubectl bpa plan edge-1\n  kubectl bpa plan -f edge-1.yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.file != "" && len(args) > 0 {
+				return usageError(fmt.Errorf("NAME and --filename exclude each other: the file names the Provisioning"))
+			}
+			return oneName(o.file == "")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.output != "" && o.output != "json" {
+				return usageError(fmt.Errorf("--output is %q: only json is supported", o.output))
+			}
+			return s.plan(cmd.Context(), first(args), o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "file with a Provisioning; -: stdin")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "output format; json: all data as JSON")
+	return cmd
+}
+
+func (s *session) plan(ctx context.Context, name string, o planOptions) error {
+	site, err := s.connect()
+	if err != nil {
+		return err
+	}
+	var p *v1alpha1.Provisioning
+	var note string
+	if o.file == "" {
+		p, err = site.get(ctx, name)
+	} else if p, err = s.read(ctx, site, o.file); err == nil {
+		p, note, err = site.asApplied(ctx, p)
+	}
+	if err != nil {
+		return err
+	}
+	view, err := site.plan(ctx, p)
+	if err != nil {
+		return err
+	}
+	view.Note = note
+	if o.output == "json" {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(view)
+	} else {
+		_, err = fmt.Fprint(s.Out, view.page())
+	}
+	if err == nil && view.NoFit != "" {
+		return exitf(codeNotYet, "there is no host for a new node of %s: %s", p.Name, clean(view.NoFit))
+	}
+	return err
+}
+
+// asApplied returns the Provisioning as it would be after the file was applied: with the identity and
+// the status of the stored object. The API server checks the edit without storing it. note says if it
+// could not be checked.
+func (s *site) asApplied(ctx context.Context, p *v1alpha1.Provisioning) (merged *v1alpha1.Provisioning, note string, err error) {
+	stored := &v1alpha1.Provisioning{}
+	err = s.client.Get(ctx, client.ObjectKeyFromObject(p), stored)
+	if apierrors.IsNotFound(err) {
+		return p, "", nil // read has validated it as the webhook does
+	}
+	if err != nil {
+		return nil, "", s.explain(err)
+	}
+	merged = stored.DeepCopy()
+	merged.Spec = p.Spec
+	if p.Labels != nil {
+		merged.Labels = p.Labels
+	}
+	switch err := s.client.Update(ctx, merged.DeepCopy(), client.DryRunAll); {
+	case apierrors.IsForbidden(err):
+		return merged, "you have no right to edit this Provisioning, so the webhook was not asked whether it accepts the edit", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("the edit would be refused: %w", s.explain(err))
+	}
+	return merged, "", nil
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/change"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/hosts/assign"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
+)
+
+// planView is the output of "kubectl bpa plan".
+type planView struct {
+	Provisioning string `json:"provisioning"`
+	// Installed reports that a cluster is installed. Otherwise the only operation installs it.
+	Installed  bool          `json:"installed"`
+	Operations []plannedStep `json:"operations,omitempty"`
+	// NotApplied are the parts of the spec that are not applied to the installed cluster.
+	NotApplied []string `json:"notApplied,omitempty"`
+	// NoFit explains why there is no host for a new node.
+	NoFit string `json:"noFit,omitempty"`
+	// Active is the name of a run that is active. The operations start after it.
+	Active string `json:"active,omitempty"`
+	// Artifacts is the newest result of the check of the depot.
+	Artifacts string `json:"artifacts,omitempty"`
+	Note      string `json:"note,omitempty"`
+}
+
+// plannedStep is one operation.
+type plannedStep struct {
+	Operation string `json:"operation"`
+	What      string `json:"what"`
+	// Hosts has the hosts of new nodes, as "node: host".
+	Hosts []string `json:"hosts,omitempty"`
+	// Leave has the nodes that leave, in the order in which they leave. For a node set these are
+	// candidates, with the number of those that leave.
+	Leave []string `json:"leave,omitempty"`
+	// Drain limits the time in which the pods of one node must have left it.
+	Drain string `json:"drain,omitempty"`
+}
+
+// plan compares the spec of p with the installed cluster, as the controller does.
+func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, error) {
+	parsed, err := s.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p = p.DeepCopy()
+	p.SetDefaults(ctx)
+	seen, err := s.look(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if seen.Request, err = from.Provisioning(p, parsed.Depot); err != nil {
+		return nil, err
+	}
+	for _, slot := range seen.Request.Slots {
+		seen.Slots = append(seen.Slots, slot.Name)
+	}
+	seen.Sets = seen.Request.Sets
+	hosts, err := s.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owner := ownerOf(p)
+	seen.Site = map[string]plan.Host{}
+	for _, h := range hosts.facts {
+		seen.Site[h.Name] = plan.HostOf(owner, string(p.UID), h)
+	}
+	seen.Remember(nil)
+	view := &planView{Provisioning: p.Name, Installed: seen.Complete()}
+	if c := p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c != nil && !c.IsUnknown() {
+		view.Artifacts = c.Message
+	}
+	if run := p.Status.Run; run != nil && run.CompletionTime == nil {
+		view.Active = run.Name
+	}
+	view.add(seen, hosts.facts)
+	return view, nil
+}
+
+func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
+	return hosts.Owner{Namespace: p.Namespace, Name: p.Name}
+}
+
+// look reads what the controller and the tasks have stored about the cluster.
+func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, error) {
+	seen := plan.Seen{
+		Namespace: p.Namespace, Name: p.Name, InstalledDigest: p.Status.InstalledDigest, Replace: p.Spec.ReplacePolicy,
+		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout()},
+	}
+	installed := &contract.Installed{}
+	for _, f := range []struct {
+		configMap, key string
+		into           any
+	}{
+		{contract.RequestName(p.Name), contract.KeyRequest, &seen.Started},
+		{contract.InventoryName(p.Name), contract.KeyNodes, &seen.Nodes},
+		{contract.InstalledName(p.Name), contract.KeyHosts, &seen.States},
+		{contract.InstalledName(p.Name), contract.KeyInstalled, installed},
+	} {
+		if err := s.readKey(ctx, p, f.configMap, f.key, f.into); err != nil {
+			return seen, err
+		}
+	}
+	seen.Recorded = seen.States != nil
+	if len(installed.Nodes) > 0 {
+		seen.Memory = installed
+	}
+	return seen, nil
+}
+
+// readKey reads JSON from a ConfigMap of p. If it is missing or invalid, into stays unchanged.
+func (s *site) readKey(ctx context.Context, p *v1alpha1.Provisioning, name, key string, into any) error {
+	var cm corev1.ConfigMap
+	err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &cm)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return s.explain(err)
+	}
+	if text := cm.Data[key]; text != "" && metav1.IsControlledBy(&cm, p) {
+		_ = json.Unmarshal([]byte(text), into)
+	}
+	return nil
+}
+
+// add adds the operations to the view, with hosts for new nodes. After an operation that frees hosts,
+// the hosts of later operations are not known.
+func (v *planView) add(seen plan.Seen, all []hosts.Host) {
+	if !v.Installed {
+		step := plannedStep{Operation: contract.OperationInstall, What: contract.OperationOf(contract.OperationInstall).Purpose}
+		step.Hosts, v.NoFit = assigned(seen.Request, nil, all)
+		v.Operations = []plannedStep{step}
+		return
+	}
+	state := seen.State()
+	for _, r := range change.Refused(state) {
+		v.NotApplied = append(v.NotApplied, r.Text)
+		if r.Blocks { // the controller starts nothing before the spec is restored
+			v.Operations = nil
+			v.Note = "no operation starts before these parts of the spec are restored"
+			return
+		}
+	}
+	freed := false
+	for _, next := range change.Plan(state) {
+		step := plannedStep{Operation: next.Operation, What: next.String()}
+		if remove := next.Request.Remove; remove != nil {
+			step.leaving(*remove)
+			freed = true
+		} else if !freed {
+			next.Request.Installed = seen.InstalledHosts()
+			var none string
+			step.Hosts, none = assigned(next.Request, &seen, all)
+			v.NoFit = cmp.Or(v.NoFit, none)
+		}
+		v.Operations = append(v.Operations, step)
+	}
+}
+
+func (s *plannedStep) leaving(remove contract.Removal) {
+	s.Leave = slices.Clone(remove.Nodes)
+	for _, set := range remove.Sets {
+		var names []string
+		for _, c := range set.Candidates {
+			names = append(names, c.Node)
+		}
+		s.Leave = append(s.Leave, fmt.Sprintf("%d of %s", set.Count, strings.Join(names, ", ")))
+	}
+	if len(s.Leave) > 0 {
+		s.Drain = (time.Duration(remove.DrainSeconds) * time.Second).String()
+	}
+}
+
+// assigned returns the hosts of the nodes that are not installed, as "node: host", or why there are
+// none.
+func assigned(request contract.Request, seen *plan.Seen, all []hosts.Host) (chosen []string, noFit string) {
+	all = slices.Clone(all)
+	hosts.MarkInstalled(request, all)
+	found, err := assign.Assign(request, all)
+	var none *assign.NoFit
+	switch {
+	case errors.As(err, &none):
+		return nil, none.Error()
+	case err != nil:
+		return nil, err.Error()
+	}
+	for _, a := range found {
+		installed := seen != nil && slices.ContainsFunc(seen.Memory.Nodes, func(n contract.Node) bool { return n.Name == a.Node && n.Host == a.Host })
+		if !installed {
+			chosen = append(chosen, a.Node+": "+a.Host)
+		}
+	}
+	return chosen, ""
+}
+
+// page returns the view as text.
+func (v *planView) page() string {
+	var b strings.Builder
+	switch {
+	case len(v.Operations) == 0 && len(v.NotApplied) == 0:
+		fmt.Fprintf(&b, "%s: the cluster has the requested nodes. Nothing is to be done.\n", v.Provisioning)
+	case !v.Installed:
+		fmt.Fprintf(&b, "%s: no cluster is installed.\n\n", v.Provisioning)
+	default:
+		fmt.Fprintf(&b, "%s: operations that make the cluster the requested one: %d\n\n", v.Provisioning, len(v.Operations))
+	}
+	if len(v.Operations) > 0 {
+		rows := [][]string{{"STEP", "OPERATION", "WHAT", "HOSTS", "LEAVE", "DRAIN"}}
+		for i, s := range v.Operations {
+			rows = append(rows, []string{
+				fmt.Sprint(i + 1), s.Operation, s.What, dash(strings.Join(s.Hosts, ", ")), dash(strings.Join(s.Leave, "; ")), dash(s.Drain),
+			})
+		}
+		b.WriteString(columns(rows))
+	}
+	if v.Active != "" {
+		fmt.Fprintf(&b, "\nRun %s is active. The operations start after it, one at a time.\n", v.Active)
+	}
+	if len(v.NotApplied) > 0 {
+		fmt.Fprintf(&b, "\nNot applied to the installed cluster:\n  %s\n", strings.Join(v.NotApplied, "\n  "))
+	}
+	if v.NoFit != "" {
+		fmt.Fprintf(&b, "\nNo host for a new node: %s\n", clean(v.NoFit))
+	}
+	if len(v.Operations) > 0 {
+		b.WriteString("\nArtifacts: " + cmp.Or(v.Artifacts, "not checked yet") + ". A run that adds nodes checks the depot before it claims a host.\n")
+	}
+	if v.Note != "" {
+		fmt.Fprintf(&b, "\nNote: %s.\n", v.Note)
+	}
+	return b.String()
+}
