@@ -62,16 +62,24 @@ func (s Step) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Next returns the next operation; false: the cluster has the requested nodes.
+// Next returns the next operation; false: the cluster has the requested nodes, or it cannot be changed
+// now (see Waiting and Refused).
 func Next(s State) (Step, bool) {
+	if !s.quorum() {
+		return Step{}, false
+	}
 	d := s.compare()
 	additions := []func(difference) (Step, bool){s.addControlPlane, s.addNodes}
+	if len(s.waiting()) > 0 {
+		additions = nil
+	}
 	removals := []func(difference) (Step, bool){s.removeNodes, s.removeControlPlane}
 	order := slices.Concat(additions, removals)
 	if s.RemoveFirst {
 		order = slices.Concat(removals, additions)
 	}
-	for _, next := range append([]func(difference) (Step, bool){s.finishRemoval}, append(order, s.uncordon)...) {
+	first := []func(difference) (Step, bool){s.finishRemoval, s.removeLostControlPlane, s.removeNamesakes}
+	for _, next := range slices.Concat(first, order, []func(difference) (Step, bool){s.uncordon}) {
 		if step, ok := next(d); ok {
 			return step, true
 		}
@@ -79,26 +87,27 @@ func Next(s State) (Step, bool) {
 	return Step{}, false
 }
 
-// Plan returns all operations in their order. It assumes that each of them succeeds and finds hosts.
-func Plan(s State) []Step {
-	var steps []Step
-	limit := 2*(len(s.Installed.Nodes)+len(s.Unfinished)+len(s.Wanted.Slots)+len(s.Wanted.Sets)+count(s.Wanted.Sets)) + 2
-	for range limit {
-		step, ok := Next(s)
-		if !ok {
-			break
-		}
-		steps = append(steps, step)
-		s = s.after(step)
+// Waiting returns the lost nodes that keep the requested nodes from being added, because the spec
+// requests them and they are not replaced now. A run that adds nodes chooses hosts for all nodes of
+// its request. If it left out such a node, it could choose the host of this node for another one.
+func Waiting(s State) []string {
+	d := s.compare()
+	if len(d.addSlots)+len(d.addSets)+len(d.replace) == 0 && !d.standby {
+		return nil
 	}
-	return steps
+	return s.waiting()
 }
 
-func count(sets []contract.Set) (n int) {
-	for _, set := range sets {
-		n += set.Active
+func (s State) waiting() []string {
+	var names []string
+	d := s.compare()
+	for _, n := range s.Installed.Nodes {
+		replaced, lost := s.Lost[n.Name]
+		if lost && !replaced && !isNamed(d.remove, n.Name) {
+			names = append(names, n.Name)
+		}
 	}
-	return n
+	return names
 }
 
 // difference is what distinguishes the installed cluster from the requested one.
@@ -128,12 +137,11 @@ func (s State) compare() difference {
 		}
 	}
 	for _, n := range s.Installed.Nodes {
-		requested := s.requested(n)
-		if s.Lost[n.Name] && requested {
-			d.replace = append(d.replace, n)
-		}
-		if !requested && !slices.ContainsFunc(d.remove, func(r contract.Node) bool { return r.Name == n.Name }) {
+		switch moved := isNamed(d.remove, n.Name); {
+		case !s.requested(n) && !moved:
 			d.remove = append(d.remove, n)
+		case s.Lost[n.Name] && !moved:
+			d.replace = append(d.replace, n)
 		}
 	}
 	for _, set := range s.Wanted.Sets {
@@ -157,7 +165,7 @@ func (s State) compare() difference {
 // is not replaced.
 func (s State) shrink(d *difference, set string, surplus int) {
 	for _, n := range s.Installed.Nodes {
-		if _, lost := s.Lost[n.Name]; n.Set == set && lost && surplus > 0 {
+		if n.Set == set && s.lost(n) && surplus > 0 {
 			d.remove = append(d.remove, n)
 			d.replace = slices.DeleteFunc(d.replace, func(r contract.Node) bool { return r.Name == n.Name })
 			surplus--
@@ -175,11 +183,8 @@ func (s State) index(name string) int {
 
 // moved reports whether the slot is now pinned to another host than that of its installed node.
 func (s State) moved(slot contract.Slot, n contract.Node) bool {
-	if slot.MAC == "" {
-		return false
-	}
-	if len(n.MACs) > 0 {
-		return !slices.Contains(n.MACs, slot.MAC)
+	if slot.MAC == "" || len(n.MACs) > 0 {
+		return !fitsPin(slot, n)
 	}
 	was := s.installedSlot(n)
 	return was.MAC != "" && was.MAC != slot.MAC
@@ -193,12 +198,18 @@ func (s State) requested(n contract.Node) bool {
 	return slices.ContainsFunc(s.Wanted.Slots, func(slot contract.Slot) bool { return slot.Name == n.Name })
 }
 
-// missing reports whether the unfinished node is one that a run is still to add.
+// missing reports whether the unfinished node is one that a run is still to add. It is not if the slot
+// is pinned to another host now.
 func (s State) missing(n contract.Node, d difference) bool {
 	if n.Set != "" {
 		return d.addSets[n.Set] > 0 || slices.ContainsFunc(d.replace, func(r contract.Node) bool { return r.Set == n.Set })
 	}
-	return slices.ContainsFunc(d.addSlots, func(slot contract.Slot) bool { return slot.Name == n.Name })
+	return slices.ContainsFunc(d.addSlots, func(slot contract.Slot) bool { return slot.Name == n.Name && fitsPin(slot, n) })
+}
+
+// fitsPin reports whether the node is on the host to which the slot is pinned.
+func fitsPin(slot contract.Slot, n contract.Node) bool {
+	return slot.MAC == "" || len(n.MACs) == 0 || slices.Contains(n.MACs, slot.MAC)
 }
 
 func (s State) active(set string) (n int) {
@@ -220,7 +231,14 @@ func (s State) standby(set string) int {
 
 func controlPlane(roles []string) bool { return slices.Contains(roles, contract.RoleControlPlane) }
 
+// setRoles returns the roles of the nodes of a set: those of the installed ones, so that all nodes of
+// the set have the same roles.
 func (s State) setRoles(name string) []string {
+	for _, n := range s.Installed.Nodes {
+		if n.Set == name {
+			return n.Roles
+		}
+	}
 	for _, sets := range [][]contract.Set{s.Wanted.Sets, s.Installed.Request.Sets} {
 		for _, set := range sets {
 			if set.Name == name {
@@ -229,6 +247,10 @@ func (s State) setRoles(name string) []string {
 		}
 	}
 	return nil
+}
+
+func isNamed(nodes []contract.Node, name string) bool {
+	return slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == name })
 }
 
 func numberOf(n int, set string) string {

@@ -44,7 +44,7 @@ func Refused(s State) []Refusal {
 	if vars := changedVars(was, is); len(vars) > 0 {
 		all = append(all, Refusal{"spec.kubespray.vars", fmt.Sprintf("spec.kubespray.vars: %s", list(vars)), false})
 	}
-	return append(all, s.changedRoles()...)
+	return slices.Concat(all, s.changedRoles(), s.stuck())
 }
 
 func text(value string) string {
@@ -77,22 +77,23 @@ func list(names []string) string {
 	return fmt.Sprint(names)
 }
 
-// changedRoles returns the nodes that would become a control plane or stop being one. A control
-// plane that is also a worker may keep that role: see State.kept and State.sets.
+// changedRoles returns the nodes and the node sets that would get a role or lose the role of a control
+// plane. A control plane that is also a worker may keep that role: see State.kept.
 func (s State) changedRoles() []Refusal {
 	var all []Refusal
 	for _, slot := range s.Wanted.Slots {
-		if i := s.index(slot.Name); i >= 0 && controlPlane(slot.Roles) != controlPlane(s.Installed.Nodes[i].Roles) {
+		if i := s.index(slot.Name); i >= 0 && otherRoles(s.Installed.Nodes[i].Roles, slot.Roles) {
 			all = append(all, Refusal{"spec." + slot.Name, fmt.Sprintf("the role of node %s", slot.Name), true})
 		}
 	}
 	for _, set := range s.Wanted.Sets {
-		differs := func(n contract.Node) bool {
-			return n.Set == set.Name && controlPlane(n.Roles) != controlPlane(set.Roles)
-		}
-		if slices.ContainsFunc(s.Installed.Nodes, differs) {
+		if s.active(set.Name) > 0 && otherRoles(s.setRoles(set.Name), set.Roles) {
 			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("the role of node set %s", set.Name), true})
 		}
 	}
 	return all
+}
+
+func otherRoles(was, is []string) bool {
+	return controlPlane(was) != controlPlane(is) || slices.Contains(is, contract.RoleWorker) && !slices.Contains(was, contract.RoleWorker)
 }

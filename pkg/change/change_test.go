@@ -1,0 +1,277 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// rolesOf returns the roles of a node or of a node set: names that begin with m are control planes,
+// names that begin with b are both, and all others are workers.
+func rolesOf(name string) []string {
+	switch name[0] {
+	case 'm':
+		return []string{contract.RoleControlPlane}
+	case 'b':
+		return []string{contract.RoleControlPlane, contract.RoleWorker}
+	}
+	return []string{contract.RoleWorker}
+}
+
+// node returns the node of a word: its name, and after @ the MAC address of its host. SET-NUMBER is a
+// node of a set.
+func node(word string) contract.Node {
+	name, mac, _ := strings.Cut(word, "@")
+	n := contract.Node{Name: name, Roles: rolesOf(name), Host: "host-of-" + name, HostUID: "uid-of-" + name}
+	n.Set, _, _ = strings.Cut(name, "-")
+	if n.Set == name {
+		n.Set = ""
+	}
+	if mac != "" {
+		n.MACs = []string{mac}
+	}
+	return n
+}
+
+// wanted returns the request of words: NAME[@MAC] is a node, SET=ACTIVE[/STANDBY] is a node set.
+func wanted(words string) contract.Request {
+	r := contract.Request{PodSubnet: "10.0.0.0/16", KubernetesVersion: "1.35.4"}
+	for _, word := range strings.Fields(words) {
+		if name, numbers, ok := strings.Cut(word, "="); ok {
+			active, standby, _ := strings.Cut(numbers, "/")
+			set := contract.Set{Name: name, Roles: rolesOf(name)}
+			set.Active, _ = strconv.Atoi(active)
+			set.Standby, _ = strconv.Atoi(standby)
+			r.Sets = append(r.Sets, set)
+			continue
+		}
+		name, mac, _ := strings.Cut(word, "@")
+		r.Slots = append(r.Slots, contract.Slot{Name: name, Roles: rolesOf(name), MAC: mac})
+	}
+	return r
+}
+
+// installed returns the record of a cluster with these nodes, which was installed from the request.
+// etcd's members have names.
+func installed(nodes, request string) contract.Installed {
+	in := contract.Installed{Request: wanted(request)}
+	for _, word := range strings.Fields(nodes) {
+		in.Nodes = append(in.Nodes, node(word))
+	}
+	for i, m := range etcdMembers(in.Nodes) {
+		j := slices.IndexFunc(in.Nodes, func(n contract.Node) bool { return n.Name == m.Name })
+		in.Nodes[j].Etcd = fmt.Sprintf("etcd%d", i+1)
+	}
+	return in
+}
+
+func describe(steps []Step) (texts []string) {
+	for _, step := range steps {
+		text := step.Operation + ": " + step.String()
+		if r := step.Request.Remove; r != nil && r.DrainSeconds == 0 {
+			text += " (no drain)"
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func TestPlan(t *testing.T) {
+	type row struct {
+		name, nodes, was, want string
+		change                 func(*State)
+		plan                   []string
+	}
+	lost := func(names ...string) func(*State) {
+		return func(s *State) {
+			for _, name := range names {
+				s.Lost[strings.TrimSuffix(name, "!")] = !strings.HasSuffix(name, "!") // !: it is not replaced
+			}
+		}
+	}
+	unfinished := func(words string) func(*State) {
+		return func(s *State) {
+			for _, word := range strings.Fields(words) {
+				s.Unfinished = append(s.Unfinished, node(word))
+			}
+		}
+	}
+	for _, r := range []row{
+		{"nothing to do", "m1 w1", "m1 w1", "m1 w1", nil, nil},
+		{"workers are added in one run", "m1 w1", "m1 w1", "m1 w1 w2 w3", nil, []string{"add-nodes: add w2, w3"}},
+		{"a set grows", "m1 s-1", "m1 s=1", "m1 s=3", nil, []string{"add-nodes: add 2 nodes of s"}},
+		{"a set shrinks", "m1 s-1 s-2 s-3", "m1 s=3", "m1 s=1", nil, []string{"remove-nodes: remove 2 nodes of s"}},
+		{"a set is removed", "m1 w1 s-1 s-2", "m1 w1 s=2", "m1 w1", nil, []string{"remove-nodes: remove s-1, s-2"}},
+		{"a set gets no active nodes", "m1 s-1 s-2", "m1 s=2", "m1 s=0/1", nil, []string{"add-nodes: claim standby hosts", "remove-nodes: remove 2 nodes of s"}},
+		{"additions come first", "m1 w1", "m1 w1", "m1 w2", nil, []string{"add-nodes: add w2", "remove-nodes: remove w1"}},
+		{"removals come first if a host is needed", "m1 w1", "m1 w1", "m1 w2", func(s *State) { s.RemoveFirst = true },
+			[]string{"remove-nodes: remove w1", "add-nodes: add w2"}},
+		{"standby hosts are claimed", "m1 s-1", "m1 s=1", "m1 s=1/1", nil, []string{"add-nodes: claim standby hosts"}},
+		{"standby hosts are not claimed by a removal", "m1 w1 s-1", "m1 w1 s=1", "m1 s=1/1", func(s *State) { s.RemoveFirst = true },
+			[]string{"remove-nodes: remove w1", "add-nodes: claim standby hosts"}},
+		{"fewer standby hosts need no run", "m1 s-1", "m1 s=1/2", "m1 s=1", nil, nil},
+		{"control planes one by one", "m1 w1", "m1 w1", "m1 m2 m3 w1", nil, []string{"add-control-plane: add m2", "add-control-plane: add m3"}},
+		{"control planes before workers", "m1 w1", "m1 w1", "m1 m2 m3 w1 w2", nil,
+			[]string{"add-control-plane: add m2", "add-control-plane: add m3", "add-nodes: add w2"}},
+		{"back to one control plane", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 w1", nil,
+			[]string{"remove-control-plane: remove m2", "remove-control-plane: remove m3"}},
+		{"the first control plane leaves", "m1 m2 m3", "m1 m2 m3", "m2 m3", nil, []string{"remove-control-plane: remove m1"}},
+		{"a set of control planes grows", "m-1", "m=1", "m=3", nil, []string{"add-control-plane: add 1 node of m", "add-control-plane: add 1 node of m"}},
+		{"a set of control planes shrinks", "m-1 m-2 m-3", "m=3", "m=1", nil,
+			[]string{"remove-control-plane: remove 1 node of m", "remove-control-plane: remove 1 node of m"}},
+		{"three control planes are exchanged", "m1 m2 m3", "m1 m2 m3", "m4 m5 m6", nil, []string{
+			"add-control-plane: add m4", "add-control-plane: add m5", "add-control-plane: add m6",
+			"remove-control-plane: remove m1", "remove-control-plane: remove m2", "remove-control-plane: remove m3"}},
+		{"the only member of etcd cannot leave", "m1 w1", "m1 w1", "m2 w1", nil, []string{"add-control-plane: add m2"}},
+		{"one of two control planes that is no member of etcd leaves", "m1 m2 w1", "m1 m2 w1", "m1 w1", nil, []string{"remove-control-plane: remove m2"}},
+		{"the last control plane does not move", "m1@a w1", "m1@a w1", "m1@b w1", nil, nil},
+		{"a worker moves to another host", "m1 w1@a", "m1 w1@a", "m1 w1@b", nil, []string{"remove-nodes: remove w1", "add-nodes: add w1"}},
+		{"a control plane moves to another host", "m1@a m2 m3", "m1@a m2 m3", "m1@b m2 m3", nil,
+			[]string{"remove-control-plane: remove m1", "add-control-plane: add m1"}},
+		{"a node is pinned to the host that it has", "m1 w1@a", "m1 w1", "m1 w1@a", nil, nil},
+		{"a node is not pinned any more", "m1 w1@a", "m1 w1@a", "m1 w1", nil, nil},
+		{"a lost worker is replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1"), []string{"add-nodes: replace w1"}},
+		{"a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1!"), nil},
+		{"nothing is added while a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2 w3", lost("w1!"), nil},
+		{"nodes are removed while a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w3", lost("w1!"), []string{"remove-nodes: remove w2"}},
+		{"a lost worker is removed without a drain, and before others", "m1 w1 w2 w3", "m1 w1 w2 w3", "m1 w3", lost("w1!"),
+			[]string{"remove-nodes: remove w1 (no drain)", "remove-nodes: remove w2"}},
+		{"the lost node of a set leaves first", "m1 s-1 s-2", "m1 s=2", "m1 s=1", lost("s-2"), []string{"remove-nodes: remove s-2 (no drain)"}},
+		{"a lost worker moves to another host", "m1 w1@a", "m1 w1@a", "m1 w1@b", lost("w1!"), []string{"remove-nodes: remove w1 (no drain)", "add-nodes: add w1"}},
+		{"a lost control plane is replaced first", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 m2 m3 w1 w2", lost("m2", "w1"),
+			[]string{"add-control-plane: replace m2", "add-nodes: replace w1; add w2"}},
+		{"a lost control plane is removed before another is added", "m1 m2 m3", "m1 m2 m3", "m1 m2 m4", lost("m3!"),
+			[]string{"remove-control-plane: remove m3 (no drain)", "add-control-plane: add m4"}},
+		{"etcd has no majority", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 m2 m3 w2", lost("m1", "m2"), nil},
+		{"etcd would have no majority", "m1 m2 m3", "m1 m2 m3", "m1 m2", lost("m1!"), nil},
+		{"a lost control plane that is no member of etcd", "m1 m2 w1", "m1 m2 w1", "m1 m2 w1", lost("m2"), []string{"add-control-plane: replace m2"}},
+		{"an unfinished node is added again", "m1 w1", "m1 w1", "m1 w1 w2", unfinished("w2"), []string{"add-nodes: add w2"}},
+		{"an unfinished node is not requested any more", "m1 w1", "m1 w1", "m1 w1", unfinished("w2"), []string{"remove-nodes: remove w2"}},
+		{"an unfinished node is pinned to another host", "m1 w1", "m1 w1", "m1 w1 w2@b", unfinished("w2@a"),
+			[]string{"remove-nodes: remove w2", "add-nodes: add w2"}},
+		{"unfinished nodes of a set", "m1 s-1", "m1 s=1", "m1 s=2", unfinished("s-2 s-3"), []string{"add-nodes: add 1 node of s", "remove-nodes: remove s-3"}},
+		{"an unfinished control plane of a set", "m1", "m1", "m1", unfinished("m-1"), []string{"remove-control-plane: remove m-1"}},
+		{"an unfinished host without a node", "m1", "m1", "m1", unfinished("host7"), []string{"remove-nodes: remove host7"}},
+		{"a drained node leaves even if it is requested again", "m1 w1", "m1 w1", "m1 w1", func(s *State) { s.Installed.Leaving = []string{"w1"} },
+			[]string{"remove-nodes: remove w1", "add-nodes: add w1"}},
+		{"a cordoned node is requested again", "m1 w1", "m1 w1", "m1 w1", func(s *State) { s.Installed.Draining = []string{"w1"} },
+			[]string{"remove-nodes: make the nodes schedulable again that were to be removed"}},
+		{"a control plane stays a worker", "b1", "b1", "m1 w1", nil, []string{"add-nodes: add w1"}},
+		{"a node moves into a set", "m1 w1", "m1 w1", "m1 s=1", nil, []string{"add-nodes: add 1 node of s", "remove-nodes: remove w1"}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := State{Installed: installed(r.nodes, r.was), Wanted: wanted(r.want), Lost: map[string]bool{}, DrainSeconds: 60}
+			if strings.HasPrefix(r.nodes, "b1") { // the implied role
+				s.Wanted.Slots[0].Name, s.Installed.Nodes[0].Name = "m1", "m1"
+			}
+			if r.change != nil {
+				r.change(&s)
+			}
+			if diff := cmp.Diff(r.plan, describe(Plan(s))); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, r := range []struct {
+		name, nodes, want string
+		change            func(*State)
+		refused           []string
+		blocks            bool
+	}{
+		{"nothing", "m1 w1", "m1 w1", nil, nil, false},
+		{"a subnet", "m1", "m1", func(s *State) { s.Wanted.PodSubnet = "10.9.0.0/16" }, []string{"spec.PodSubnet: 10.0.0.0/16 -> 10.9.0.0/16"}, true},
+		{"the network plugin", "m1", "m1", func(s *State) { s.Wanted.NetworkPlugin = "cilium" }, []string{"spec.kubernetes.networkPlugin: none -> cilium"}, true},
+		{"the version", "m1", "m1", func(s *State) { s.Wanted.KubernetesVersion = "1.36.0" }, []string{"spec.kubernetes.version: 1.35.4 -> 1.36.0"}, false},
+		{"variables", "m1", "m1", func(s *State) { s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1")} }, []string{"spec.kubespray.vars: [a]"}, false},
+		{"access", "m1", "m1", func(s *State) { s.Wanted.Access.Interface = "eth1" }, []string{"spec.access selects other addresses"}, true},
+		{"a worker becomes a control plane", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[1].Roles = rolesOf("m") }, []string{"the role of node w1"}, true},
+		{"a control plane becomes a worker too", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[0].Roles = rolesOf("b") }, []string{"the role of node m1"}, true},
+		{"a set changes its role", "m1 s-1", "m1 s=1", func(s *State) { s.Wanted.Sets[0].Roles = rolesOf("m") }, []string{"the role of node set s"}, true},
+		{"the implied role is kept", "b1", "b1 w1", func(s *State) { s.Wanted.Slots[0].Roles = rolesOf("m") }, nil, false},
+		{"the last control plane moves", "m1@a w1", "m1@b w1", nil,
+			[]string{"node m1 cannot move to another host: it is the last control plane; to remove the cluster, delete the Provisioning"}, false},
+		{"the only member of etcd", "m1 m2", "m2", nil,
+			[]string{"node m1 cannot be removed: it is the only member of etcd; add control planes until there are 3, and remove it after that"}, false},
+		{"the majority of etcd", "m1 m2 m3", "m1 m2", func(s *State) { s.Lost["m1"] = false },
+			[]string{"node m3 cannot be removed: etcd would lose its majority; restore or replace the lost control planes first"}, false},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := State{Installed: installed(r.nodes, ""), Wanted: wanted(r.want), Lost: map[string]bool{}}
+			s.Installed.Request = wanted(strings.Join(strings.Fields(r.nodes), " "))
+			if r.change != nil {
+				r.change(&s)
+			}
+			var texts []string
+			blocks := false
+			for _, refusal := range Refused(s) {
+				texts, blocks = append(texts, refusal.Text), blocks || refusal.Blocks
+			}
+			if diff := cmp.Diff(r.refused, texts); diff != "" || blocks != r.blocks {
+				t.Errorf("blocks: %v, refused (-want +got):\n%s", blocks, diff)
+			}
+		})
+	}
+}
+
+// TestRequestOfAStep: everything is as installed except what the step changes.
+func TestRequestOfAStep(t *testing.T) {
+	s := State{Installed: installed("m1 w1 w2@b s-1", "m1 w1 w2@b s=1"), Wanted: wanted("m1 w1 w2 w3 s=2/1"), DrainSeconds: 60, Lost: map[string]bool{}}
+	s.Wanted.PodSubnet, s.Wanted.KubernetesVersion, s.Wanted.SSHUser = "other", "other", "admin"
+	step, _ := Next(s)
+	want := wanted("m1 w1 w2 w3 s=2/1")
+	want.SSHUser, want.Operation, want.Members, want.Complete = "admin", contract.OperationAddNodes, s.Installed.Nodes, true
+	if diff := cmp.Diff(want, step.Request); diff != "" {
+		t.Errorf("request of an addition (-want +got):\n%s", diff)
+	}
+	s.Wanted = wanted("m1 w2 s=0/1")
+	s.RemoveFirst = true
+	s.Domains, s.Trouble = map[string]string{"s-1": "rack-1"}, []string{"s-1"}
+	step, _ = Next(s)
+	want = wanted("m1 w2")
+	want.Operation, want.Members, want.Complete = contract.OperationRemoveNodes, s.Installed.Nodes, true
+	want.Remove = &contract.Removal{Nodes: []string{"w1"}, DrainSeconds: 60, Sets: []contract.SetRemoval{
+		{Name: "s", Count: 1, Candidates: []contract.Candidate{{Node: "s-1", Domain: "rack-1", Trouble: true}}},
+	}}
+	if diff := cmp.Diff(want, step.Request, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("request of a removal (-want +got):\n%s", diff)
+	}
+}
+
+// TestCandidates: a member without which etcd has no majority is no candidate.
+func TestCandidates(t *testing.T) {
+	s := State{Installed: installed("m-1 m-2", "m=2"), Wanted: wanted("m=1"), Lost: map[string]bool{}}
+	step, ok := Next(s)
+	want := []contract.SetRemoval{{Name: "m", Count: 1, Candidates: []contract.Candidate{{Node: "m-2"}}}}
+	if !ok || step.Operation != contract.OperationRemoveControlPlane {
+		t.Fatalf("step %+v", step)
+	}
+	if diff := cmp.Diff(want, step.Request.Remove.Sets); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	s := State{Installed: installed("m1 w1 w2", "m1 w1 w2"), Wanted: wanted("m1 w1 w2"), Lost: map[string]bool{"w1": false}}
+	if names := Waiting(s); len(names) > 0 {
+		t.Errorf("nothing is requested, but %v keep it from being added", names)
+	}
+	s.Wanted = wanted("m1 w1 w2 w3")
+	if diff := cmp.Diff([]string{"w1"}, Waiting(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Wanted = wanted("m1 w2 w3")
+	if names := Waiting(s); len(names) > 0 {
+		t.Errorf("%v is not requested", names)
+	}
+}

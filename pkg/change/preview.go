@@ -1,0 +1,108 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Plan returns all operations in their order. It assumes that each of them succeeds and finds hosts.
+func Plan(s State) []Step {
+	var steps []Step
+	limit := 2*(len(s.Installed.Nodes)+len(s.Unfinished)+len(s.Wanted.Slots)+len(s.Wanted.Sets)+count(s.Wanted.Sets)) + 2
+	for range limit {
+		step, ok := Next(s)
+		if !ok {
+			break
+		}
+		steps = append(steps, step)
+		s = s.after(step)
+	}
+	return steps
+}
+
+func count(sets []contract.Set) (n int) {
+	for _, set := range sets {
+		n += set.Active
+	}
+	return n
+}
+
+// after returns the state after the step has succeeded. New nodes have no hosts.
+func (s State) after(step Step) State {
+	nodes := slices.Clone(s.Installed.Nodes)
+	leave := slices.Clone(step.Replace)
+	if removal := step.Request.Remove; removal != nil {
+		leave = append(leave, removal.Nodes...)
+		for _, set := range removal.Sets { // which of them leave is not known here
+			for _, c := range set.Candidates[len(set.Candidates)-set.Count:] {
+				leave = append(leave, c.Node)
+			}
+		}
+	}
+	left := func(n contract.Node) bool { return slices.Contains(leave, n.Name) }
+	nodes = slices.DeleteFunc(nodes, left)
+	s.Unfinished = slices.DeleteFunc(slices.Clone(s.Unfinished), left)
+	s.Lost = maps.Clone(s.Lost)
+	for _, name := range leave {
+		delete(s.Lost, name)
+	}
+	if step.Request.Remove == nil {
+		nodes = s.fill(nodes, step.Request)
+		s.Unfinished = slices.DeleteFunc(s.Unfinished, func(n contract.Node) bool { return isNamed(nodes, n.Name) })
+	}
+	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
+	s.Installed = contract.Installed{Request: step.Request, Nodes: joinEtcd(nodes), EtcdNext: s.Installed.EtcdNext}
+	return s
+}
+
+// joinEtcd makes new control planes members of etcd, as inventory.Members does. It gives them any
+// name. If no name of a member is known, the rule of etcdMembers applies.
+func joinEtcd(nodes []contract.Node) []contract.Node {
+	members, planes := len(etcdMembers(nodes)), 0
+	for _, n := range nodes {
+		planes += oneIf(controlPlane(n.Roles))
+	}
+	for i, n := range nodes {
+		if controlPlane(n.Roles) && n.Etcd == "" && members < planes-(1-planes%2) {
+			nodes[i].Etcd = "new"
+			members++
+		}
+	}
+	return nodes
+}
+
+// fill adds the nodes that the request has in addition. The nodes of sets get the names of unfinished
+// nodes, or else names with the lowest free numbers.
+func (s State) fill(nodes []contract.Node, request contract.Request) []contract.Node {
+	for _, slot := range request.Slots {
+		if !slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Set == "" && n.Name == slot.Name }) {
+			nodes = append(nodes, contract.Node{Name: slot.Name, Roles: slot.Roles})
+		}
+	}
+	for _, set := range request.Sets {
+		have := 0
+		for _, n := range nodes {
+			have += oneIf(n.Set == set.Name && !s.lost(n))
+		}
+		for ; have < set.Active; have++ {
+			nodes = append(nodes, contract.Node{Name: s.newName(nodes, set.Name), Set: set.Name, Roles: set.Roles})
+		}
+	}
+	return nodes
+}
+
+func (s State) newName(nodes []contract.Node, set string) string {
+	for _, n := range s.Unfinished {
+		if n.Set == set && !isNamed(nodes, n.Name) {
+			return n.Name
+		}
+	}
+	for number := 1; ; number++ {
+		if name := fmt.Sprintf("%s-%d", set, number); !isNamed(nodes, name) {
+			return name
+		}
+	}
+}
