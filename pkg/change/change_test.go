@@ -146,6 +146,8 @@ func TestPlan(t *testing.T) {
 			[]string{"remove-nodes: remove w1 (no drain)", "remove-nodes: remove w2"}},
 		{"the lost node of a set leaves first", "m1 s-1 s-2", "m1 s=2", "m1 s=1", lost("s-2"), []string{"remove-nodes: remove s-2 (no drain)"}},
 		{"a lost worker moves to another host", "m1 w1@a", "m1 w1@a", "m1 w1@b", lost("w1!"), []string{"remove-nodes: remove w1 (no drain)", "add-nodes: add w1"}},
+		{"a lost worker that may be replaced moves too", "m1 w1@a", "m1 w1@a", "m1 w1@b", lost("w1"),
+			[]string{"remove-nodes: remove w1 (no drain)", "add-nodes: add w1"}},
 		{"a lost control plane is replaced first", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 m2 m3 w1 w2", lost("m2", "w1"),
 			[]string{"add-control-plane: replace m2", "add-nodes: replace w1; add w2"}},
 		{"a lost control plane is removed before another is added", "m1 m2 m3", "m1 m2 m3", "m1 m2 m4", lost("m3!"),
@@ -245,6 +247,16 @@ func TestRequestOfAStep(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, step.Request, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("request of a removal (-want +got):\n%s", diff)
+	}
+}
+
+// TestKeptRole: a control plane that was also a worker stays one in the requests of later steps.
+func TestKeptRole(t *testing.T) {
+	s := State{Installed: installed("b1", "b1"), Wanted: wanted("b1 w1"), Lost: map[string]bool{}}
+	s.Wanted.Slots[0].Roles = rolesOf("m")
+	step, _ := Next(s)
+	if diff := cmp.Diff(rolesOf("b"), step.Request.Slots[0].Roles); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
