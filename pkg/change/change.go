@@ -38,6 +38,9 @@ type Step struct {
 	// Add and Remove are nodes in words, such as "worker-2" or "2 nodes of workers". Replace has the
 	// names of the lost nodes that are replaced.
 	Add, Remove, Replace []string
+	// Uncordon has the names of nodes that become schedulable again, because their removal is not
+	// requested any more.
+	Uncordon []string
 	// Standby reports that the step also claims standby hosts.
 	Standby bool
 }
@@ -48,7 +51,7 @@ func (s Step) String() string {
 	for _, p := range []struct {
 		verb  string
 		nodes []string
-	}{{"replace", s.Replace}, {"add", s.Add}, {"remove", s.Remove}} {
+	}{{"replace", s.Replace}, {"add", s.Add}, {"remove", s.Remove}, {"uncordon", s.Uncordon}} {
 		if len(p.nodes) > 0 {
 			parts = append(parts, p.verb+" "+strings.Join(p.nodes, ", "))
 		}
@@ -57,7 +60,7 @@ func (s Step) String() string {
 		parts = append(parts, "claim standby hosts")
 	}
 	if len(parts) == 0 {
-		return "make the nodes schedulable again that were to be removed"
+		return "check the cluster"
 	}
 	return strings.Join(parts, "; ")
 }

@@ -165,7 +165,7 @@ func TestPlan(t *testing.T) {
 		{"a drained node leaves even if it is requested again", "m1 w1", "m1 w1", "m1 w1", func(s *State) { s.Installed.Leaving = []string{"w1"} },
 			[]string{"remove-nodes: remove w1", "add-nodes: add w1"}},
 		{"a cordoned node is requested again", "m1 w1", "m1 w1", "m1 w1", func(s *State) { s.Installed.Draining = []string{"w1"} },
-			[]string{"remove-nodes: make the nodes schedulable again that were to be removed"}},
+			[]string{"remove-nodes: uncordon w1"}},
 		{"a control plane stays a worker", "b1", "b1", "m1 w1", nil, []string{"add-nodes: add w1"}},
 		{"a node moves into a set", "m1 w1", "m1 w1", "m1 s=1", nil, []string{"add-nodes: add 1 node of s", "remove-nodes: remove w1"}},
 	} {

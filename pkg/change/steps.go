@@ -157,11 +157,13 @@ func (s State) finishRemoval(difference) (Step, bool) {
 
 // uncordon makes nodes schedulable again whose removal is not requested any more.
 func (s State) uncordon(difference) (Step, bool) {
-	draining := func(n contract.Node) bool { return slices.Contains(s.Installed.Draining, n.Name) }
-	if !slices.ContainsFunc(s.Installed.Nodes, draining) {
-		return Step{}, false
+	step := Check(s)
+	for _, n := range s.Installed.Nodes {
+		if slices.Contains(s.Installed.Draining, n.Name) {
+			step.Uncordon = append(step.Uncordon, n.Name)
+		}
 	}
-	return s.removal(contract.OperationRemoveNodes, nil, nil), true
+	return step, len(step.Uncordon) > 0
 }
 
 // removal returns an operation that removes these nodes, and some nodes of these sets. It claims no
@@ -231,3 +233,6 @@ func oneIf(is bool) int {
 	}
 	return 0
 }
+
+// Check returns an operation that removes nothing and checks that the cluster is healthy.
+func Check(s State) Step { return s.removal(contract.OperationRemoveNodes, nil, nil) }

@@ -40,6 +40,9 @@ func (w *work) namer() namer {
 	for _, node := range w.request.Lost {
 		n.taken[node] = true
 	}
+	for _, node := range w.request.Members { // a lost node may have no host and no slot
+		n.taken[node.Name] = true
+	}
 	for _, host := range w.hosts {
 		if w.me.Holds(*host) {
 			n.taken[host.Node] = true

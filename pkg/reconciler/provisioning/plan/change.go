@@ -60,7 +60,8 @@ func (s Seen) set(name string) *contract.Set {
 func (s Seen) replaced() []string {
 	var keys []string
 	newest := s.Newest()
-	again := newest != nil && newest.State == Failed && contract.OperationOf(newest.Operation).ChangesCluster()
+	again := newest != nil && newest.State == Failed && contract.OperationOf(newest.Operation).ChangesCluster() &&
+		(s.wanted(*newest) || s.policy() != v1alpha1.ReplaceNever)
 	due := s.due()
 	for _, l := range s.losses() {
 		if l.Node.Standby {
@@ -77,14 +78,13 @@ func (s Seen) replaced() []string {
 	return keys
 }
 
-// quorum reports whether most control planes of the installed cluster have their hosts. Otherwise etcd
-// has no majority, and no member can be added to it or removed from it.
+// quorum reports whether most members of etcd have their hosts. Otherwise the API server of the
+// cluster does not answer, and no node can be added or removed.
 func (s Seen) quorum() bool {
-	planes := 0
-	for _, n := range s.members() {
-		planes += oneIf(controlPlane(n))
-	}
-	return len(s.lostControlPlanes()) <= (planes-1)/2
+	lost := s.lostControlPlanes()
+	return change.Quorum(s.members(), func(n contract.Node) bool {
+		return slices.ContainsFunc(lost, func(l Loss) bool { return l.Node.Name == n.Name })
+	})
 }
 
 // repaired reports whether the newest run has repaired the loss, even if the list of nodes still has
@@ -241,12 +241,50 @@ func Starting(s Seen, now time.Time) bool {
 	return starts
 }
 
-// Removes reports whether the record or the newest run says that the node is being removed.
+// removes reports whether the record or the active run says that the node is being removed. A node that
+// was drained can only leave. A node that is only cordoned is schedulable again when its run ends.
 func (s Seen) removes(n contract.Node) bool {
-	if s.Memory != nil && slices.Contains(slices.Concat(s.Memory.Draining, s.Memory.Leaving), n.Name) {
+	if s.Memory != nil && slices.Contains(s.Memory.Leaving, n.Name) {
 		return true
 	}
-	return s.Started.Remove != nil && slices.Contains(s.Started.Remove.Nodes, n.Name)
+	if r := s.Newest(); r == nil || r.State != Active || !contract.OperationOf(r.Operation).ChangesCluster() {
+		return false
+	}
+	return s.Memory != nil && slices.Contains(s.Memory.Draining, n.Name) || s.Started.Remove != nil && slices.Contains(s.Started.Remove.Nodes, n.Name)
+}
+
+// pending returns the next change that an edit requests, in words. It is empty if there is none, or if
+// the next run only repairs a loss.
+func (s Seen) pending() string {
+	step, ok := s.nextChange()
+	if !ok || len(step.Replace) > 0 && len(step.Add)+len(step.Remove)+len(step.Uncordon) == 0 {
+		return ""
+	}
+	return step.String()
+}
+
+// waiting returns the losses that keep the requested nodes from being added.
+func (s Seen) waiting() []Loss {
+	if s.Memory == nil || !s.Complete() || s.Invalid != "" {
+		return nil
+	}
+	names := change.Waiting(s.State())
+	return slices.DeleteFunc(s.losses(), func(l Loss) bool { return l.Node.Standby || !slices.Contains(names, l.Node.Name) })
+}
+
+// nodes returns the nodes that select-hosts has stored, and those nodes of the record that are not
+// among them: a run that adds nodes leaves out lost nodes that it does not replace.
+func (s Seen) nodes() []contract.Node {
+	all := slices.Clone(s.Nodes)
+	if s.Memory == nil || !s.Complete() {
+		return all
+	}
+	for _, n := range s.Memory.Nodes {
+		if !slices.ContainsFunc(all, func(o contract.Node) bool { return o.Host == n.Host || o.Name == n.Name }) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // Remember rebuilds the record of an installed cluster, if it is lost or if an older build of BPA
@@ -259,6 +297,7 @@ func (s *Seen) Remember(held []contract.Node) {
 	}
 	newest := s.Newest()
 	nodes := slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return n.Standby })
+	var lost []contract.Node
 	failed := newest != nil && newest.State != Succeeded && contract.OperationOf(newest.Operation).ChangesCluster()
 	switch {
 	case failed && len(s.Started.Members) > 0: // select-hosts may have stored the new nodes already
@@ -266,10 +305,15 @@ func (s *Seen) Remember(held []contract.Node) {
 	case len(nodes) == 0:
 		nodes = slices.DeleteFunc(slices.Clone(held), func(n contract.Node) bool { return n.Standby })
 	}
+	for _, n := range s.Started.Members { // a lost node that the run did not replace
+		listed := slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Host == n.Host || o.Name == n.Name })
+		if !failed && s.Started.Remove == nil && !listed && !slices.Contains(s.Started.Lost, n.Name) {
+			lost = append(lost, n)
+		}
+	}
 	if removed := s.Started.Remove; removed != nil && !failed {
 		nodes = slices.DeleteFunc(nodes, func(n contract.Node) bool { return slices.Contains(removed.Nodes, n.Name) })
 	}
-	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	request := s.Started
 	if request.Provisioning == "" {
 		request = s.Request
@@ -277,6 +321,8 @@ func (s *Seen) Remember(held []contract.Node) {
 	if !failed && !describes(request, nodes) {
 		return
 	}
+	nodes = slices.Concat(nodes, lost)
+	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	memory := &contract.Installed{Request: request, Nodes: nameMembers(nodes), EtcdNext: s.Started.EtcdNext}
 	if memory.EtcdNext == 0 {
 		memory.EtcdNext = len(nodes) + 1

@@ -41,7 +41,7 @@ func (s Seen) editedText(r Run) string {
 	if s.Complete() {
 		return "the spec was edited after the run started" + s.edits() + "; the controller applies the edit when the run has ended"
 	}
-	return fmt.Sprintf("the spec was edited after the run started%s, and the run continues. If it succeeds, the cluster has the spec from before the edit; "+
+	return fmt.Sprintf("the spec was edited after the run started%s, and the run continues. If it succeeds, the controller then changes the installed cluster; "+
 		"if it fails, the next attempt uses the new spec. To stop it: `kubectl patch pipelinerun -n %s %s --type=merge -p '{\"spec\":{\"status\":\"Cancelled\"}}'`",
 		s.edits(), s.Namespace, r.Name)
 }

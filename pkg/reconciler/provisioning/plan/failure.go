@@ -65,8 +65,10 @@ func retryAt(s Seen, failed Run, cause Cause) (time.Time, bool) {
 		return failed.Completed.Add(pause(inARow(s, cause.Reason))), true
 	case costless(failed, cause.Reason):
 		return failed.Completed.Add(firstPause), true
-	case failed.resets(), cause.Reason == contract.ReasonHostUnreachable && !s.Complete():
-		// A host can be down for days. Attempts go on slowly for as long as the host is claimed.
+	case failed.resets(), cause.Reason == contract.ReasonHostUnreachable && !s.Complete(), cause.Reason == contract.ReasonQuorumAtRisk:
+		// A host can be down for days. Attempts go on slowly for as long as the host is claimed. A run
+		// that finds etcd's majority at risk has changed nothing. In contrast, the number of drains is
+		// limited, because each one evicts pods again.
 		return failed.Completed.Add(pause(failed.Attempt)), true
 	}
 	if failed.Attempt >= s.Limits.Attempts {
@@ -84,6 +86,12 @@ func hintWaiting(cause Cause) string {
 		return "upload the missing artifacts to the depot; the controller then continues automatically"
 	case contract.ReasonDepotUnavailable:
 		return "check that the depot is running and answers at the address in the Provisioning or in ConfigMap config-bpa; the controller then continues automatically"
+	}
+	switch cause.Reason {
+	case contract.ReasonDrainBlocked:
+		return "make the pods leave that the message names, for example by more replicas, or take back the edit; the controller then continues automatically"
+	case contract.ReasonQuorumAtRisk:
+		return "make the control planes healthy that the message names, or take back the edit; the controller then continues automatically"
 	}
 	if cause.Reason == contract.ReasonVersionSkew {
 		return "if no upgrade of BPA is in progress, apply the config/ of one release again; the controller then continues automatically"
@@ -123,6 +131,9 @@ func hint(namespace, name, run string, cause Cause) string {
 			"Or install the Tasks of release %s, then %s", task, release, release, annotate)
 	case contract.ReasonHostOccupied:
 		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
+	case contract.ReasonDrainBlocked:
+		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain, then " + annotate +
+			"; or take back the edit, and the node stays"
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again
 	}

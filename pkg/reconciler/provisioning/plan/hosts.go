@@ -29,7 +29,7 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	}
 	before := status.Nodes
 	status.Nodes = nil
-	for _, n := range s.Nodes {
+	for _, n := range s.nodes() {
 		h, why := s.Site[n.Host], lost[n.Name]
 		if !h.Ours && why == "" {
 			continue
@@ -57,7 +57,9 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeLost
 	case n.Standby:
 		return v1alpha1.NodeStandby
-	case s.Installed():
+	case s.removes(n):
+		return v1alpha1.NodeRemoving
+	case s.Installed() && (s.Memory == nil || s.isMember(n.Host)):
 		return v1alpha1.NodeReady
 	case r == nil:
 		return v1alpha1.NodeClaimed
@@ -65,8 +67,6 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeFailed
 	case r.State == Active && r.resets():
 		return v1alpha1.NodeResetting
-	case changes && r.State == Active && s.removes(n):
-		return v1alpha1.NodeRemoving
 	case (changes || r.Operation == contract.OperationCollect) && (wasReady || s.Memory != nil && s.isMember(n.Host)):
 		return v1alpha1.NodeReady
 	case r.State == Active && r.task(contract.TaskKubespray) != nil:
@@ -87,8 +87,10 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionUnknown, reasonImaging, imaging
 	case complete && (s.have() == s.want() || s.installedDigest() != ""):
 		return corev1.ConditionTrue, reasonClaimed, held
-	case s.Installed():
+	case s.Installed() && (len(s.losses()) > 0 || s.specChanged()):
 		return c.claimedAfterInstall(held)
+	case s.Installed():
+		return c.claimedBefore(held)
 	case c.step.Reason == string(contract.ReasonHostsNotAvailable) && c.step.Message != "":
 		return corev1.ConditionFalse, c.step.Reason, c.step.Message
 	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
@@ -117,11 +119,20 @@ func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, st
 	if c.seen.specChanged() {
 		return corev1.ConditionUnknown, ReasonSpecChanged, c.seen.changedText()
 	}
-	text := held
-	if lost := c.seen.losses(); len(lost) > 0 {
-		text += ": " + describeLosses(lost) + c.remedy()
+	return corev1.ConditionFalse, ReasonHostsLost, cut(held+": "+describeLosses(c.seen.losses())+c.remedy(), longestMessage)
+}
+
+// claimedBefore returns the condition of a cluster that the next run changes. Until that run starts, no
+// hosts are claimed for new nodes.
+func (c conditions) claimedBefore(held string) (corev1.ConditionStatus, string, string) {
+	status, reason := corev1.ConditionUnknown, c.step.Reason
+	if reason == string(contract.ReasonHostsNotAvailable) {
+		status = corev1.ConditionFalse
 	}
-	return corev1.ConditionFalse, ReasonHostsLost, cut(text, longestMessage)
+	if words := c.words(); words != "" {
+		held += ": " + words
+	}
+	return status, reason, cut(held, longestMessage)
 }
 
 // hostsHealthy lists the problems of hosts that are claimed or lost.
@@ -177,28 +188,43 @@ func (c conditions) remedy() string {
 	s := c.seen
 	workers := s.lostWorkers()
 	switch {
-	case !s.Complete() || len(s.ActiveRuns()) > 0 || s.Deleting:
+	case !s.Complete() || len(s.ActiveRuns()) > 0 || s.Deleting || len(workers)+len(s.lostControlPlanes()) == 0:
 		return ""
-	case len(s.lostControlPlanes()) > 0:
-		return ". What to do: " + s.controlPlaneAdvice()
-	case len(workers) == 0:
-		return ""
-	case s.specChanged():
+	case c.step.Do == StartRun && len(c.step.Replaces) > 0:
+		return ". It is being replaced"
+	case c.step.Do == StartRun && len(c.step.Request.Lost) > 0:
+		return ". It is being removed"
+	case len(s.refused(true)) > 0 || s.Memory == nil && s.specChanged():
 		return ". What to do: restore the spec that the cluster was installed from; no host is replaced before that"
+	case c.step.Reason == ReasonHostsLost, len(s.lostControlPlanes()) > 0 && len(s.replaced()) == 0:
+		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()
 	case s.Paused:
 		return ". No host is replaced while spec.paused is set"
-	case c.step.Do == StartRun:
-		return ". It is being replaced"
 	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Message != "":
 		return ". It is not replaced yet: " + c.step.Message
 	case s.Newest() != nil && s.Newest().State == Failed: // the condition with the failure says what to do
 		return ""
 	}
-	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
-		return fmt.Sprintf(". What to do: set spec.consumerRef of %s again", waits.Node.Host)
+	if len(workers) == 0 {
+		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()
 	}
-	return fmt.Sprintf(". What to do: no standby host can replace %s. Make sure that a suitable host is free, then `kubectl annotate -n %s "+
-		"provisioning %s %s=\"$(date +%%s)\" --overwrite`", workers[0].Node.Name, s.Namespace, s.Name, contract.AnnotationRetry)
+	if waits := workers[0]; !waits.Sure && strings.HasPrefix(waits.Why, freed) {
+		return fmt.Sprintf(". What to do: set spec.consumerRef of %s again", waits.Node.Host) + s.holdsUp()
+	}
+	why := "no standby host can replace " + workers[0].Node.Name
+	if s.policy() == v1alpha1.ReplaceNever {
+		why = "spec.replacePolicy is Never, so " + workers[0].Node.Name + " is not replaced automatically"
+	}
+	return fmt.Sprintf(". What to do: %s. Make sure that a suitable host is free, then `kubectl annotate -n %s "+
+		"provisioning %s %s=\"$(date +%%s)\" --overwrite`; or remove the node from the spec", why, s.Namespace, s.Name, contract.AnnotationRetry) + s.holdsUp()
+}
+
+// holdsUp describes what an edit requests that waits until the lost nodes are replaced or removed.
+func (s Seen) holdsUp() string {
+	if len(s.waiting()) == 0 {
+		return ""
+	}
+	return ". Until then, the nodes that the spec adds are not added"
 }
 
 // remains describes which nodes a user may have to delete from the cluster, after lost nodes were

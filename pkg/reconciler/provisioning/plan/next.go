@@ -247,10 +247,11 @@ func controlPlaneLost(s Seen, _ time.Time) (Step, bool) {
 	if !s.Complete() || len(lost) == 0 {
 		return Step{}, false
 	}
-	replaced := s.replaced()
-	lost = slices.DeleteFunc(lost, func(l Loss) bool {
-		return slices.Contains(replaced, l.Key()) || s.Memory != nil && !s.requests(l.Node)
-	})
+	if replaced := s.replaced(); s.quorum() {
+		lost = slices.DeleteFunc(lost, func(l Loss) bool {
+			return slices.Contains(replaced, l.Key()) || s.Memory != nil && !s.requests(l.Node)
+		})
+	}
 	if len(lost) == 0 {
 		return Step{}, false
 	}
@@ -291,7 +292,7 @@ func start(s Seen) Step {
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
 		switch {
-		case !s.wanted(*newest) || newest.State == Succeeded:
+		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, step.Operation):
 		case costless(*newest, Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:

@@ -18,10 +18,26 @@ func (s Seen) operation() change.Step {
 	if step, ok := s.nextChange(); ok {
 		return step
 	}
+	if newest := s.Newest(); newest != nil && newest.State == Failed && s.wanted(*newest) && s.unchecked(*newest) {
+		return change.Check(s.State())
+	}
 	if s.Memory != nil && s.have() < s.want() {
 		return change.Claim(s.State())
 	}
 	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+}
+
+// unchecked reports whether the failed run has removed its nodes, but has not found the cluster healthy
+// after that.
+func (s Seen) unchecked(failed Run) bool {
+	operation, t := contract.OperationOf(failed.Operation), failed.task(contract.TaskKubespray)
+	return s.Memory != nil && operation.ChangesCluster() && !operation.Has(contract.TaskSelectHosts) && t != nil && t.State == Failed
+}
+
+// otherChange reports whether the new run does something else than the newest run, which failed, so
+// that it is a first attempt. A run that only collects the kubeconfig continues the newest run.
+func (s Seen) otherChange(failed Run, operation string) bool {
+	return contract.OperationOf(failed.Operation).ChangesCluster() && operation != failed.Operation && operation != contract.OperationCollect
 }
 
 // onlyCollects reports whether the newest run did everything but collect the kubeconfig, so that the

@@ -157,6 +157,8 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionUnknown, ReasonDeleting, c.words()
 	case s.Installed() && s.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
+	case s.Installed() && s.pending() != "" && c.words() != "":
+		return pendingStatus(c.step.Reason), c.step.Reason, cut(c.words()+". The edit that waits: "+s.pending(), longestMessage)
 	case s.Installed():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
@@ -165,6 +167,15 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionFalse, c.step.Reason, c.words()
 	}
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
+}
+
+// pendingStatus returns the status of ClusterInstalled while an edit waits for its run: False if a user
+// must act.
+func pendingStatus(reason string) corev1.ConditionStatus {
+	if slices.Contains(personMustAct, reason) || reason == string(contract.ReasonHostsNotAvailable) {
+		return corev1.ConditionFalse
+	}
+	return corev1.ConditionUnknown
 }
 
 // lasting are the reasons of Ready that stay until a user acts. The reasons of failed runs are not

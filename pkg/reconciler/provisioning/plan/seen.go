@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -272,15 +273,23 @@ func (s Seen) Installed() bool {
 	return newest.State == Failed && s.settled()
 }
 
-// settled reports whether the newest run, which failed, has no meaning any more: a user has taken back
-// the edit that it was to apply, and the installed cluster is the requested one.
+// settled reports whether the newest run, which failed, has no meaning any more, because the installed
+// cluster is the requested one: a user has taken back the edit that the run was to apply, or the lost
+// hosts that it was to replace are back. Without a kubeconfig, another run must collect one.
 func (s Seen) settled() bool {
 	newest := s.Newest()
-	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.wanted(*newest) || s.asked() {
+	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.asked() || s.Kubeconfig == nil {
 		return false
 	}
-	_, changes := s.nextChange()
-	return !changes
+	if _, changes := s.nextChange(); changes {
+		return false
+	}
+	return !s.wanted(*newest) || len(newest.Replaces) > 0 && !slices.ContainsFunc(newest.Replaces, s.isLost) && !s.onlyCollects()
+}
+
+// isLost reports whether a loss with this key exists.
+func (s Seen) isLost(key string) bool {
+	return slices.ContainsFunc(s.losses(), func(l Loss) bool { return l.Key() == key })
 }
 
 // Complete reports whether the cluster was installed completely once.

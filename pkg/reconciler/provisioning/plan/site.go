@@ -213,7 +213,7 @@ func (s Seen) haveStandby() (n int) {
 }
 
 func (s Seen) count(of func(contract.Node) bool) (n int) {
-	for _, node := range s.Nodes {
+	for _, node := range s.nodes() {
 		if s.Site[node.Host].Ours && of(node) {
 			n++
 		}
@@ -264,7 +264,7 @@ func (s Seen) InstalledHosts() []string {
 		return nil
 	}
 	var names []string
-	for _, n := range s.Nodes {
+	for _, n := range s.nodes() {
 		h := s.Site[n.Host]
 		reset := s.States[h.UID] == contract.HostClean && !s.isMember(n.Host)
 		if !n.Standby && h.Ours && !reset && (s.Complete() || !s.Recorded || s.used(h)) {

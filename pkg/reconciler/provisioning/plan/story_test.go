@@ -15,6 +15,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
 var update = flag.Bool("update", false, "write the results into testdata")
@@ -236,6 +237,21 @@ func (w *scene) create(t *testing.T) {
 		Digest: w.seen.Digest, Inputs: w.seen.Inputs, Generation: w.seen.Generation, Retry: w.seen.Retry, Started: w.now,
 	})
 	w.seen.Started = w.last.Request
+	if w.seen.Started.Operation = w.last.Operation; w.last.Request.Remove == nil || w.seen.Memory == nil {
+		return
+	}
+	nodes := slices.Clone(w.seen.Memory.Nodes)
+	for _, n := range w.seen.State().Unfinished {
+		if slices.Contains(w.last.Request.Remove.Nodes, n.Name) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range w.seen.Nodes {
+		if n.Standby && w.seen.Site[n.Host].Ours {
+			nodes = append(nodes, n)
+		}
+	}
+	w.seen.Nodes = nodes
 }
 
 // rolesOf returns the roles of a node or of a node set: those with "master" in their names are
@@ -258,7 +274,7 @@ func (w *scene) request() {
 // claim simulates select-hosts: a node keeps its host, a standby takes the place of a missing node of
 // its set, and every other node gets a new host.
 func (w *scene) claim() {
-	before := slices.DeleteFunc(w.seen.Nodes, func(n contract.Node) bool { return !w.seen.Site[n.Host].Ours || w.seen.Site[n.Host].Lost })
+	before := slices.DeleteFunc(w.seen.nodes(), func(n contract.Node) bool { return !w.seen.Site[n.Host].Ours || w.seen.Site[n.Host].Lost })
 	w.seen.Nodes = nil
 	if w.seen.Memory == nil {
 		w.seen.Site = map[string]Host{}
@@ -301,27 +317,62 @@ func (w *scene) claim() {
 }
 
 // remember simulates how the task kubespray writes the record. It removes nodes: those that the run
-// names, and the last ones of a set that becomes smaller.
+// names, and the last ones of a set that becomes smaller. Lost nodes that the run did not replace stay
+// in the record.
 func (w *scene) remember() {
 	r := w.seen.Started
-	w.seen.Memory = &contract.Installed{Request: r}
 	nodes := slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Standby })
-	var gone []string
-	if r.Remove != nil {
-		gone = slices.Clone(r.Remove.Nodes)
-		for _, set := range r.Remove.Sets {
-			for _, c := range set.Candidates[len(set.Candidates)-set.Count:] {
-				gone = append(gone, c.Node)
+	for _, n := range r.Members {
+		if !slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Name == n.Name }) && !slices.Contains(r.Lost, n.Name) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, name := range leaving(r.Remove) {
+		nodes = slices.DeleteFunc(nodes, func(n contract.Node) bool {
+			if n.Name == name && w.seen.Site[n.Host].Ours && !w.seen.Site[n.Host].Lost {
+				w.seen.States[n.HostUID] = contract.HostClean
 			}
+			return n.Name == name
+		})
+	}
+	w.seen.Memory = &contract.Installed{Request: r}
+	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
+}
+
+// leaving returns the names of the nodes that a run removes.
+func leaving(r *contract.Removal) []string {
+	if r == nil {
+		return nil
+	}
+	names := slices.Clone(r.Nodes)
+	for _, set := range r.Sets {
+		for _, c := range set.Candidates[len(set.Candidates)-set.Count:] {
+			names = append(names, c.Node)
 		}
 	}
-	for _, n := range nodes {
-		if slices.Contains(gone, n.Name) {
-			w.seen.States[n.HostUID] = contract.HostClean
-			continue
-		}
-		w.seen.Memory.Nodes = append(w.seen.Memory.Nodes, n)
+	return names
+}
+
+// needs simulates how observe finds out whether a removal must come first, because there is no host
+// for new nodes.
+func (w *scene) needs() Seen {
+	s := w.seen
+	removes := func() bool {
+		step, starts := Upcoming(s, w.now)
+		return starts && step.Request.Remove != nil
 	}
+	if s.Hosts == nil || s.Hosts.Missing == "" || s.Memory == nil {
+		return s
+	}
+	if s.RemoveFirst = false; !removes() {
+		s.RemoveFirst = true
+	}
+	if removes() {
+		s.Hosts = &Need{}
+		return s
+	}
+	s.RemoveFirst = false
+	return s
 }
 
 // host changes one host of the site.
@@ -408,6 +459,12 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 		}
 		if name == contract.TaskKubespray {
 			task.Results[contract.ResultRecap] = "2 nodes: ok=80 changed=12 failed=0 unreachable=0 in 94s"
+			if leave := leaving(w.seen.Started.Remove); len(leave) > 0 {
+				task.Results[contract.ResultRecap] = fmt.Sprintf("%s removed: %s", plural(len(leave), "node"), strings.Join(leave, ", "))
+			}
+			if w.seen.Recorded && !r.resets() {
+				w.remember()
+			}
 		}
 		if name == contract.TaskCollectKubeconfig {
 			task.Results[contract.ResultEndpoint] = "https://10.0.0.1:6443"
@@ -443,9 +500,6 @@ func (w *scene) end(t *testing.T, how, reason string) {
 	switch how {
 	case "succeeds":
 		r.State, r.Reason = Succeeded, "Succeeded"
-		if r.Operation != contract.OperationReset && r.Operation != contract.OperationCollect && w.seen.Recorded {
-			w.remember()
-		}
 	case "fails":
 		r.State = Failed
 		r.Reason, r.Message, _ = strings.Cut(reason, " ")
@@ -474,8 +528,9 @@ func (w *scene) describe() string {
 	w.request()
 	w.seen.Remember(nil)
 	w.ask()
-	w.last = Next(w.seen, w.now)
-	Report(w.p, w.seen, w.last, nil, nil, w.now)
+	seen := w.needs()
+	w.last = Next(seen, w.now)
+	Report(w.p, seen, w.last, nil, nil, w.now)
 	w.seen.InstalledDigest, w.seen.PassedOver = w.p.Status.InstalledDigest, w.p.Status.PassedOver
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -523,7 +578,7 @@ func (w *scene) describe() string {
 	if w.last.After == 0 || w.last.After > time.Second {
 		later = later.Add(time.Second)
 	}
-	Report(again, w.seen, w.last, nil, nil, later)
+	Report(again, seen, w.last, nil, nil, later)
 	if diff := cmp.Diff(w.p.Status, again.Status); diff != "" {
 		say("  NOT STEADY (-first +second visit):\n%s", diff)
 	}
