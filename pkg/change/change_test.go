@@ -198,7 +198,6 @@ func TestRefused(t *testing.T) {
 		{"variables", "m1", "m1", func(s *State) { s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1")} }, []string{"spec.kubespray.vars: [a]"}, false},
 		{"access", "m1", "m1", func(s *State) { s.Wanted.Access.Interface = "eth1" }, []string{"spec.access selects other addresses"}, true},
 		{"a worker becomes a control plane", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[1].Roles = rolesOf("m") }, []string{"the role of node w1"}, true},
-		{"a control plane becomes a worker too", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[0].Roles = rolesOf("b") }, []string{"the role of node m1"}, true},
 		{"a set changes its role", "m1 s-1", "m1 s=1", func(s *State) { s.Wanted.Sets[0].Roles = rolesOf("m") }, []string{"the role of node set s"}, true},
 		{"the implied role is kept", "b1", "b1 w1", func(s *State) { s.Wanted.Slots[0].Roles = rolesOf("m") }, nil, false},
 		{"the last control plane moves", "m1@a w1", "m1@b w1", nil,

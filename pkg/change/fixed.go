@@ -77,23 +77,20 @@ func list(names []string) string {
 	return fmt.Sprint(names)
 }
 
-// changedRoles returns the nodes and the node sets that would get a role or lose the role of a control
-// plane. A control plane that is also a worker may keep that role: see State.kept.
+// changedRoles returns the nodes and the node sets that would become control planes or stop being
+// ones. The other role may differ (see State.kept), because it can be implied by other nodes of the
+// spec. The webhook refuses the edits that would take away the last worker.
 func (s State) changedRoles() []Refusal {
 	var all []Refusal
 	for _, slot := range s.Wanted.Slots {
-		if i := s.index(slot.Name); i >= 0 && otherRoles(s.Installed.Nodes[i].Roles, slot.Roles) {
+		if i := s.index(slot.Name); i >= 0 && controlPlane(s.Installed.Nodes[i].Roles) != controlPlane(slot.Roles) {
 			all = append(all, Refusal{"spec." + slot.Name, fmt.Sprintf("the role of node %s", slot.Name), true})
 		}
 	}
 	for _, set := range s.Wanted.Sets {
-		if s.active(set.Name) > 0 && otherRoles(s.setRoles(set.Name), set.Roles) {
+		if s.active(set.Name) > 0 && controlPlane(s.setRoles(set.Name)) != controlPlane(set.Roles) {
 			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("the role of node set %s", set.Name), true})
 		}
 	}
 	return all
-}
-
-func otherRoles(was, is []string) bool {
-	return controlPlane(was) != controlPlane(is) || slices.Contains(is, contract.RoleWorker) && !slices.Contains(was, contract.RoleWorker)
 }

@@ -108,10 +108,29 @@ func (s Seen) isMember(host string) bool {
 	return slices.ContainsFunc(s.members(), func(n contract.Node) bool { return n.Host == host })
 }
 
-// unfinished returns the nodes on claimed hosts that may contain a part of the cluster although they
+// unfinished returns the nodes that a run is to add or to remove, because their hosts may contain a part
+// of the cluster. If the newest run removed such a node, but could not reset its host, another run would
+// not help, until a user requests one.
+func (s Seen) unfinished() []contract.Node {
+	silent := s.notReset()
+	return slices.DeleteFunc(s.leftovers(), func(n contract.Node) bool {
+		return slices.ContainsFunc(silent, func(o contract.Node) bool { return o.Host == n.Host })
+	})
+}
+
+// notReset returns the nodes that the newest run has removed, and whose hosts did not answer.
+func (s Seen) notReset() []contract.Node {
+	newest := s.Newest()
+	if newest == nil || newest.State != Succeeded || s.Memory == nil || s.Started.Remove == nil || s.asked() || s.Deleting {
+		return nil
+	}
+	return slices.DeleteFunc(s.leftovers(), func(n contract.Node) bool { return !slices.Contains(s.Started.Remove.Nodes, n.Name) })
+}
+
+// leftovers returns the nodes on claimed hosts that may contain a part of the cluster although they
 // are not in the record: a run that was to add them has failed, or a lost host is back after another
 // host has replaced it.
-func (s Seen) unfinished() []contract.Node {
+func (s Seen) leftovers() []contract.Node {
 	var all []contract.Node
 	for _, name := range slices.Sorted(maps.Keys(s.Site)) {
 		h := s.Site[name]

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -57,8 +56,12 @@ func (t *eventList) run() {
 		t.add(corev1.EventTypeWarning, f.Reason, "run %s failed: %s", run.Name, describe(f))
 	case ended && !contract.OperationOf(run.Operation).ChangesCluster() && t.after.InstalledDigest != "" && t.after.InstalledDigest != t.before.InstalledDigest:
 		t.add(corev1.EventTypeNormal, "Installed", "run %s installed the cluster", run.Name)
-	case f == nil && ended && contract.OperationOf(run.Operation).ChangesCluster() && message(t.after, v1alpha1.ConditionClusterInstalled) != "":
-		t.add(corev1.EventTypeNormal, "ClusterChanged", "run %s: %s", run.Name, message(t.after, v1alpha1.ConditionClusterInstalled))
+	case f == nil && ended && contract.OperationOf(run.Operation).ChangesCluster():
+		text := contract.OperationOf(run.Operation).Purpose + ": succeeded"
+		if c := t.after.GetCondition(v1alpha1.ConditionClusterInstalled); c.IsTrue() {
+			text = c.Message
+		}
+		t.add(corev1.EventTypeNormal, "ClusterChanged", "run %s: %s", run.Name, text)
 	}
 }
 
@@ -101,13 +104,6 @@ func (t *eventList) healthy() {
 	case is.IsTrue() && was.IsFalse():
 		t.add(corev1.EventTypeNormal, string(v1alpha1.ConditionHostsHealthy), "%s", is.Message)
 	}
-}
-
-func message(status *v1alpha1.ProvisioningStatus, condition apis.ConditionType) string {
-	if c := status.GetCondition(condition); c != nil {
-		return c.Message
-	}
-	return ""
 }
 
 func describe(f *v1alpha1.FailureStatus) string {

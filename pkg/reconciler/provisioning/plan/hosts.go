@@ -25,12 +25,12 @@ const (
 func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
 	lost := map[string]string{}
 	for _, l := range s.losses() {
-		lost[l.Node.Name] = l.Why
+		lost[l.Key()] = l.Why
 	}
 	before := status.Nodes
 	status.Nodes = nil
 	for _, n := range s.nodes() {
-		h, why := s.Site[n.Host], lost[n.Name]
+		h, why := s.Site[n.Host], lost[Loss{Node: n}.Key()]
 		if !h.Ours && why == "" {
 			continue
 		}
@@ -63,16 +63,21 @@ func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus
 		return v1alpha1.NodeReady
 	case r == nil:
 		return v1alpha1.NodeClaimed
-	case r.State == Failed && Classify(*r).Host == n.Name:
+	case r.State == Failed && Classify(*r).Host == n.Name && !s.harmless(n, Classify(*r)):
 		return v1alpha1.NodeFailed
 	case r.State == Active && r.resets():
 		return v1alpha1.NodeResetting
-	case (changes || r.Operation == contract.OperationCollect) && (wasReady || s.Memory != nil && s.isMember(n.Host)):
+	case (changes || r.Operation == contract.OperationCollect) && (s.Memory == nil && wasReady || s.Memory != nil && s.isMember(n.Host)):
 		return v1alpha1.NodeReady
 	case r.State == Active && r.task(contract.TaskKubespray) != nil:
 		return v1alpha1.NodeInstalling
 	}
 	return v1alpha1.NodeClaimed
+}
+
+// harmless reports whether the failure has changed nothing at this node of the cluster.
+func (s Seen) harmless(n contract.Node, cause Cause) bool {
+	return s.isMember(n.Host) && (cause.Reason == contract.ReasonDrainBlocked || cause.Reason == contract.ReasonQuorumAtRisk)
 }
 
 func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
@@ -143,6 +148,10 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 		if n.Problem != "" {
 			bad = append(bad, fmt.Sprintf("%s: %s is %s", n.Name, n.Host, n.Problem))
 		}
+	}
+	for _, n := range s.notReset() {
+		bad = append(bad, fmt.Sprintf("%s was not reset when %s was removed, and stays claimed; when the host answers, run `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`",
+			n.Host, n.Name, s.Namespace, s.Name, contract.AnnotationRetry))
 	}
 	for _, name := range s.spare() {
 		bad = append(bad, fmt.Sprintf("%s, which is claimed but has no node any more, is %s", name, s.Site[name].Trouble))

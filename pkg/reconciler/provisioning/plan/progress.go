@@ -31,7 +31,9 @@ func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) 
 	}
 	next := &v1alpha1.ProgressStatus{}
 	next.Percent, next.Task, next.Step = where(s, *r)
-	next.Percent = max(next.Percent, before.Percent)
+	if r.State != Failed || before.Percent < 100 { // 100: a failed run was settled, but is not any more
+		next.Percent = max(next.Percent, before.Percent)
+	}
 	if r.State == Active {
 		next.EstimatedEnd = before.EstimatedEnd
 		if next.Percent != before.Percent {
@@ -39,6 +41,9 @@ func reportProgress(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) 
 		}
 	}
 	next.Summary = summary(*r, *next)
+	if s.settled() {
+		next = &v1alpha1.ProgressStatus{Percent: 100, Summary: "100% " + contract.OperationOf(r.Operation).Done}
+	}
 	status.Progress = next
 }
 

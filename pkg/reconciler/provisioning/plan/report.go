@@ -157,8 +157,8 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return corev1.ConditionUnknown, ReasonDeleting, c.words()
 	case s.Installed() && s.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
-	case s.Installed() && s.pending() != "" && c.words() != "":
-		return pendingStatus(c.step.Reason), c.step.Reason, cut(c.words()+". The edit that waits: "+s.pending(), longestMessage)
+	case s.Installed() && s.pending() != "":
+		return c.changing()
 	case s.Installed():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
@@ -169,13 +169,22 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	return corev1.ConditionUnknown, c.step.Reason, c.words()
 }
 
-// pendingStatus returns the status of ClusterInstalled while an edit waits for its run: False if a user
-// must act.
-func pendingStatus(reason string) corev1.ConditionStatus {
-	if slices.Contains(personMustAct, reason) || reason == string(contract.ReasonHostsNotAvailable) {
-		return corev1.ConditionFalse
+// changing returns ClusterInstalled while an edit waits for its run. It is False if a user must act.
+func (c conditions) changing() (corev1.ConditionStatus, string, string) {
+	reason, next := c.step.Reason, "next: "+c.seen.pending()
+	status := corev1.ConditionUnknown
+	switch {
+	case c.step.Do == StartRun:
+		next = c.words()
+	case reason == ReasonInstalled: // the step prepares the run
+		reason = ReasonStarting
+	case slices.Contains(personMustAct, reason) || reason == string(contract.ReasonHostsNotAvailable):
+		status = corev1.ConditionFalse
 	}
-	return corev1.ConditionUnknown
+	if c.step.Do != StartRun && c.words() != "" {
+		next = c.words() + "; " + next
+	}
+	return status, reason, cut(next, longestMessage)
 }
 
 // lasting are the reasons of Ready that stay until a user acts. The reasons of failed runs are not
@@ -257,7 +266,7 @@ func (c conditions) failureText() string {
 	if f.Message != "" {
 		text.WriteString(": " + strings.TrimRight(f.Message, ". \n"))
 	}
-	if f.Hint != nothingToDo {
+	if f.Hint != nothingToDo && f.Hint != "" {
 		text.WriteString(". What to do: " + f.Hint)
 	}
 	if f.NextAttempt != nil {

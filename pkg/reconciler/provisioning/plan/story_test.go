@@ -25,16 +25,18 @@ var update = flag.Bool("update", false, "write the results into testdata")
 // scenario, review the change.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
+	changes, _ := filepath.Glob("testdata/changes/*.txt") // one file is one scenario
+	if err != nil || len(files) == 0 || len(changes) < 60 {
+		t.Fatalf("%d stories and %d about changes: %v", len(files), len(changes), err)
 	}
+	files = append(files, changes...)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(text))
+			got := play(t, string(text), strings.Contains(file, "changes"))
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -50,8 +52,11 @@ func TestStories(t *testing.T) {
 
 const rule = "----"
 
-func play(t *testing.T, text string) string {
+// play returns the text with the results. brief leaves out conditions that say the same as Ready, and
+// conditions without a problem.
+func play(t *testing.T, text string, brief bool) string {
 	w := newScene()
+	w.brief = brief
 	var out []string
 	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		happened, _, told := strings.Cut(paragraph, "\n"+rule)
@@ -61,7 +66,7 @@ func play(t *testing.T, text string) string {
 			continue
 		}
 		for _, line := range strings.Split(happened, "\n") {
-			if !strings.HasPrefix(line, "#") {
+			if line != "" && !strings.HasPrefix(line, "#") {
 				w.happen(t, strings.Fields(line))
 			}
 		}
@@ -76,6 +81,9 @@ type scene struct {
 	p    *v1alpha1.Provisioning
 	now  time.Time
 	last Step
+	// brief leaves out conditions that say the same as Ready, and conditions without a problem.
+	brief bool
+	macs  map[string]string // of the slots that are pinned
 }
 
 func newScene() *scene {
@@ -113,13 +121,26 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 	case "edit": // the same words as without "edit", after the first run
 		w.happen(t, words[1:])
-		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets))
+		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets, w.seen.Request.KubernetesVersion, w.seen.Request.PodSubnet, w.macs))
 	case "policy-replace":
 		w.seen.Replace = v1alpha1.ReplacePolicy(arg(1))
+	case "mac": // pins a node to a host; the hosts of this world have the MAC addresses mac-of-HOST
+		if w.macs == nil {
+			w.macs = map[string]string{}
+		}
+		w.macs[arg(1)] = "mac-of-" + arg(2)
+	case "subnet":
+		w.seen.Request.PodSubnet = arg(1)
+	case "unclean": // the reset of these hosts failed
+		for _, name := range words[1:] {
+			w.seen.States[w.seen.Site[name].UID] = contract.HostUsed
+		}
 	case "version":
 		w.seen.Request.KubernetesVersion = arg(1)
 	case "record": // lost
 		w.seen.Memory = nil
+	case "run-removed": // the run has written the record, but goes on
+		w.remember()
 	case "draining":
 		w.seen.Memory.Draining = words[1:]
 	case "leaving":
@@ -195,6 +216,31 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.end(t, arg(1), strings.Join(words[min(2, len(words)):], " "))
 	case "cancelling":
 		w.newest(t).Cancelling, w.newest(t).Superseded = true, w.last.Supersede
+	case "cluster": // the installation
+		w.describe()
+		w.all(t)
+		w.kubeconfig(t, "stored")
+		w.describe()
+	case "starts": // a run, up to its playbook
+		w.advance(t)
+		w.happen(t, []string{"created"})
+		if contract.OperationOf(w.last.Operation).Has(contract.TaskSelectHosts) {
+			w.claim()
+			w.task(t, contract.TaskSelectHosts, "succeeds", "")
+		}
+		if contract.OperationOf(w.last.Operation).Has(contract.TaskKubespray) {
+			w.task(t, contract.TaskKubespray, "runs", "")
+		}
+	case "advance":
+		w.advance(t)
+	case "done": // the run succeeds
+		w.all(t)
+	case "fails": // the playbook of the run fails: reason|host|step|message
+		if w.seen.Newest() == nil || w.seen.Newest().State != Active {
+			w.happen(t, []string{"starts"})
+		}
+		w.task(t, contract.TaskKubespray, "fails", rest)
+		w.end(t, "fails", "Failed")
 	case "forgotten":
 		w.seen.Runs = nil
 		w.seen.Collected = false
@@ -207,6 +253,36 @@ func (w *scene) happen(t *testing.T, words []string) {
 	default:
 		t.Fatalf("a story cannot tell %q", words)
 	}
+}
+
+// advance applies steps that come before a run: it deletes old runs and releases hosts.
+func (w *scene) advance(t *testing.T) {
+	for w.last.Do == Prune || w.last.Do == GiveBack || w.last.Do == StoreKubeconfig {
+		for _, name := range w.last.Hosts {
+			w.host(t, name, "free", "")
+		}
+		if w.last.Do == StoreKubeconfig {
+			w.kubeconfig(t, "stored")
+		}
+		if w.last.Do == Prune {
+			w.happen(t, []string{"pruned"})
+		}
+		w.describe()
+	}
+}
+
+// all runs the chosen operation to its end.
+func (w *scene) all(t *testing.T) {
+	if w.seen.Newest() == nil || w.seen.Newest().State != Active {
+		w.happen(t, []string{"starts"})
+	}
+	if contract.OperationOf(w.newest(t).Operation).Has(contract.TaskKubespray) {
+		w.task(t, contract.TaskKubespray, "succeeds", "")
+	}
+	if contract.OperationOf(w.newest(t).Operation).Has(contract.TaskCollectKubeconfig) {
+		w.task(t, contract.TaskCollectKubeconfig, "succeeds", "")
+	}
+	w.end(t, "succeeds", "")
 }
 
 func (w *scene) newest(t *testing.T) *Run {
@@ -267,7 +343,7 @@ func rolesOf(name string) []string {
 func (w *scene) request() {
 	w.seen.Request.Provisioning, w.seen.Request.Sets, w.seen.Request.Slots = "edge-1", w.seen.Sets, nil
 	for _, name := range w.seen.Slots {
-		w.seen.Request.Slots = append(w.seen.Request.Slots, contract.Slot{Name: name, Roles: rolesOf(name)})
+		w.seen.Request.Slots = append(w.seen.Request.Slots, contract.Slot{Name: name, Roles: rolesOf(name), MAC: w.macs[name]})
 	}
 }
 
@@ -284,8 +360,14 @@ func (w *scene) claim() {
 		for h, known := w.seen.Site["host-1"]; known && (h.Ours || h.Lost || h.Gone || h.Holder != ""); h, known = w.seen.Site[fmt.Sprintf("host-%d", n)] {
 			n++
 		}
+		if pin := w.macs[node.Name]; pin != "" {
+			n, _ = strconv.Atoi(strings.TrimPrefix(pin, "mac-of-host-"))
+		}
 		node.Host, node.Address, node.HostUID = fmt.Sprintf("host-%d", n), fmt.Sprintf("10.0.0.%d", n), fmt.Sprintf("uid-%d", n)
 		node.Roles = rolesOf(node.Name)
+		if len(w.macs) > 0 {
+			node.MACs = []string{"mac-of-" + node.Host}
+		}
 		w.seen.Site[node.Host] = Host{UID: node.HostUID, Ours: true, Claimed: true}
 		w.seen.Nodes = append(w.seen.Nodes, node)
 	}
@@ -537,8 +619,12 @@ func (w *scene) describe() string {
 
 	say("%s", describeStep(w.last))
 	status := &w.p.Status
+	ready := status.GetCondition(v1alpha1.ConditionReady)
 	for _, t := range []string{"Ready", "HostsClaimed", "ClusterInstalled", "KubeconfigReady"} {
 		for _, c := range status.Conditions {
+			if w.brief && t != "Ready" && (c.Message == ready.Message || t != "ClusterInstalled" && c.IsTrue()) {
+				continue
+			}
 			if string(c.Type) == t && c.IsTrue() && c.Reason == "" {
 				say("  %-16s True", t)
 			} else if string(c.Type) == t {
@@ -562,7 +648,7 @@ func (w *scene) describe() string {
 	for _, h := range status.PassedOver {
 		say("  passed over      %s %s: %s", h.Host, h.Reason, h.Message)
 	}
-	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || c.IsTrue() && c.Reason == reasonAvailable {
+	if c := status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c.IsFalse() || !w.brief && c.IsTrue() && c.Reason == reasonAvailable {
 		say("  Artifacts        %s %s: %s", c.Status, c.Reason, c.Message)
 	}
 	if c := status.GetCondition(v1alpha1.ConditionStalled); c != nil {
