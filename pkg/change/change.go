@@ -81,7 +81,7 @@ func Next(s State) (Step, bool) {
 	if s.RemoveFirst {
 		order = slices.Concat(removals, additions)
 	}
-	first := []func(difference) (Step, bool){s.finishRemoval, s.removeLostControlPlane, s.removeNamesakes}
+	first := []func(difference) (Step, bool){s.finishRemoval, s.removeLostControlPlane, s.removeLostNodes, s.removeNamesakes}
 	for _, next := range slices.Concat(first, order, []func(difference) (Step, bool){s.uncordon}) {
 		if step, ok := next(d); ok {
 			return step, true

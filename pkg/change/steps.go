@@ -66,13 +66,17 @@ func (s State) addition(operation string, slots []contract.Slot, sets map[string
 	return step
 }
 
-// removeNodes removes all surplus workers in one run. Lost ones have a run of their own, because their
-// pods cannot be evicted.
+// removeLostNodes removes lost workers that are not requested. They have a run of their own, because
+// their pods cannot be evicted. It comes before additions, so that no addition takes the host of such a
+// node.
+func (s State) removeLostNodes(d difference) (Step, bool) {
+	lost := slices.DeleteFunc(s.lostOf(d.remove), func(n contract.Node) bool { return controlPlane(n.Roles) })
+	return s.removal(contract.OperationRemoveNodes, lost, nil), len(lost) > 0
+}
+
+// removeNodes removes all other surplus workers in one run.
 func (s State) removeNodes(d difference) (Step, bool) {
 	workers := slices.DeleteFunc(slices.Clone(d.remove), func(n contract.Node) bool { return controlPlane(n.Roles) })
-	if lost := s.lostOf(workers); len(lost) > 0 {
-		return s.removal(contract.OperationRemoveNodes, lost, nil), true
-	}
 	var sets []contract.SetRemoval
 	for _, set := range slices.Sorted(maps.Keys(d.removeSets)) {
 		if !controlPlane(s.setRoles(set)) {

@@ -184,7 +184,7 @@ func (s Seen) expected() []string {
 		free[set.Name] = set.Active
 	}
 	for _, n := range s.members() {
-		if n.Set != "" && s.Site[n.Host].Ours {
+		if h := s.Site[n.Host]; n.Set != "" && h.Ours && !h.Lost {
 			free[n.Set]--
 		}
 	}

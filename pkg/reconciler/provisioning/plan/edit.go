@@ -55,6 +55,11 @@ func (s Seen) specChanged() bool {
 	return was != "" && s.Digest != "" && was != s.Digest
 }
 
+// blocked reports whether no run starts before the spec is restored.
+func (s Seen) blocked() bool {
+	return len(s.refused(true)) > 0 || s.Memory == nil && s.specChanged()
+}
+
 // changedText describes the parts of the spec that are not applied to the installed cluster, and what
 // a user can do.
 func (s Seen) changedText() string {

@@ -92,10 +92,11 @@ func (c conditions) hostsClaimed() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionUnknown, reasonImaging, imaging
 	case complete && (s.have() == s.want() || s.installedDigest() != ""):
 		return corev1.ConditionTrue, reasonClaimed, held
-	case s.Installed() && (len(s.losses()) > 0 || s.specChanged()):
+	case s.Installed() && (len(s.losses()) > 0 || s.blocked() || s.pending() == ""):
 		return c.claimedAfterInstall(held)
 	case s.Installed():
-		return c.claimedBefore(held)
+		status, reason, text := c.changing()
+		return status, reason, cut(held+": "+text, longestMessage)
 	case c.step.Reason == string(contract.ReasonHostsNotAvailable) && c.step.Message != "":
 		return corev1.ConditionFalse, c.step.Reason, c.step.Message
 	case c.failure() != nil && c.status.Failure.Task == contract.TaskSelectHosts:
@@ -121,23 +122,13 @@ func holding(s Seen) string {
 // every requested node. Either the cluster has lost a host, or the spec requests other nodes than
 // the installed ones.
 func (c conditions) claimedAfterInstall(held string) (corev1.ConditionStatus, string, string) {
-	if c.seen.specChanged() {
+	switch {
+	case c.seen.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, c.seen.changedText()
+	case len(c.seen.losses()) == 0:
+		return corev1.ConditionUnknown, v1alpha1.ReasonWaiting, held
 	}
 	return corev1.ConditionFalse, ReasonHostsLost, cut(held+": "+describeLosses(c.seen.losses())+c.remedy(), longestMessage)
-}
-
-// claimedBefore returns the condition of a cluster that the next run changes. Until that run starts, no
-// hosts are claimed for new nodes.
-func (c conditions) claimedBefore(held string) (corev1.ConditionStatus, string, string) {
-	status, reason := corev1.ConditionUnknown, c.step.Reason
-	if reason == string(contract.ReasonHostsNotAvailable) {
-		status = corev1.ConditionFalse
-	}
-	if words := c.words(); words != "" {
-		held += ": " + words
-	}
-	return status, reason, cut(held, longestMessage)
 }
 
 // hostsHealthy lists the problems of hosts that are claimed or lost.
@@ -184,7 +175,7 @@ func (s Seen) spare() []string {
 // automatically.
 func (s Seen) controlPlaneAdvice() string {
 	if !s.quorum() {
-		return "most control planes are lost, so etcd has no majority and none of them can be replaced: restore a host (remove the quarantine, or set its " +
+		return "etcd has lost its majority, so no control plane can be replaced: restore a host (remove the quarantine, or set its " +
 			"spec.consumerRef again), or delete the Provisioning and apply it again"
 	}
 	return fmt.Sprintf("restore the host (remove the quarantine, or set its spec.consumerRef again); or let another host that fits replace it: "+
@@ -203,7 +194,9 @@ func (c conditions) remedy() string {
 		return ". It is being replaced"
 	case c.step.Do == StartRun && len(c.step.Request.Lost) > 0:
 		return ". It is being removed"
-	case len(s.refused(true)) > 0 || s.Memory == nil && s.specChanged():
+	case s.Memory != nil && !slices.ContainsFunc(s.losses(), func(l Loss) bool { return !l.Node.Standby && s.requests(l.Node) }):
+		return ". It is not requested any more and will be removed"
+	case s.blocked():
 		return ". What to do: restore the spec that the cluster was installed from; no host is replaced before that"
 	case c.step.Reason == ReasonHostsLost, len(s.lostControlPlanes()) > 0 && len(s.replaced()) == 0:
 		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()

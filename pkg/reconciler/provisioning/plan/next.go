@@ -236,8 +236,8 @@ func failed(s Seen, now time.Time) (Step, bool) {
 // Parts of the spec that are only not applied yet do not keep other changes from being applied.
 func changed(s Seen, _ time.Time) (Step, bool) {
 	_, changes := s.nextChange()
-	waits := len(s.refused(true)) > 0 || len(s.refused(false)) > 0 && !changes && !s.asked()
-	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, waits || s.Memory == nil && s.specChanged()
+	waits := s.blocked() || len(s.refused(false)) > 0 && !changes && !s.asked()
+	return Step{Do: Stay, Reason: ReasonSpecChanged, Message: s.changedText()}, waits
 }
 
 // controlPlaneLost starts nothing while a control plane node is lost that is not replaced now. The

@@ -155,10 +155,10 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 	switch {
 	case s.Deleting:
 		return corev1.ConditionUnknown, ReasonDeleting, c.words()
+	case s.Installed() && s.pending() != "" && !s.blocked():
+		return c.changing()
 	case s.Installed() && s.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
-	case s.Installed() && s.pending() != "":
-		return c.changing()
 	case s.Installed():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:

@@ -141,7 +141,7 @@ func (s Seen) lostWorkers() []Loss {
 }
 
 // due returns the losses that the controller repairs automatically: confirmed losses, as far as the
-// policy permits. While most control planes are lost, due returns none. All hosts of the site may
+// policy permits. Without a majority of etcd, due returns none. All hosts of the site may
 // then appear to be gone. If so, the cause is something else, and a replacement would not help.
 func (s Seen) due() []Loss {
 	if s.policy() == v1alpha1.ReplaceNever || !s.quorum() {
