@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// Remember rebuilds the record of an installed cluster, if it is lost or if an older build of BPA
+// installed the cluster, which wrote none. If the sources contradict each other, there is no record,
+// and nothing is changed. held are the nodes as the labels of the claimed hosts
+// describe them. Members of etcd get the names that kubespray gives them by their position.
+func (s *Seen) Remember(held []contract.Node) {
+	if s.Memory != nil || !s.Complete() {
+		return
+	}
+	newest := s.Newest()
+	nodes := slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return n.Standby })
+	var lost []contract.Node
+	failed := newest != nil && newest.State != Succeeded && contract.OperationOf(newest.Operation).ChangesCluster()
+	switch {
+	case failed && len(s.Started.Members) > 0: // select-hosts may have stored the new nodes already
+		nodes = s.Started.Members
+	case len(nodes) == 0:
+		nodes = slices.DeleteFunc(slices.Clone(held), func(n contract.Node) bool { return n.Standby })
+	}
+	for _, n := range s.Started.Members { // a lost node that the run did not replace
+		listed := slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Host == n.Host || o.Name == n.Name })
+		if !failed && s.Started.Remove == nil && !listed && !slices.Contains(s.Started.Lost, n.Name) {
+			lost = append(lost, n)
+		}
+	}
+	if removed := s.Started.Remove; removed != nil && !failed {
+		nodes = slices.DeleteFunc(nodes, func(n contract.Node) bool { return slices.Contains(removed.Nodes, n.Name) })
+	}
+	request := s.Started
+	if request.Provisioning == "" {
+		request = s.Request
+	}
+	if !failed && !describes(request, nodes) {
+		return
+	}
+	nodes = slices.Concat(nodes, lost)
+	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return order(a) - order(b) })
+	memory := &contract.Installed{Request: request, Nodes: nameMembers(nodes), EtcdNext: s.Started.EtcdNext}
+	if memory.EtcdNext == 0 {
+		memory.EtcdNext = len(nodes) + 1
+	}
+	s.Memory = memory
+}
+
+// describes reports whether the nodes are those of the request. A record with too few nodes would let
+// a run install nodes that the cluster has.
+func describes(r contract.Request, nodes []contract.Node) bool {
+	want := map[string]int{}
+	for _, slot := range r.Slots {
+		want["node "+slot.Name]++
+	}
+	for _, set := range r.Sets {
+		want["set "+set.Name] += set.Active
+	}
+	for _, n := range nodes {
+		if n.Set != "" {
+			want["set "+n.Set]--
+			continue
+		}
+		want["node "+n.Name]--
+	}
+	for _, missing := range want {
+		if missing != 0 {
+			return false
+		}
+	}
+	return len(nodes) > 0
+}
+
+// order puts control planes first.
+func order(n contract.Node) int {
+	if controlPlane(n) {
+		return 0
+	}
+	return 1
+}
+
+// nameMembers gives the control planes the names of etcd's members that kubespray gives them by
+// default, unless one of them has a name.
+func nameMembers(nodes []contract.Node) []contract.Node {
+	planes := 0
+	for _, n := range nodes {
+		if n.Etcd != "" {
+			return nodes
+		}
+		if controlPlane(n) {
+			planes++
+		}
+	}
+	nodes = slices.Clone(nodes)
+	for i := range planes - (1 - planes%2) {
+		nodes[i].Etcd = fmt.Sprintf("etcd%d", i+1)
+	}
+	return nodes
+}
