@@ -51,6 +51,11 @@ const (
 	// the annotation after a reset and after a new image. A user who has cleaned a host removes it
 	// too.
 	AnnotationUsedBy = "bpa.akraino.org/used-by"
+	// AnnotationFenced is on a lost host that the controller asked Metal3 to power off, so that its node
+	// cannot run beside the node that replaces it. The value is the time of the request (RFC 3339), a
+	// space, and a User. The controller removes the annotation when it powers the host on again or
+	// releases it.
+	AnnotationFenced = "bpa.akraino.org/fenced"
 	// AnnotationRequestDigest, on a PipelineRun, is the digest of the request with which it was started.
 	AnnotationRequestDigest = "bpa.akraino.org/request-digest"
 	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure. The

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -84,14 +85,29 @@ type Host struct {
 	// removed from the spec of the host.
 	Leaving bool
 	// Offline reports that the spec of the host requests that the machine is off. It is false for a
-	// paused or detached host, because Metal3 does not act on the spec of such a host.
+	// lost host, which stays as it is, and for a paused or detached host, because Metal3 does not act
+	// on the spec of such a host.
 	Offline bool
+	// PowerManaged reports that Metal3 can power the machine off: it has a BMC, and the host is
+	// neither paused nor detached. SwitchedOff reports that such a machine is off and that its spec
+	// requests so; otherwise Metal3 would power it on again.
+	PowerManaged, SwitchedOff bool
+	// Fence is the request of a Provisioning to power the host off. The zero value: there is none.
+	Fence Fence
 	// Trouble is a problem of which the holder should know. It is worded like Unusable and also
 	// contains Metal3's message. Empty: no problem.
 	Trouble string
 	// Lost reports that only a user can make the host usable again: it is being deleted or in
 	// quarantine.
 	Lost bool
+}
+
+// Fence is the request to power a lost host off, see contract.AnnotationFenced.
+type Fence struct {
+	At time.Time
+	By contract.User
+	// Failed is Metal3's error since the request, in one line; empty: there is none.
+	Failed string
 }
 
 // NIC is a network card with all its addresses.

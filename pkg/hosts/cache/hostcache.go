@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -230,6 +231,17 @@ func (c *Cache) Unmark(ctx context.Context, owner hosts.Owner, names []string) (
 // PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node.
 func (c *Cache) PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
 	return claim.PowerOn(ctx, c.live, owner, names)
+}
+
+// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+// Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
+// Both return the names of the hosts that they changed.
+func (c *Cache) Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error) {
+	return claim.Fence(ctx, c.live, user, names, at)
+}
+
+func (c *Cache) Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error) {
+	return claim.Unfence(ctx, c.live, owner, names)
 }
 
 // Image asks Metal3 to install the image on those of the named hosts that the owner holds. nodes

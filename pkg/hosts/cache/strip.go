@@ -14,9 +14,13 @@ import (
 // a shorter part of it.
 const mostMessage = 1 << 10
 
+// hasBMC takes the place of the address of a BMC. Package facts only reads whether there is one.
+const hasBMC = "known"
+
 // annotations are the annotations that package facts reads.
 var annotations = []string{
-	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, contract.AnnotationUsedBy, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
+	metal3.PausedAnnotation, metal3.DetachedAnnotation, contract.AnnotationQuarantine, contract.AnnotationUsedBy, contract.AnnotationFenced,
+	facts.AnnotationPowerOff, facts.AnnotationUnhealthy, facts.AnnotationUnhealthyOld,
 }
 
 // stripHost returns a copy of a host with only the fields that package facts reads. A test checks
@@ -46,6 +50,10 @@ func stripHost(o any) (any, error) {
 		NetworkData:                    host.Spec.NetworkData,
 		PreprovisioningNetworkDataName: host.Spec.PreprovisioningNetworkDataName,
 	}
+	kept.Spec.DisablePowerOff = host.Spec.DisablePowerOff
+	if host.Spec.BMC.Address != "" {
+		kept.Spec.BMC.Address = hasBMC
+	}
 	if host.Spec.Image != nil {
 		kept.Spec.Image = sameImage(host.Spec.Image.URL)
 	}
@@ -60,6 +68,9 @@ func stripHost(o any) (any, error) {
 			Image:        metal3.Image{URL: same(host.Status.Provisioning.Image.URL)},
 			CustomDeploy: host.Status.Provisioning.CustomDeploy,
 		},
+	}
+	if _, fenced := host.Annotations[contract.AnnotationFenced]; fenced {
+		kept.Status.LastUpdated, kept.Status.ErrorCount = host.Status.LastUpdated, host.Status.ErrorCount
 	}
 	return kept, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -52,6 +53,9 @@ func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 			h.Annotations[name] = "fan"
 		}
 	}
+	if maybe() {
+		h.Annotations[contract.AnnotationFenced] = "2026-11-21T09:00:00Z site/edge-1 u"
+	}
 	for _, name := range []string{contract.LabelSRIOV, contract.LabelQAT} {
 		if maybe() {
 			h.Labels[name] = []string{"true", "false"}[r.IntN(2)]
@@ -62,7 +66,10 @@ func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 		h.DeletionTimestamp = &now
 	}
 	h.Spec.BootMACAddress, h.Spec.Architecture = "00:c6:14:04:61:b2", "arm64"
-	h.Spec.BMC.Address, h.Spec.Description = "dropped", "dropped"
+	h.Spec.Description, h.Spec.DisablePowerOff = "dropped", r.IntN(8) == 0
+	if !maybe() {
+		h.Spec.BMC.Address = "dropped"
+	}
 	h.Spec.ExternallyProvisioned, h.Spec.Online = maybe(), maybe()
 	urls := []string{"", "http://site/a", "http://site/b"}
 	if maybe() {
@@ -92,6 +99,7 @@ func anyHost(r *rand.Rand) *metal3.BareMetalHost {
 	}
 	if r.IntN(8) == 0 {
 		h.Status.ErrorMessage, h.Status.ErrorType = strings.Repeat(" BMC\n", r.IntN(999)), metal3.PowerManagementError
+		h.Status.ErrorCount, h.Status.LastUpdated = r.IntN(4), &metav1.Time{Time: time.Date(2026, 11, 21, 9, r.IntN(2), 0, 0, time.UTC)}
 	}
 	if maybe() {
 		h.Status.Provisioning.CustomDeploy = &metal3.CustomDeploy{Method: []string{"m", "other"}[r.IntN(2)]}

@@ -37,6 +37,7 @@ func PowerOn(ctx context.Context, c client.Client, owner hosts.Owner, names []st
 	all, err := changeAll(ctx, c, owner, unread(names), "switch on", func(host *metal3.BareMetalHost) {
 		if h := facts.Of(host, nil); h.Offline && h.Node != "" {
 			host.Spec.Online = true
+			forgetFence(host)
 		}
 	})
 	return namesOf(all), err

@@ -65,6 +65,7 @@ func Retain(ctx context.Context, c client.Client, owner hosts.Owner, further ...
 	}
 	changed, err := changeAll(ctx, c, owner, ours, "release", func(host *metal3.BareMetalHost) {
 		imaging.Disown(host)
+		forgetFence(host)
 		free(host)
 	})
 	released, _ = split(owner, changed)
@@ -169,6 +170,7 @@ func vacate(owner hosts.Owner) func(*metal3.BareMetalHost) {
 	return func(host *metal3.BareMetalHost) {
 		imaged := imaging.Ours(host)
 		imaging.TakeAway(host)
+		forgetFence(host)
 		_, marked := host.Labels[contract.LabelRelease]
 		if facts.Leaving(host) && (imaged || marked) {
 			setAside(host, owner.Name, contract.ReleaseUnused)

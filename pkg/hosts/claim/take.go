@@ -88,6 +88,7 @@ func (c *claimant) take(ctx context.Context, host *metal3.BareMetalHost, placed 
 func essence(host *metal3.BareMetalHost, request contract.Request) hosts.Host {
 	h := facts.Of(host, nil)
 	h.Trouble, h.Retrying, h.Image, h.Imaged, h.Leaving, h.Offline = "", "", "", false, false, false
+	h.PowerManaged, h.SwitchedOff, h.Fence = false, false, hosts.Fence{}
 	if !h.Occupied(&request) {
 		h.UsedBy = contract.User{}
 	}

@@ -29,7 +29,7 @@ func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
 	h.Trouble = h.Unusable
 	h.Leaving = Leaving(host)
-	h.Offline = !h.Lost && !host.Spec.Online && !annotated(host, metal3.PausedAnnotation) && !annotated(host, metal3.DetachedAnnotation)
+	setPower(h, host)
 	switch {
 	case h.Unusable != "":
 		if failing(host) && !h.Lost {
