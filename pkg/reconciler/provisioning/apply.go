@@ -43,6 +43,8 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, seen p
 		return r.release(ctx, p, seen)
 	case plan.GiveBack:
 		return r.giveBack(ctx, p, seen, next.Hosts)
+	case plan.Fence:
+		return r.fence(ctx, p, next)
 	case plan.Stay:
 		return nil
 	}

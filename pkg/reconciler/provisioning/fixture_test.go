@@ -124,9 +124,9 @@ type fakeHosts struct {
 	marked   []string // "host=namespace/name uid" for each change of a mark
 	imaged   []string // "host=node" and the checksum of the image
 	leaving  string   // the name of a host whose image Metal3 cannot remove; empty: there is none
-	// poweredOn are the names of the hosts that were switched on.
-	poweredOn []string
-	err       error
+	// poweredOn are the names of the hosts that were switched on, fenced those that were switched off.
+	poweredOn, fenced []string
+	err               error
 }
 
 func fitting() *fakeHosts {
@@ -210,6 +210,27 @@ func (f *fakeHosts) PowerOn(_ context.Context, owner hosts.Owner, names []string
 	for i, h := range f.all {
 		if owner.Holds(h) && slices.Contains(names, h.Name) && h.Offline {
 			f.all[i].Offline = false
+			f.poweredOn, changed = append(f.poweredOn, h.Name), append(changed, h.Name)
+		}
+	}
+	return changed, f.err
+}
+
+// Fence and Unfence behave like those of package claim.
+func (f *fakeHosts) Fence(_ context.Context, user contract.User, names []string, at time.Time) (changed []string, err error) {
+	for i, h := range f.all {
+		if (hosts.Owner{Namespace: user.Namespace, Name: user.Name}).Holds(h) && h.Holder.UID == user.UID && h.Lost && h.PowerManaged && slices.Contains(names, h.Name) {
+			f.all[i].Fence = hosts.Fence{At: at, By: user}
+			f.fenced, changed = append(f.fenced, h.Name), append(changed, h.Name)
+		}
+	}
+	return changed, f.err
+}
+
+func (f *fakeHosts) Unfence(_ context.Context, owner hosts.Owner, names []string) (changed []string, err error) {
+	for i, h := range f.all {
+		if owner.Holds(h) && !h.Lost && slices.Contains(names, h.Name) {
+			f.all[i].Fence, f.all[i].SwitchedOff = hosts.Fence{}, false
 			f.poweredOn, changed = append(f.poweredOn, h.Name), append(changed, h.Name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
-	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 )
 
@@ -14,8 +13,7 @@ import (
 // Provisioning is deleted by force. While nothing has to be written, it makes no call.
 func (r *Reconciler) markHosts(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
 	if used := seen.ToMark(); len(used) > 0 {
-		user := contract.User{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
-		if _, err := r.hosts.Mark(ctx, ownerOf(p), user, used); err != nil {
+		if _, err := r.hosts.Mark(ctx, ownerOf(p), userOf(p), used); err != nil {
 			return fmt.Errorf("mark the hosts that contain the cluster: %w", err)
 		}
 	}

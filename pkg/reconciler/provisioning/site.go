@@ -48,6 +48,11 @@ type Hosts interface {
 	// PowerOn asks Metal3 to switch on those of the named hosts that the owner holds for a node. It
 	// returns the names of the hosts that it changed.
 	PowerOn(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
+	// Fence asks Metal3 to power off those of the named hosts that the user holds and that are lost.
+	// Unfence asks Metal3 to power on those that Fence has powered off and that are not lost any more.
+	// Both return the names of the hosts that they changed.
+	Fence(ctx context.Context, user contract.User, names []string, at time.Time) ([]string, error)
+	Unfence(ctx context.Context, owner hosts.Owner, names []string) ([]string, error)
 	// Image asks Metal3 to install the image on claimed hosts. nodes maps the name of each host to
 	// its node. Image reads from the API server itself and returns the names of the hosts that it
 	// changed.

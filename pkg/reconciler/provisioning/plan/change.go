@@ -132,7 +132,7 @@ func Upcoming(s Seen, now time.Time) (Step, bool) {
 	s.Hosts, s.SSH, s.Queue = &Need{}, &Need{}, nil
 	s.Site = maps.Clone(s.Site)
 	for name, h := range s.Site {
-		h.Live = true
+		h.Live, h.PowerManaged = true, false // a run that waits until a host is off is about to start, too
 		s.Site[name] = h
 	}
 	step := Next(s, now)

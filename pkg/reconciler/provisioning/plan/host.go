@@ -18,6 +18,12 @@ func HostOf(owner sitehosts.Owner, uid string, h sitehosts.Host) Host {
 	case h.Holder != nil:
 		seen.Holder = h.Holder.String()
 	}
+	if seen.Ours {
+		seen.PowerManaged, seen.SwitchedOff = h.PowerManaged, h.SwitchedOff
+	}
+	if seen.Ours && h.Fence.By.UID == uid {
+		seen.FencedAt, seen.FenceFailed = h.Fence.At, h.Fence.Failed
+	}
 	if h.Lost {
 		seen.Trouble = cmp.Or(h.Trouble, h.Unusable)
 	}

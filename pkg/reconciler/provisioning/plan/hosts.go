@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,10 +23,10 @@ const (
 // reportNodes lists the nodes whose hosts are claimed and the nodes that have lost their hosts. It
 // leaves out all other nodes, because an earlier Provisioning of the same name may have written the
 // list of nodes.
-func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen) {
+func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 	lost := map[string]string{}
 	for _, l := range s.losses() {
-		lost[l.Key()] = l.Why
+		lost[l.Key()] = l.Why + s.Site[l.Node.Host].powerText(now)
 	}
 	before := status.Nodes
 	status.Nodes = nil
@@ -145,7 +146,7 @@ func (c conditions) hostsHealthy() (corev1.ConditionStatus, string, string) {
 			n.Host, n.Name, s.Namespace, s.Name, contract.AnnotationRetry))
 	}
 	for _, name := range s.spare() {
-		bad = append(bad, fmt.Sprintf("%s, which is claimed but has no node any more, is %s", name, s.Site[name].Trouble))
+		bad = append(bad, fmt.Sprintf("%s, which is claimed but has no node any more, is %s%s", name, s.Site[name].Trouble, s.Site[name].powerText(c.now)))
 	}
 	switch {
 	case len(bad) > 0:
@@ -190,6 +191,8 @@ func (c conditions) remedy() string {
 	switch {
 	case !s.Complete() || len(s.ActiveRuns()) > 0 || s.Deleting || len(workers)+len(s.lostControlPlanes()) == 0:
 		return ""
+	case c.step.Reason == ReasonFencing:
+		return ". It is about to be replaced: " + c.step.Message
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0:
 		return ". It is being replaced"
 	case c.step.Do == StartRun && len(c.step.Request.Lost) > 0:

@@ -29,6 +29,8 @@ const (
 	Release Do = "Release"
 	// GiveBack releases hosts on which nothing was installed. The Provisioning stays.
 	GiveBack Do = "GiveBack"
+	// Fence asks Metal3 to power off lost hosts before a run replaces them.
+	Fence Do = "Fence"
 )
 
 // Step is the result of Next.
@@ -52,7 +54,7 @@ type Step struct {
 	// Played is the digest of an inventory with which the playbook has already succeeded. If the
 	// inventory of the new run is the same, the playbook does not run again. Empty: there is none.
 	Played string
-	// Hosts are the hosts to release or to reset.
+	// Hosts are the hosts to release, to reset or to power off.
 	Hosts []string
 	// Place is the place in the queue of the site's runs; 0: the step does not wait for a free run.
 	Place int32
@@ -80,6 +82,7 @@ const (
 	ReasonExpired        = "KubeconfigExpired"
 	ReasonHostsLost      = "HostsLost"
 	ReasonGivingBack     = "GivingBackHosts"
+	ReasonFencing        = "FencingHosts"
 	reasonAvailable      = "Available"
 	reasonStoring        = "StoringKubeconfig"
 )
@@ -95,7 +98,7 @@ func Next(seen Seen, now time.Time) Step {
 		return remind(seen, step, now)
 	}
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey,
+		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey, fence,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {

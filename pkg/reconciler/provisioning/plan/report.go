@@ -26,7 +26,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportRun(status, s)
 	reportInstalled(status, s)
 	reportFailure(p, s, step, now)
-	reportNodes(status, s)
+	reportNodes(status, s, now)
 	status.PassedOver = s.passedOver(now)
 
 	status.InitializeConditions()
@@ -199,7 +199,7 @@ var lasting = map[string]bool{
 func (c conditions) stalled() (reason, message string) {
 	ready, failure := c.status.GetCondition(v1alpha1.ConditionReady), c.status.Failure
 	switch {
-	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun || c.step.Place > 0:
+	case c.seen.Deleting && failure == nil || c.err != nil || ready.IsTrue() || c.step.Do == StartRun || c.step.Place > 0 || c.step.Reason == ReasonFencing:
 		return "", ""
 	case failure != nil && failure.NextAttempt == nil:
 		return failure.Reason, c.failureText()

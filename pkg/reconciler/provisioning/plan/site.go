@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -21,6 +22,13 @@ type Host struct {
 	Holder string
 	// Lost means that the host is being deleted or in quarantine.
 	Lost bool
+	// PowerManaged means that Metal3 can power the host off. SwitchedOff means that it is off and stays
+	// off.
+	PowerManaged, SwitchedOff bool
+	// FencedAt is when this Provisioning asked Metal3 to power the host off; zero: it did not.
+	// FenceFailed is Metal3's error since then; empty: there is none.
+	FencedAt    time.Time
+	FenceFailed string
 	// Trouble is a problem with the host, in words that complete "host-1 is ..."; empty: there is
 	// none.
 	Trouble string

@@ -483,6 +483,16 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 		h.Ours, h.Claimed, h.Bare, h.Imaged = true, true, false, true
 	case "held":
 		h.Ours, h.Claimed, h.Bare = true, true, false
+	case "bmc": // Metal3 can power it off
+		h.PowerManaged = true
+	case "fenced": // the controller has applied Fence
+		h.FencedAt = w.now
+	case "off":
+		h.SwitchedOff = true
+	case "unfenced": // the controller has powered it on again
+		h.FencedAt, h.SwitchedOff = time.Time{}, false
+	case "stays-on": // Metal3's error
+		h.FenceFailed = text
 	case "earlier": // an earlier Provisioning of this name claimed it
 		h.Ours, h.Claimed = true, false
 	default:

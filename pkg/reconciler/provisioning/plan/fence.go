@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fenceLimit is the time that Metal3 has to power a lost host off. After it, the host is replaced all
+// the same.
+const fenceLimit = 5 * time.Minute
+
+// fencing is how far the fencing of a host is.
+type fencing int
+
+const (
+	notFenced  fencing = iota // the host is not lost, not ours, or Metal3 cannot power it off
+	toFence                   // Metal3 is to be asked
+	beingOff                  // Metal3 was asked and has not finished
+	fenced                    // the host is off
+	fenceFails                // Metal3 reports an error, or the limit is over
+)
+
+// fencing returns how far the fencing of a host is. Only a host that this Provisioning holds is ever
+// powered off: a host that another consumer holds, or nobody, may do other work by now.
+func (h Host) fencing(now time.Time) fencing {
+	switch {
+	case !h.Ours || !h.Claimed || !h.Lost || !h.PowerManaged:
+		return notFenced
+	case h.SwitchedOff:
+		return fenced
+	case h.FencedAt.IsZero() || h.FencedAt.After(now): // a time in the future was written by another clock
+		return toFence
+	case h.FenceFailed != "" || !now.Before(h.FencedAt.Add(fenceLimit)):
+		return fenceFails
+	}
+	return beingOff
+}
+
+// fence powers off the lost hosts that the next run replaces, and waits until they are off.
+// Otherwise, a machine that is lost only for the controller could run its pods, or a member of etcd,
+// beside the node that replaces it. If Metal3 cannot power a host off, the run starts all the same:
+// it removes the node from the cluster.
+func fence(s Seen, now time.Time) (Step, bool) {
+	if s.Hosts == nil || s.SSH == nil || !s.Complete() { // not checked: no run can start, so no host is replaced
+		return Step{}, false
+	}
+	var ask, wait []string
+	var until time.Time
+	replaced := s.keysOf(s.operation().Replace)
+	for _, l := range s.losses() {
+		h := s.Site[l.Node.Host]
+		if !slices.Contains(replaced, l.Key()) || !h.Live {
+			continue
+		}
+		switch h.fencing(now) {
+		case toFence:
+			ask = append(ask, l.Node.Host)
+		case beingOff:
+			wait = append(wait, l.Node.Host)
+			if end := h.FencedAt.Add(fenceLimit); end.After(until) {
+				until = end
+			}
+		}
+	}
+	switch {
+	case len(ask) > 0:
+		return Step{Do: Fence, Hosts: ask, Reason: ReasonFencing, After: fenceLimit, Message: fmt.Sprintf(
+			"asking Metal3 to power off %s, so that the lost node cannot run beside its replacement", some(ask, ", "))}, true
+	case len(wait) > 0:
+		return Step{Do: Stay, Reason: ReasonFencing, After: until.Sub(now), Message: fmt.Sprintf(
+			"waiting until Metal3 has powered off %s, at most until %s", some(wait, ", "), until.UTC().Format(time.RFC3339))}, true
+	}
+	return Step{}, false
+}
+
+// powerText completes the description of a lost host: whether it was powered off. It is empty if
+// nobody asked for that.
+func (h Host) powerText(now time.Time) string {
+	if h.FencedAt.IsZero() {
+		return ""
+	}
+	switch h.fencing(now) {
+	case fenced:
+		return "; it was powered off"
+	case fenceFails:
+		if h.FenceFailed != "" {
+			return "; Metal3 could not power it off: " + strings.TrimRight(h.FenceFailed, ". ")
+		}
+		return fmt.Sprintf("; Metal3 did not power it off within %s", fenceLimit)
+	}
+	return ""
+}
+
+// ToUnfence returns the names, sorted, of the claimed hosts that were powered off because they were
+// lost, and that are not lost any more. The controller powers them on again: either such a host still
+// has its node, or a run must reset it.
+func (s Seen) ToUnfence() []string {
+	if s.Deleting && s.Retain {
+		return nil
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.Site)) {
+		if h := s.Site[name]; h.Ours && h.Claimed && !h.Lost && !h.FencedAt.IsZero() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
