@@ -7,8 +7,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -121,6 +124,44 @@ func ReadKubeconfig(secret *corev1.Secret) (endpoint string, expires time.Time, 
 		return bad(err)
 	}
 	return config.Clusters[context.Cluster].Server, pair.Leaf.NotAfter, nil
+}
+
+// MoveKubeconfig returns a copy of a stored kubeconfig that names the API server at another address,
+// with the same port, certificates and key. moved is nil if the kubeconfig names this address already.
+// endpoint is the URL of the API server after the move.
+func MoveKubeconfig(secret *corev1.Secret, address string) (moved *corev1.Secret, endpoint string, err error) {
+	bad := func(err error) (*corev1.Secret, string, error) {
+		return nil, "", fmt.Errorf("key %q of Secret %s: %w", KeyKubeconfig, secret.Name, err)
+	}
+	config, err := clientcmd.Load(secret.Data[KeyKubeconfig])
+	if err != nil {
+		return bad(err)
+	}
+	context := config.Contexts[config.CurrentContext]
+	if context == nil || config.Clusters[context.Cluster] == nil {
+		return bad(errors.New("no usable current context"))
+	}
+	cluster := config.Clusters[context.Cluster]
+	server, err := url.Parse(cluster.Server)
+	if err != nil {
+		return bad(err)
+	}
+	if server.Hostname() == address {
+		return nil, cluster.Server, nil
+	}
+	port := server.Port()
+	if port == "" {
+		port = "443"
+	}
+	server.Host = net.JoinHostPort(address, port)
+	cluster.Server = server.String()
+	value, err := clientcmd.Write(*config)
+	if err != nil {
+		return bad(err)
+	}
+	moved = secret.DeepCopy()
+	moved.Data[KeyKubeconfig] = value
+	return moved, cluster.Server, nil
 }
 
 // Fits reports whether the certificate belongs to this key and has not expired.
