@@ -31,9 +31,9 @@ type admin struct {
 }
 
 // parseAdmin reads a kubeconfig that was copied from a node. If the kubeconfig names a server on
-// loopback, parseAdmin replaces that name by the node's address. Its errors are shown after "read
-// /etc/kubernetes/admin.conf: ", and never quote the kubeconfig.
-func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
+// loopback, or on another node, parseAdmin replaces that name by the node's address. Its errors are
+// shown after "read /etc/kubernetes/admin.conf: ", and never quote the kubeconfig.
+func parseAdmin(kubeconfig []byte, address string, otherNode func(host string) bool) (*admin, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, errors.New("the file is not a valid kubeconfig")
@@ -49,23 +49,37 @@ func parseAdmin(kubeconfig []byte, address string) (*admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if local(server.Hostname()) {
-		port := server.Port()
-		if port == "" {
-			port = "443"
-		}
-		server.Host = net.JoinHostPort(address, port)
-	}
 	// A kubeconfig can name programs to run and files to read. A node's kubeconfig must not do that
 	// here, because this process holds the SSH key of all hosts. Therefore only the certificates,
 	// the key and the server address are used.
-	return &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
+	read := &admin{ca: ca, endpoint: server.String(), config: &rest.Config{
 		Host:      server.String(),
 		UserAgent: "bpa-collect-kubeconfig",
 		TLSClientConfig: rest.TLSClientConfig{
 			ServerName: config.ServerName, CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
 		},
-	}}, nil
+	}}
+	if local(server.Hostname()) || otherNode(server.Hostname()) {
+		read = read.at(address)
+	}
+	return read, nil
+}
+
+// at returns the same access to the API server at another address, with the same port.
+func (a *admin) at(address string) *admin {
+	server, err := url.Parse(a.endpoint)
+	if err != nil { // cannot happen: parseAdmin has parsed it
+		return a
+	}
+	port := server.Port()
+	if port == "" {
+		port = "443"
+	}
+	server.Host = net.JoinHostPort(address, port)
+	moved := *a
+	moved.endpoint, moved.config = server.String(), rest.CopyConfig(a.config)
+	moved.config.Host = moved.endpoint
+	return &moved
 }
 
 func local(host string) bool {

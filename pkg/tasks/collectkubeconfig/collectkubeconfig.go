@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -60,41 +59,33 @@ func (o Output) Results() (map[string]string, error) {
 	return results, nil
 }
 
-// Run reads the admin kubeconfig on a control plane and uses it to let the new cluster sign the
-// request. It returns the certificate.
+// Run reads the admin kubeconfig on a control plane and uses it to let the cluster sign the request. It
+// returns the certificate. It uses the first control plane, in the order of the inventory, that answers
+// by SSH and whose API server answers: the others may be dead. The endpoint is the API server of this
+// control plane, unless a load balancer is in front of the API servers.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	request, err := parseRequest(in.CertificateRequest)
 	if err != nil {
 		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
 	}
-	conn, master, err := connect(ctx, in, ports)
+	access, err := accessTo(ctx, in, ports)
 	if err != nil {
 		return Output{}, err
 	}
-	defer conn.Close()
-	fmt.Fprintf(ports.Log, "Connected to %s (%s)\n", master.Name, master.Address)
+	entry, err := reach(ctx, in, access, ports.Log)
+	if err != nil {
+		return Output{}, err
+	}
+	defer entry.conn.Close()
+	fmt.Fprintf(ports.Log, "The API server at %s runs Kubernetes %s\n", entry.admin.endpoint, entry.version)
 
-	admin, err := readAdmin(ctx, in, conn, master)
-	if err != nil {
-		return Output{}, err
-	}
-	cluster, err := admin.open(conn, in.ConnectLimit)
-	if err != nil {
-		return Output{}, err
-	}
-	version, err := cluster.version()
-	if err != nil {
-		return Output{}, err
-	}
-	fmt.Fprintf(ports.Log, "The API server at %s runs Kubernetes %s\n", admin.endpoint, version)
-
-	signed, err := cluster.sign(ctx, in, request)
+	signed, err := entry.cluster.sign(ctx, in, request)
 	if err != nil {
 		return Output{}, err
 	}
 	fmt.Fprintf(ports.Log, "The cluster has signed the certificate for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw})
-	return Output{CA: string(admin.ca), Certificate: string(certificate), Endpoint: admin.endpoint, Version: version}, nil
+	return Output{CA: string(entry.admin.ca), Certificate: string(certificate), Endpoint: entry.admin.endpoint, Version: entry.version}, nil
 }
 
 // parseRequest reads a certificate request and checks its signature. The signature proves that the
@@ -114,42 +105,19 @@ func parseRequest(text string) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-func connect(ctx context.Context, in Input, ports Ports) (node.Connection, contract.Node, error) {
+func accessTo(ctx context.Context, in Input, ports Ports) (node.Access, error) {
 	key, err := ssh.ParseKey(in.PrivateKey)
 	if err != nil {
-		return nil, contract.Node{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
+		return node.Access{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the SSH Secret's %s %w", node.KeyFile, err))
 	}
 	text, err := ports.KnownHosts.Get(ctx, contract.KeyKnownHosts)
 	if err != nil {
-		return nil, contract.Node{}, task.Because(kube.Reason(err), err)
+		return node.Access{}, task.Because(kube.Reason(err), err)
 	}
 	pins, err := ssh.ParsePins(text)
 	if err != nil {
-		return nil, contract.Node{}, task.Because(contract.ReasonInvalidRequest,
+		return node.Access{}, task.Because(contract.ReasonInvalidRequest,
 			fmt.Errorf("ConfigMap %s: %w", contract.KnownHostsName(in.Request.Provisioning), err))
 	}
-	access := node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}
-	return access.FirstControlPlane(ctx, in.Nodes)
-}
-
-// adminPath is the path of the administrator's kubeconfig on a control plane. kubespray runs
-// kubeadm, which writes the file.
-const adminPath = "/etc/kubernetes/admin.conf"
-
-func readAdmin(ctx context.Context, in Input, conn node.Connection, master contract.Node) (*admin, error) {
-	ctx, cancel := context.WithTimeout(ctx, in.ConnectLimit)
-	defer cancel()
-	text, err := conn.Output(ctx, node.AsRoot(in.Request, "cat "+adminPath), 256<<10)
-	var exit *ssh.ExitError
-	switch {
-	case errors.As(err, &exit):
-		return nil, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: exit}
-	case err != nil:
-		return nil, &task.Error{Reason: node.Reason(err), Host: master.Name, Step: "read " + adminPath, Err: err}
-	}
-	admin, err := parseAdmin(text, master.Address)
-	if err != nil {
-		return nil, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: master.Name, Step: "read " + adminPath, Err: err}
-	}
-	return admin, nil
+	return node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit}, nil
 }

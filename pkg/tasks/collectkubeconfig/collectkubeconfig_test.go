@@ -81,11 +81,15 @@ func (w *fixture) hidesAdmin(results map[string]string) {
 // If only the control plane can reach the API server, the task connects through SSH.
 func TestThroughTheControlPlane(t *testing.T) {
 	w := newFixture(t)
-	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1")
+	config, err := parseAdmin([]byte(w.adminConf), "127.0.0.1", noNode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, _, err := connect(t.Context(), w.in, Ports{Dial: dialForwarding(w.api.Listener.Addr().String()), KnownHosts: w, Log: &w.log})
+	access, err := accessTo(t.Context(), w.in, Ports{Dial: dialForwarding(w.api.Listener.Addr().String()), KnownHosts: w, Log: &w.log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, _, err := access.FirstControlPlane(t.Context(), w.in.Nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +161,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+func noNode(string) bool { return false }
+
 func TestEndpoint(t *testing.T) {
 	w := newFixture(t)
 	ca := w.clientCA
@@ -168,15 +174,15 @@ func TestEndpoint(t *testing.T) {
 		"https://api.edge-1.example:443":     "https://api.edge-1.example:443",
 		"https://lb-apiserver.internal:6443": "https://lb-apiserver.internal:6443",
 	} {
-		got, err := parseAdmin([]byte(kubeconfig(server, ca, "", "")), "10.0.0.7")
+		got, err := parseAdmin([]byte(kubeconfig(server, ca, "", "")), "10.0.0.7", noNode)
 		if err != nil || got.endpoint != want {
 			t.Errorf("endpoint of %s = %v, %v; want %s", server, got, err, want)
 		}
 	}
-	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7"); err == nil {
+	if _, err := parseAdmin([]byte(kubeconfig("http://10.0.0.9:8080", ca, "", "")), "10.0.0.7", noNode); err == nil {
 		t.Error("a server without TLS is accepted")
 	}
-	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7"); err == nil {
+	if _, err := parseAdmin([]byte(kubeconfig("https://10.0.0.9:6443", ca+w.adminKey, "", "")), "10.0.0.7", noNode); err == nil {
 		t.Error("a CA with a private key in it is accepted: it would be a result")
 	}
 }
@@ -199,7 +205,7 @@ func TestOnlyCertificatesAreTakenFromANode(t *testing.T) {
 		if !strings.Contains(text, replace[1]) {
 			t.Fatalf("%s: the kubeconfig was not changed: %s", what, text)
 		}
-		got, err := parseAdmin([]byte(text), "10.0.0.9")
+		got, err := parseAdmin([]byte(text), "10.0.0.9", noNode)
 		if err != nil {
 			continue // the task may also reject the file
 		}
