@@ -40,6 +40,12 @@ func Facts(node contract.Node) ([]byte, error) {
 	one := fmt.Sprintf("{{ '%s' if %s else '%s' }}", first, hasIPv4, ipv6)
 	all := fmt.Sprintf("{{ (['%s'] if %s else []) + (['%s'] if %s else []) }}", first, hasIPv4, ipv6, hasIPv6)
 	vars["main_ip"], vars["main_access_ip"], vars["main_ips"], vars["main_access_ips"] = one, one, all, all
+	if isMaster(node) { // kubespray writes both names into the certificates of all API servers
+		vars["ansible_hostname"], vars["ansible_fqdn"] = node.Name, node.Name
+	}
+	if node.Etcd != "" { // a joining member of etcd connects to those that are members already
+		vars["etcd_member_in_cluster"] = map[string]int{"rc": 0}
+	}
 	return json.MarshalIndent(vars, "", "  ")
 }
 

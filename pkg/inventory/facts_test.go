@@ -57,3 +57,28 @@ func TestFactsRefuseWhatIsNoAddress(t *testing.T) {
 		}
 	}
 }
+
+// Kubespray writes the names of all control planes into the certificates of API servers, and asks
+// whether each host of the group etcd is a member.
+func TestFactsOfControlPlanes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node contract.Node
+		want map[string]any
+	}{
+		"a worker":         {worker("n-1", "10.60.0.2"), map[string]any{}},
+		"a control plane":  {contract.Node{Name: "n-1", Roles: []string{contract.RoleControlPlane}, Address: "10.60.0.2"}, map[string]any{"ansible_hostname": "n-1", "ansible_fqdn": "n-1"}},
+		"a member of etcd": {contract.Node{Name: "n-1", Roles: []string{contract.RoleControlPlane}, Address: "10.60.0.2", Etcd: "etcd1"}, map[string]any{"ansible_hostname": "n-1", "ansible_fqdn": "n-1", "etcd_member_in_cluster": map[string]any{"rc": 0.}}},
+	} {
+		text, err := Facts(tc.node)
+		var got map[string]any
+		if err != nil || json.Unmarshal(text, &got) != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []string{"ansible_default_ipv4", "main_ip", "main_access_ip", "main_ips", "main_access_ips"} {
+			delete(got, other)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
