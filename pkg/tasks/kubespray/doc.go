@@ -13,8 +13,9 @@
 // node's host, nor a machine whose SSH host key differs from the key at the first contact, nor one
 // with a Kubernetes of another owner. Before it changes a machine for the first time, it records
 // the host as used. A repair never resets a Ready node. A removal resets only machines whose nodes
-// are recorded as leaving, after they were drained. All output of Ansible is redacted before it
-// leaves the task. The task depends on kubespray's entry points and inventory, but not on the
-// contents of the playbooks. It accesses the bootstrap machine's API server only through the
-// interface Store. It queries the new cluster's API server by running kubectl on a control plane.
+// are recorded as leaving, after they were drained. A control plane joins or leaves only if etcd
+// keeps a healthy majority. All output of Ansible is redacted before it leaves the task. The task
+// depends on kubespray's entry points and inventory, but not on the contents of the playbooks. It
+// accesses the bootstrap machine's API server only through the interface Store. It queries the new
+// cluster's API server by running kubectl on a control plane.
 package kubespray

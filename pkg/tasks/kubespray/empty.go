@@ -8,6 +8,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/machine"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
 // empty resets the machines of the nodes that leave. It returns an error for each node of leave;
@@ -67,16 +68,30 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 func (r *remover) withInventory() Input {
 	in := r.in
 	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Address == "" && named(r.leave, n.Name) })
+	if len(node.ControlPlanes(r.leave)) > 0 { // they are no members of etcd any more
+		in.Request.Members = slices.Concat(r.stay(), withoutEtcd(r.leave))
+		in.Request.Remove = nil
+	}
 	return withInventory(in, r.ports)
 }
 
-// play runs kubespray's remove-node.yml on those of the nodes that have a Kubernetes and are in the
+func withoutEtcd(nodes []contract.Node) []contract.Node {
+	all := slices.Clone(nodes)
+	for i := range all {
+		all[i].Etcd = ""
+	}
+	return all
+}
+
+// play runs kubespray's remove-node.yml on those workers that have a Kubernetes and are in the
 // cluster, after the network settings of the site are saved there. The nodes are drained already.
 // The playbook resets the machines and deletes the Node objects. Through the inventory it can
-// connect to the first control plane, and to no other node that stays.
+// connect to the first control plane, and to no other node that stays. It does not run for control
+// planes: kubespray refuses a group etcd with an even number of nodes, which a removal needs or
+// leaves, and it would not check the quorum.
 func (r *remover) play(ctx context.Context, resetter resetter, nodes []contract.Node) error {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
-		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name)
+		return len(resetter.reportOf(n).Kubernetes) == 0 || !named(r.members.now.Nodes, n.Name) || rankOfRole(n) == 0
 	})
 	r.progress.set(playbookFrom, "Save the network settings of the site")
 	saved := make([]bool, len(nodes))

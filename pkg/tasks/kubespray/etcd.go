@@ -15,20 +15,30 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// member is a member of etcd, as etcdctl prints it.
+// member is a member of etcd, as etcdctl prints it. A member that has never started has no name and
+// no client URLs.
 type member struct {
 	ID                   uint64
+	Name                 string
 	PeerURLs, ClientURLs []string
 	IsLearner            bool
+}
+
+// at reports whether the member is at one of the IP addresses.
+func (m member) at(addresses ...string) bool {
+	return slices.ContainsFunc(m.PeerURLs, func(peer string) bool { return atAddress(peer, addresses) })
+}
+
+// healthyIn reports whether the member answers. healthy are the client URLs of those that do.
+func (m member) healthyIn(healthy []string) bool {
+	return slices.ContainsFunc(m.ClientURLs, func(client string) bool { return slices.Contains(healthy, client) })
 }
 
 // removal returns the member of etcd at one of the addresses; false: there is none. healthy are the
 // client URLs of the members that answer. It is an error if, without the member, etcd does not have
 // a healthy majority.
 func removal(members []member, healthy []string, addresses []string) (member, bool, error) {
-	i := slices.IndexFunc(members, func(m member) bool {
-		return slices.ContainsFunc(m.PeerURLs, func(peer string) bool { return atAddress(peer, addresses) })
-	})
+	i := slices.IndexFunc(members, func(m member) bool { return m.at(addresses...) })
 	if i < 0 {
 		return member{}, false, nil
 	}
@@ -38,13 +48,16 @@ func removal(members []member, healthy []string, addresses []string) (member, bo
 			continue
 		}
 		voters++
-		if slices.ContainsFunc(m.ClientURLs, func(client string) bool { return slices.Contains(healthy, client) }) {
+		if m.healthyIn(healthy) {
 			alive++
 		}
 	}
+	if voters == 0 {
+		return member{}, false, errors.New("it has the only member of etcd. Remove another control plane, or add one first")
+	}
 	if majority := voters/2 + 1; alive < majority {
 		return member{}, false, fmt.Errorf("without it, only %d of %d members of etcd are healthy, and %d must be. "+
-			"Repair the other control planes first; the next attempt continues", alive, voters, majority)
+			"Switch on or repair another control plane first; the next attempt continues", alive, voters, majority)
 	}
 	return members[i], true, nil
 }
@@ -80,11 +93,27 @@ func (c *cluster) checkQuorum(ctx context.Context, all []contract.Node, n contra
 // leaveEtcd finds the member of a control plane, checks that etcd can lose it, and removes it if
 // remove is true.
 func (c *cluster) leaveEtcd(ctx context.Context, all []contract.Node, n contract.Node, remove bool) error {
+	others := slices.DeleteFunc(slices.Clone(all), func(via contract.Node) bool { return via.HostUID == n.HostUID })
+	return c.onEtcd(ctx, others, func(e etcdClient) error {
+		members, healthy, err := e.look()
+		if err != nil {
+			return err
+		}
+		m, found, err := removal(members, healthy, []string{n.Address, n.Address6})
+		if err != nil || !found || !remove {
+			return err
+		}
+		return e.remove(m)
+	})
+}
+
+// onEtcd calls do with a client of etcd on the first of the Ready control planes that has a member.
+func (c *cluster) onEtcd(ctx context.Context, all []contract.Node, do func(etcdClient) error) error {
 	for _, via := range node.ControlPlanes(all) {
-		if !c.ready[via.Name] || via.HostUID == n.HostUID || !kubernetesName.MatchString(via.Name) {
+		if !c.ready[via.Name] || !kubernetesName.MatchString(via.Name) {
 			continue
 		}
-		err := c.leaveEtcdVia(ctx, via, n, remove)
+		err := c.onEtcdVia(ctx, via, do)
 		if !errors.Is(err, errNoEtcd) {
 			return err
 		}
@@ -92,7 +121,7 @@ func (c *cluster) leaveEtcd(ctx context.Context, all []contract.Node, n contract
 	return fmt.Errorf("no Ready control plane has a member of etcd: %w", errNoEtcd)
 }
 
-func (c *cluster) leaveEtcdVia(ctx context.Context, via, n contract.Node, remove bool) error {
+func (c *cluster) onEtcdVia(ctx context.Context, via contract.Node, do func(etcdClient) error) error {
 	conn, _, err := c.w.access.FirstControlPlane(ctx, []contract.Node{via})
 	if err != nil {
 		return err
@@ -102,30 +131,40 @@ func (c *cluster) leaveEtcdVia(ctx context.Context, via, n contract.Node, remove
 	if err != nil {
 		return err
 	}
+	return do(etcdClient{via, etcdctl})
+}
+
+// etcdClient runs etcdctl on a control plane.
+type etcdClient struct {
+	via contract.Node
+	run func(arguments string, into any) error
+}
+
+// look returns the members of etcd, and the client URLs of those that are healthy.
+func (e etcdClient) look() (members []member, healthy []string, err error) {
 	var list struct{ Members []member }
-	if err := etcdctl("member list", &list); err != nil {
-		return fmt.Errorf("list the members of etcd on %s: %w", via.Name, err)
+	if err := e.run("member list", &list); err != nil {
+		return nil, nil, fmt.Errorf("list the members of etcd on %s: %w", e.via.Name, err)
 	}
 	var health []struct {
 		Endpoint string
 		Health   bool
 	}
 	var exit *ssh.ExitError
-	if err := etcdctl("endpoint health --cluster", &health); err != nil && (!errors.As(err, &exit) || len(health) == 0) { // it fails if one member is not healthy
-		return fmt.Errorf("ask the members of etcd on %s for their health: %w", via.Name, err)
+	if err := e.run("endpoint health --cluster", &health); err != nil && (!errors.As(err, &exit) || len(health) == 0) { // it fails if one member is not healthy
+		return nil, nil, fmt.Errorf("ask the members of etcd on %s for their health: %w", e.via.Name, err)
 	}
-	var healthy []string
 	for _, h := range health {
 		if h.Health {
 			healthy = append(healthy, h.Endpoint)
 		}
 	}
-	m, found, err := removal(list.Members, healthy, []string{n.Address, n.Address6})
-	if err != nil || !found || !remove {
-		return err
-	}
-	if err := etcdctl(fmt.Sprintf("member remove %x", m.ID), nil); err != nil {
-		return fmt.Errorf("remove member %x of etcd on %s: %w", m.ID, via.Name, err)
+	return list.Members, healthy, nil
+}
+
+func (e etcdClient) remove(m member) error {
+	if err := e.run(fmt.Sprintf("member remove %x", m.ID), nil); err != nil {
+		return fmt.Errorf("remove member %x of etcd on %s: %w", m.ID, e.via.Name, err)
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ type fixture struct {
 	nodes func(command string, stdout io.Writer) int
 	// commands answers commands before all others; false: it does not know the command.
 	commands func(command string, stdout, stderr io.Writer) (status int, known bool)
+	// scripts is like commands, and also gets the number of the server.
+	scripts func(i int, command string, stdout, stderr io.Writer) (status int, known bool)
 	// trusts answers the command that installs the depot's certificate on a node.
 	trusts func(command string, stderr io.Writer) int
 	// system is the content of a node's os-release. sources answers the command that configures the
@@ -140,6 +142,11 @@ func (w *fixture) shellOf(i int) sshtest.Handler {
 		}
 		if w.commands != nil {
 			if status, known := w.commands(command, stdout, stderr); known {
+				return status
+			}
+		}
+		if w.scripts != nil {
+			if status, known := w.scripts(i, command, stdout, stderr); known {
 				return status
 			}
 		}

@@ -36,7 +36,8 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 		fmt.Fprintf(ports.Log, "Every node is installed already, so %s does not run\n", in.Playbook)
 		return "no node is new", finish(ctx, in, key, known.pins, ports, progress)
 	}
-	recap, pins, err := change(ctx, in, key, ports, progress)
+	unchanged := func(context.Context, contact) error { return nil }
+	recap, pins, err := change(ctx, in, key, ports, progress, unchanged, progress.set)
 	if err != nil {
 		return "", err
 	}
@@ -44,8 +45,11 @@ func install(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 }
 
 // change runs the playbook on the nodes to which it is limited, and before that everything that
-// these nodes need. It returns the recap of the playbook and the pinned host keys.
-func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, ssh.Pins, error) {
+// these nodes need. It calls before when the machines of new nodes have no leftovers any more, and
+// report with the progress of the playbook. It returns the recap of the playbook and the pinned host
+// keys.
+func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter,
+	before func(context.Context, contact) error, report func(percent int, step string)) (string, ssh.Pins, error) {
 	counted := count(in)
 	progress.set(0, "Connect to the nodes")
 	c, err := preflight(ctx, in.only(in.contacted()), key, ports)
@@ -64,6 +68,9 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
 		return "", nil, err
 	}
+	if err := before(ctx, c); err != nil {
+		return "", nil, err
+	}
 	if err := equip(ctx, changed, key, c, ports); err != nil {
 		return "", nil, err
 	}
@@ -71,7 +78,7 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err != nil {
 		return "", nil, task.Because(contract.ReasonInternal, err)
 	}
-	recap, err := play(ctx, in, files, ports, progress.set, counted)
+	recap, err := play(ctx, in, files, ports, report, counted)
 	if err != nil {
 		return "", nil, err
 	}
@@ -85,7 +92,11 @@ func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	if err != nil {
 		return err
 	}
-	forget(ctx, in, key, pins, ports) // again after a playbook: a lost node that was still Ready before it may be NotReady now
+	// again after a playbook: a lost node that was still Ready before it may be NotReady now. If a new
+	// node has its name, it has joined
+	lost := in
+	lost.Request.Lost = without(in.Request.Lost, namesOf(in.Nodes))
+	forget(ctx, lost, key, pins, ports)
 	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
 		return err
 	}

@@ -47,6 +47,13 @@ type Input struct {
 	// extra are further variables of the playbook, which override those of the inventory.
 	limit []string
 	extra map[string]any
+	// fresh are the nodes of limit that join the cluster. The run changes the machines of the others
+	// only through the playbook, and never resets them. nil: all nodes of limit.
+	fresh []string
+	// tags selects tasks of the playbook; empty: all of them. alone reports that the playbook
+	// connects only to the nodes of limit.
+	tags  string
+	alone bool
 }
 
 // Output holds the results of a successful run.
@@ -92,6 +99,10 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		run = reset
 	case contract.PlaybookRemove:
 		run = remove
+	case contract.PlaybookInstall:
+		if in.Request.Operation == contract.OperationAddControlPlane {
+			run = addControlPlane
+		}
 	}
 	recap, err := run(ctx, in, key, ports, progress)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c contact) leftovers(in Input) []contract.Node {
 	var dirty []contract.Node
 	// limited has left out the installed nodes already; after a failed attempt,
 	// in.Request.Installed also has the hosts that this attempt was to add
-	keep := in.Request.Complete && in.Playbook != contract.PlaybookScale
+	keep := in.Request.Complete && in.Playbook != contract.PlaybookScale && in.fresh == nil
 	for i, n := range c.nodes {
 		r := c.visits[i].report
 		if r.Clean() || !c.ours(in, n, r) || keep && slices.Contains(in.Request.Installed, n.Host) {

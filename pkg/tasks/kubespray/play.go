@@ -191,6 +191,9 @@ func command(in Input, f files) process.Command {
 	if len(in.limit) > 0 {
 		args = append(args, "--limit", strings.Join(in.limit, ","))
 	}
+	if in.tags != "" {
+		args = append(args, "--tags", in.tags)
+	}
 	return process.Command{Dir: in.PlaybooksDir, Args: append(args, in.Playbook), Env: env}
 }
 

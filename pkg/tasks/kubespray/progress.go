@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,7 +115,7 @@ type expectation struct {
 // expect returns the number of tasks in the last successful run. If it is not known, it returns
 // found, which is the estimate.
 func expect(ctx context.Context, in Input, ports Ports, found int) expectation {
-	e := expectation{known: counts(ctx, ports), key: fmt.Sprintf("%s %d", in.Playbook, found), tasks: found}
+	e := expectation{known: counts(ctx, ports), key: strings.TrimSpace(fmt.Sprintf("%s %d %s", in.Playbook, found, in.tags)), tasks: found}
 	if last := e.known[e.key]; last > 0 {
 		e.tasks = last
 	}

@@ -76,6 +76,11 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	}
 	staying := r.in.only(r.stay())
 	staying.Request.Members, staying.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
+	if in.Request.Operation == contract.OperationRemoveControlPlane {
+		if err := awaitMembers(ctx, staying, r.w.access, ports); err != nil {
+			return "", err
+		}
+	}
 	return r.recap(), finish(ctx, staying, key, r.c.pins, ports, progress)
 }
 
@@ -190,7 +195,7 @@ func (r *remover) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
+	if err := r.leaveControlPlane(ctx); err != nil {
 		return err
 	}
 	errs := r.empty(ctx)
@@ -198,6 +203,9 @@ func (r *remover) run(ctx context.Context) error {
 		return err
 	}
 	if err := r.deleteNodes(ctx); err != nil {
+		return err
+	}
+	if err := r.updateProxies(ctx); err != nil {
 		return err
 	}
 	if err := r.strike(ctx, errs); err != nil {
@@ -239,7 +247,7 @@ func (r *remover) eachMember(ctx context.Context, do func(*cluster, context.Cont
 	for _, n := range node.ControlPlanes(r.leave) {
 		if err := do(&cluster{w: r.w, ready: r.ready}, ctx, r.stay(), n); err != nil {
 			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "remove the control plane from etcd",
-				Err: fmt.Errorf("control plane %s cannot leave etcd: %w", n.Name, err)}
+				Err: fmt.Errorf("control plane %s cannot leave etcd: %w. %s", n.Name, err, quorumAdvice)}
 		}
 	}
 	return nil

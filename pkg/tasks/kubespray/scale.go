@@ -30,7 +30,7 @@ func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, erro
 	var stay []contract.Node
 	for _, n := range in.Nodes {
 		switch {
-		case slices.Contains(joined, n.HostUID) && slices.Contains(in.Request.Installed, n.Host) && c.states[n.HostUID] != contract.HostClean:
+		case c.hasJoined(in, n, joined):
 			stay = append(stay, n)
 		case slices.Contains(n.Roles, contract.RoleControlPlane):
 			return in, task.Because(contract.ReasonInvalidRequest,
@@ -45,6 +45,12 @@ func limited(ctx context.Context, in Input, c contact, ports Ports) (Input, erro
 		fmt.Fprintf(ports.Log, "New nodes: %s. These nodes stay as they are: %s\n", strings.Join(in.limit, ", "), names(stay))
 	}
 	return in, nil
+}
+
+// hasJoined reports whether a playbook has succeeded on the node's machine, and the machine was not
+// reset since.
+func (c contact) hasJoined(in Input, n contract.Node, joined []string) bool {
+	return slices.Contains(joined, n.HostUID) && slices.Contains(in.Request.Installed, n.Host) && c.states[n.HostUID] != contract.HostClean
 }
 
 // readJoined returns the UIDs of the hosts on which a playbook has succeeded. These are the hosts of
@@ -105,23 +111,45 @@ func storeJoined(ctx context.Context, store Store, uids []string) error {
 	return nil
 }
 
-// changed returns the nodes that the playbook changes.
+// changed returns the nodes whose machines the run prepares for the playbook.
 func (in Input) changed() []contract.Node {
+	if in.fresh != nil {
+		return in.called(in.fresh)
+	}
+	return in.limited()
+}
+
+// limited returns the nodes on which the playbook runs.
+func (in Input) limited() []contract.Node {
 	if len(in.limit) == 0 {
 		return in.Nodes
 	}
-	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return !slices.Contains(in.limit, n.Name) })
+	return in.called(in.limit)
+}
+
+func (in Input) called(names []string) []contract.Node {
+	return slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return !slices.Contains(names, n.Name) })
 }
 
 // contacted returns the nodes to which the run connects before the playbook, and to which the playbook
-// may connect. For contract.PlaybookScale and contract.PlaybookRemove these are the nodes that it
-// changes, and then the first control plane. Kubespray creates the join token and the certificates
-// of etcd's clients there, and deletes Node objects there.
+// may connect. For contract.PlaybookScale and contract.PlaybookRemove, and if contract.PlaybookInstall
+// is limited, these are the nodes that it changes, the other nodes on which it runs, and then the
+// first control plane. Kubespray creates the join token and the certificates of etcd's clients
+// there, and deletes Node objects there.
 func (in Input) contacted() []contract.Node {
-	if in.Playbook != contract.PlaybookScale && in.Playbook != contract.PlaybookRemove {
+	switch {
+	case in.alone:
+		return in.limited()
+	case in.Playbook == contract.PlaybookReset || in.Playbook == contract.PlaybookInstall && len(in.limit) == 0:
 		return in.Nodes
 	}
-	return append(in.changed(), node.ControlPlanes(in.Nodes)[0])
+	all := in.changed()
+	for _, n := range slices.Concat(in.limited(), node.ControlPlanes(in.Nodes)[:1]) {
+		if !named(all, n.Name) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // only returns the input for some of its nodes.

@@ -1,0 +1,218 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Progress of the addition of a control plane in percent: where its playbook, the update of the API
+// servers and the update of the proxies begin.
+const (
+	joinFrom, serversFrom, proxiesFrom, membersFrom = 5, 70, 80, 97
+)
+
+// quorumAdvice is the end of the message if etcd has no majority, so that no API server answers.
+const quorumAdvice = "If more than half of the members of etcd are lost, switch on one of their machines or repair it; the next attempt continues. " +
+	"Do not run kubespray's recover-control-plane.yml (docs/kubespray.md says why)"
+
+// addition adds a control plane to an installed cluster, also in the place of a lost one.
+type addition struct {
+	in       Input // with the nodes in their order, and the names of their members of etcd
+	key      ssh.Key
+	ports    Ports
+	progress *progressWriter
+	planes   planes // of the control planes that stay
+	former   []contract.Node
+	c        contact
+}
+
+// addControlPlane adds a control plane and returns the recap. Each step changes only what is not
+// right yet, so that an attempt that was interrupted is continued by the next one. It repeats the
+// steps after the playbook, because the record does not say which of them were complete.
+func addControlPlane(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+	a := &addition{in: in, key: key, ports: ports, progress: progress}
+	if err := a.plan(ctx); err != nil {
+		return "", err
+	}
+	recap := "the control plane has joined in an earlier attempt"
+	if len(a.in.fresh) > 0 {
+		var err error
+		if recap, a.c.pins, err = change(ctx, a.in, key, ports, progress, a.before, a.part(joinFrom, serversFrom)); err != nil {
+			return "", err
+		}
+	}
+	if err := a.after(ctx); err != nil {
+		return "", err
+	}
+	return recap, finish(ctx, a.in, key, a.c.pins, ports, progress)
+}
+
+func (a *addition) part(from, to int) func(percent int, step string) {
+	return func(percent int, step string) { a.progress.set(from+percent*(to-from)/100, step) }
+}
+
+// plan finds out which nodes are new, which control planes stay and which are gone, and on which
+// nodes the playbook runs.
+func (a *addition) plan(ctx context.Context) (err error) {
+	in := &a.in
+	if len(in.Request.Members) == 0 {
+		return task.Because(contract.ReasonInvalidRequest, errors.New("the request does not say which nodes the cluster has, so no control plane is added"))
+	}
+	if a.c, err = recall(ctx, *in, a.ports); err != nil {
+		return err
+	}
+	complete, err := readComplete(ctx, a.ports.Installed)
+	if err != nil {
+		return err
+	}
+	in.Request.Complete = in.Request.Complete || complete
+	members, err := readInstalled(ctx, a.ports.Installed)
+	if err != nil {
+		return err
+	}
+	joined, err := readJoined(ctx, *in, a.ports.Installed, members)
+	if err != nil {
+		return err
+	}
+	in.Nodes, _ = inventory.Members(in.Request, in.Nodes)
+	a.former = formerControlPlanes(in.Request)
+	stay := []contract.Node{}
+	for _, n := range in.Nodes {
+		switch isPlane := len(node.ControlPlanes([]contract.Node{n})) > 0; {
+		case !kubernetesName.MatchString(n.Name):
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", n.Name))
+		case a.c.hasJoined(*in, n, joined):
+			if isPlane {
+				stay = append(stay, n)
+			}
+		case !isPlane:
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("node %s is not installed, but this run adds only control planes", n.Name))
+		default:
+			in.fresh = append(in.fresh, n.Name)
+		}
+	}
+	if len(stay) == 0 {
+		return task.Because(contract.ReasonQuorumAtRisk, errors.New("no control plane of the cluster is left. "+quorumAdvice))
+	}
+	gone := slices.DeleteFunc(slices.Clone(a.former), func(n contract.Node) bool { return slices.Contains(uids(in.Nodes), n.HostUID) })
+	for _, n := range gone {
+		if !slices.Contains(in.Request.Lost, n.Name) {
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("control plane %s is in the cluster and not lost, but not in the inventory of this run", n.Name))
+		}
+	}
+	a.limit()
+	a.planes = planes{in: *in, ports: a.ports, stay: stay, gone: gone, access: a.access()}
+	return nil
+}
+
+func (a *addition) access() node.Access {
+	return node.Access{Dial: a.ports.Dial, Request: a.in.Request, Key: a.key, Pins: a.c.pins, Limit: a.in.ConnectLimit}
+}
+
+// formerControlPlanes returns the control planes before the run, with the names of their members of
+// etcd.
+func formerControlPlanes(r contract.Request) []contract.Node {
+	all, _ := inventory.Members(contract.Request{Operation: contract.OperationRemoveControlPlane, Members: r.Members}, r.Members)
+	return node.ControlPlanes(all)
+}
+
+// limit limits the playbook to the new control plane, or to all control planes if the members of
+// etcd change: kubespray writes the addresses for the certificates of a new member only if the first
+// member is in the play, and tells the members that stay about the new one. Then kubespray must not
+// replace the certificates of the members that stay, because it restarts them for this.
+func (a *addition) limit() {
+	in := &a.in
+	in.limit = in.fresh
+	if slices.ContainsFunc(in.Nodes, func(n contract.Node) bool { return n.Etcd != "" && !isMemberOf(a.former, n) }) {
+		in.limit = namesOf(node.ControlPlanes(in.Nodes))
+	}
+	const refresh = "force_etcd_cert_refresh"
+	if _, own := in.Request.Vars[refresh]; !own {
+		in.extra = map[string]any{refresh: false}
+	}
+	if len(in.fresh) > 0 {
+		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.fresh, ", "), strings.Join(in.limit, ", "))
+	}
+}
+
+// isMemberOf reports whether the node was a member of etcd.
+func isMemberOf(former []contract.Node, n contract.Node) bool {
+	return slices.ContainsFunc(former, func(f contract.Node) bool { return f.HostUID == n.HostUID && f.Etcd != "" })
+}
+
+// before prepares the cluster for the new control plane: it removes lost control planes, and what an
+// unfinished attempt has left in etcd.
+func (a *addition) before(ctx context.Context, c contact) error {
+	a.c.pins = c.pins
+	a.planes.access = a.access()
+	a.progress.set(2, "Check etcd")
+	found, err := findCluster(ctx, a.in.only(a.planes.stay), a.key, c.pins, a.ports)
+	if err != nil || !found.hasControlPlane(a.in.only(a.planes.stay)) {
+		return a.noQuorum(errors.Join(errors.New("no control plane that stays is Ready"), err))
+	}
+	defer found.close()
+	for _, n := range a.planes.gone {
+		a.progress.set(3, "Remove the lost control plane "+n.Name)
+		if err := a.forget(ctx, found, n); err != nil {
+			return err
+		}
+	}
+	if err := a.checkMembers(ctx, found); err != nil {
+		return err
+	}
+	if err := a.planes.forgetCertificates(ctx); err != nil {
+		return err
+	}
+	a.progress.set(4, "Point the control planes to their own API servers")
+	if err := a.planes.repoint(ctx); err != nil {
+		return err
+	}
+	before := a.planes
+	before.stay = a.membersBefore()
+	return before.publish(ctx)
+}
+
+// membersBefore returns the control planes that stay, with the members of etcd before the run.
+func (a *addition) membersBefore() []contract.Node {
+	stay := slices.Clone(a.planes.stay)
+	for i, n := range stay {
+		if !isMemberOf(a.former, n) {
+			stay[i].Etcd = ""
+		}
+	}
+	return stay
+}
+
+func (a *addition) noQuorum(err error) error {
+	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. Nothing was changed. %s", err, quorumAdvice)}
+}
+
+// after lets the other nodes use the new control plane, and waits for etcd.
+func (a *addition) after(ctx context.Context) error {
+	a.planes.access = a.access()
+	a.planes.stay = node.ControlPlanes(a.in.Nodes)
+	if err := a.planes.repoint(ctx); err != nil { // a joining control plane gets the addresses in cluster-info
+		return err
+	}
+	if err := a.planes.publish(ctx); err != nil {
+		return err
+	}
+	if err := a.planes.useServers(ctx, a.part(serversFrom, proxiesFrom)); err != nil {
+		return err
+	}
+	a.progress.set(proxiesFrom, "Update the proxies of the workers")
+	if err := updateProxies(ctx, a.in, a.c.pins, a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
+		return err
+	}
+	a.progress.set(membersFrom, "Wait for etcd")
+	return awaitMembers(ctx, a.in, a.access(), a.ports)
+}

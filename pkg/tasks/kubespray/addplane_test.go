@@ -1,0 +1,247 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// changesOnly returns what was changed, without the marks on machines.
+func (p *planesFixture) changesOnly() []string {
+	return slices.DeleteFunc(slices.Clone(p.did), func(what string) bool { return strings.HasPrefix(what, "mark ") })
+}
+
+func TestAddControlPlane(t *testing.T) {
+	for _, tc := range []struct {
+		name                      string
+		stacked                   bool
+		masters, workers, members int
+		did                       []string
+		etcd                      []string
+		connected                 []string
+	}{
+		{"the second one, which is no member of etcd", false, 1, 2, 1,
+			[]string{"cluster.yml master-2", "proxies worker-1"},
+			[]string{"1"}, []string{"master-1", "master-2"}},
+		{"the third one, with which the second one becomes a member", false, 2, 3, 1,
+			[]string{"cluster.yml master-1,master-2,master-3", "upload master-1", "apiserver master-1", "apiserver master-2", "apiserver master-3", "proxies worker-1", "proxies worker-2"},
+			[]string{"1", "2", "5"}, []string{"master-1", "master-2", "master-3"}},
+		{"the second one, with etcd in pods", true, 1, 4, 1,
+			[]string{"cluster.yml master-2", "proxies worker-1,worker-2", "proxies worker-3"},
+			[]string{"1", "5"}, []string{"master-1", "master-2"}},
+		{"the third one, with etcd in pods and no workers", true, 2, 1, 2,
+			[]string{"cluster.yml master-1,master-2,master-3"},
+			[]string{"1", "2", "3"}, []string{"master-1", "master-2", "master-3"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlanes(t, tc.stacked, tc.masters, tc.workers, tc.members)
+			p.grow(fmt.Sprintf("master-%d", tc.masters+1))
+			if _, err := p.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.log)
+			}
+			if diff := cmp.Diff(tc.did, p.changesOnly()); diff != "" {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+			}
+			p.expectMemberAddresses(tc.etcd...)
+			p.expectFiles(false)
+			if diff := cmp.Diff(tc.connected, p.connected()); diff != "" {
+				t.Errorf("connected to (-want +got):\n%s", diff)
+			}
+			if len(p.now().Nodes) != len(p.in.Nodes) {
+				t.Errorf("record: %v", namesOf(p.now().Nodes))
+			}
+			// the run was killed after its end: another attempt changes nothing more
+			p.did, p.in.Request.Installed = nil, append(p.in.Request.Installed, p.in.Nodes[len(p.in.Nodes)-1].Host)
+			if _, err := p.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.log)
+			}
+			for _, what := range p.changesOnly() {
+				if !strings.HasPrefix(what, "proxies ") {
+					t.Errorf("the second attempt did %s", what)
+				}
+			}
+		})
+	}
+}
+
+// The new machine has the name of the lost one.
+func TestReplaceTheFirstControlPlane(t *testing.T) {
+	for name, stacked := range map[string]bool{"etcd on the machines": false, "etcd in pods": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newReplacedPlane(t, stacked)
+			if _, err := p.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.log)
+			}
+			want := []string{"delete master-1", "member remove a1", "certificates master-2", "repoint master-2", "repoint master-3", "cluster-info master-2"}
+			if stacked {
+				want = []string{"delete master-1", "member remove a1", "repoint master-2", "repoint master-3", "cluster-info master-2", "upload master-2", "cluster.yml master-2,master-3,master-1", "proxies worker-1"}
+			} else {
+				want = append(want, "upload master-2", "cluster.yml master-2,master-3,master-1", "upload master-2", "apiserver master-2", "apiserver master-3", "apiserver master-1", "proxies worker-1")
+			}
+			if diff := cmp.Diff(want, p.changesOnly()); diff != "" {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+			}
+			p.expectReplaced()
+			var extra map[string]any
+			if raw, err := os.ReadFile(p.in.ScratchDir + "/extra-vars.json"); err != nil || json.Unmarshal(raw, &extra) != nil || extra["force_etcd_cert_refresh"] != false {
+				t.Errorf("extra variables %v, %v", extra, err)
+			}
+		})
+	}
+}
+
+// newReplacedPlane returns a cluster with three control planes and a worker. The first control plane
+// is lost, and its name has a new machine.
+func newReplacedPlane(t *testing.T, stacked bool) *planesFixture {
+	p := newPlanes(t, stacked, 3, 2, 3)
+	members := p.in.Request.Members
+	p.grow("master-1-new")
+	members = members[:len(members)-1]
+	p.lose()
+	last := len(p.in.Nodes) - 1
+	p.in.Nodes[last].Name, p.machines[last].Name = "master-1", "master-1"
+	p.disks[last].before = p.disks[0].before
+	p.in.Request.Members = members
+	p.in.Nodes = slices.Delete(slices.Clone(p.in.Nodes), 0, 1)
+	p.render()
+	p.write("machine-3/etc/kubernetes/kubelet.conf", "    server: https://10.60.0.1:6443\n")
+	if stacked {
+		return p
+	}
+	p.write("machine-2"+hostCertificates+"member-master-1.pem", "old")
+	return p
+}
+
+func (p *planesFixture) expectReplaced() {
+	p.t.Helper()
+	p.expectMemberAddresses("2", "3", "5")
+	p.expectFiles(true)
+	record := p.now()
+	if diff := cmp.Diff([]string{"master-2", "master-3", "master-1", "worker-1"}, namesOf(record.Nodes)); diff != "" {
+		p.t.Errorf("record (-want +got):\n%s", diff)
+	}
+	if n := record.Nodes[2]; n.Etcd != "etcd4" || n.Address != "10.60.0.5" || record.EtcdNext != 5 {
+		p.t.Errorf("the new control plane is %+v, and the next number is %d", n, record.EtcdNext)
+	}
+	if file, did := p.read("machine-3/etc/kubernetes/kubelet.conf"), p.read("machine-3/systemctl.log"); file != "    server: https://10.60.0.3:6443\n" || did != "restart kubelet\n" {
+		p.t.Errorf("kubelet.conf of master-3 is %s, and the task did %s", file, did)
+	}
+	if !p.nodes["master-1"] || p.addresses["master-1"] != "10.60.0.5" {
+		p.t.Errorf("master-1 is Ready: %t, at %s", p.nodes["master-1"], p.addresses["master-1"])
+	}
+}
+
+// The task can be killed before each of its changes. The next attempt ends in the same state.
+func TestReplacementOfAControlPlaneThatIsKilled(t *testing.T) {
+	for _, stacked := range []bool{false, true} {
+		for at := 1; ; at++ {
+			p := newReplacedPlane(t, stacked)
+			p.killAt, p.in.ProbeLimit = at, 500*time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			p.kill = cancel
+			_, err := Run(ctx, p.in, p.ports())
+			cancel()
+			if err == nil {
+				if at < 15 {
+					t.Errorf("only %d changes were interrupted", at-1)
+				}
+				break
+			}
+			before := fmt.Sprintf("before change %d, after %v", at, p.did)
+			p.killAt = 0
+			p.in.Request.Installed = append(p.in.Request.Installed, "host-5")
+			if _, err := p.run(); err != nil {
+				t.Errorf("killed %s: %v\n%s", before, err, &p.log)
+			}
+			p.expectReplaced()
+			if t.Failed() {
+				t.Fatalf("killed %s: then %v\n%s", before, p.did, &p.log)
+			}
+		}
+	}
+}
+
+func TestAdditionOfAControlPlaneThatIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(p *planesFixture)
+		reason contract.Reason
+		says   string
+	}{
+		"the members are not known": {func(p *planesFixture) { p.in.Request.Members = nil }, contract.ReasonInvalidRequest, "which nodes the cluster has"},
+		"a worker is new":           {func(p *planesFixture) { p.in.Nodes[2].Roles = []string{contract.RoleWorker} }, contract.ReasonInvalidRequest, "only control planes"},
+		"a member is sick":          {func(p *planesFixture) { p.members[1].sick = true; p.join("10.60.0.9") }, contract.ReasonQuorumAtRisk, "is not healthy. Nothing was changed"},
+		"no API server":             {func(p *planesFixture) { p.cluster = nil }, contract.ReasonQuorumAtRisk, "recover-control-plane.yml"},
+		"etcd has no majority":      {func(p *planesFixture) { p.members[1].sick = true }, contract.ReasonQuorumAtRisk, "switch on one of their machines"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlanes(t, true, 2, 1, 2)
+			p.grow("master-3")
+			p.in.ProbeLimit = time.Second
+			tc.change(p)
+			_, err := p.run()
+			if f := task.FailureOf(err); err == nil || f.Reason != tc.reason || !strings.Contains(f.Message, tc.says) {
+				t.Errorf("failure %+v", f)
+			}
+			if did := p.changesOnly(); len(did) > 0 {
+				t.Errorf("it did %v", did)
+			}
+		})
+	}
+}
+
+// A lost control plane that is alive is not removed.
+func TestReplacementOfALivingControlPlane(t *testing.T) {
+	p := newReplacedPlane(t, false)
+	p.nodes["master-1"] = true
+	_, err := p.run()
+	if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonResetIncomplete || !strings.Contains(f.Message, "Switch the machine off") {
+		t.Errorf("failure %+v\n%s", f, &p.log)
+	}
+	p.expectMemberAddresses("1", "2", "3")
+}
+
+// Members that an unfinished attempt has left are removed before the next join.
+func TestStrayMembers(t *testing.T) {
+	p := newPlanes(t, true, 2, 1, 2)
+	p.grow("master-3")
+	p.members = append(p.members, &fakeMember{id: 0xb1, address: "10.60.0.3"}, &fakeMember{id: 0xb2, address: "10.60.0.77"})
+	p.join("10.60.0.4") // works, so it stays, although nobody knows its machine
+	if _, err := p.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	if diff := cmp.Diff([]string{"member remove b1", "member remove b2"}, p.changesOnly()[:2]); diff != "" {
+		t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+	}
+}
+
+// The playbook has failed after the new machine had become a member of etcd. The next attempt
+// removes the member and resets the machine, and then it joins as a new one.
+func TestAdditionAfterAFailedAttempt(t *testing.T) {
+	p := newReplacedPlane(t, false)
+	p.half = true
+	if _, err := p.run(); err == nil {
+		t.Fatal("a failed playbook is no error")
+	}
+	p.expectMemberAddresses("2", "3", "5")
+	p.half, p.did = false, nil
+	p.in.Request.Installed = append(p.in.Request.Installed, "host-5")
+	if _, err := p.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	want := []string{"member remove a4", "save master-1", "reset.yml master-1", "clean master-1", "cluster.yml master-2,master-3,master-1",
+		"upload master-2", "apiserver master-2", "apiserver master-3", "apiserver master-1", "proxies worker-1"}
+	if diff := cmp.Diff(want, p.changesOnly()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+	}
+	p.expectReplaced()
+}

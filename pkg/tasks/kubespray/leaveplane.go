@@ -1,0 +1,53 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Progress of the removal of a control plane in percent.
+const (
+	leaveFrom, leaveShare     = 40, 30
+	proxiesAt, proxiesShareOf = 95, 3
+)
+
+// leaveControlPlane takes the control planes that leave out of etcd. Before that, the others stop
+// using their API servers, and after that their members of etcd.
+func (r *remover) leaveControlPlane(ctx context.Context) error {
+	leave := node.ControlPlanes(r.leave)
+	if len(leave) == 0 {
+		return nil
+	}
+	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(namesOf(r.leave)), gone: leave}
+	r.progress.set(leaveFrom, "Point the control planes to their own API servers")
+	if err := p.repoint(ctx); err != nil {
+		return err
+	}
+	r.progress.set(leaveFrom, "Remove "+names(leave)+" from etcd")
+	if err := r.eachMember(ctx, (*cluster).removeMember); err != nil {
+		return err
+	}
+	if err := p.publish(ctx); err != nil {
+		return err
+	}
+	return p.useServers(ctx, r.part(leaveFrom, leaveShare))
+}
+
+// updateProxies updates the proxies of the workers that stay, if control planes leave.
+func (r *remover) updateProxies(ctx context.Context) error {
+	if len(node.ControlPlanes(r.leave)) == 0 {
+		return nil
+	}
+	in := r.in.only(r.stay())
+	in.Request.Members, in.Request.Remove = in.Nodes, nil
+	if in = withInventory(in, r.ports); len(in.HostsINI) == 0 {
+		return task.Because(contract.ReasonInvalidRequest,
+			errors.New("there is no inventory of the nodes that stay, so the proxies of the workers cannot be updated"))
+	}
+	r.progress.set(proxiesAt, "Update the proxies of the workers")
+	return updateProxies(ctx, in, r.c.pins, r.ports, r.part(proxiesAt, proxiesShareOf))
+}

@@ -1,0 +1,143 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// newLeaving returns a cluster with control planes and two workers, from which one control plane
+// leaves.
+func newLeaving(t *testing.T, stacked bool, masters int, name string) *planesFixture {
+	p := newPlanes(t, stacked, masters, 2, masters)
+	p.in.Request.Operation = contract.OperationRemoveControlPlane
+	p.in.Request.Remove = &contract.Removal{Nodes: []string{name}, DrainSeconds: 60}
+	return p
+}
+
+func TestRemoveControlPlane(t *testing.T) {
+	emptied := func(name string) []string {
+		return []string{"save " + name, "reset.yml " + name, "clean " + name, "delete " + name, "proxies worker-1", "proxies worker-2"}
+	}
+	for _, tc := range []struct {
+		name    string
+		stacked bool
+		masters int
+		leaves  string
+		did     []string
+		etcd    []string
+	}{
+		{"the last one", false, 3, "master-3", slices.Concat([]string{"cordon master-3", "drain master-3", "member remove a3",
+			"upload master-1", "apiserver master-1", "apiserver master-2"}, emptied("master-3")), []string{"1", "2"}},
+		{"the first one", false, 3, "master-1", slices.Concat([]string{"cordon master-1", "repoint master-2", "repoint master-3",
+			"cluster-info master-2", "member remove a1", "upload master-2", "apiserver master-2", "apiserver master-3"}, emptied("master-1")), []string{"2", "3"}},
+		{"the first one of two", false, 2, "master-1", slices.Concat([]string{"cordon master-1", "repoint master-2",
+			"cluster-info master-2", "member remove a1", "upload master-2", "apiserver master-2"}, emptied("master-1")), []string{"2"}},
+		{"the first one, with etcd in pods", true, 3, "master-1", slices.Concat([]string{"cordon master-1", "repoint master-2", "repoint master-3",
+			"cluster-info master-2", "member remove a1", "upload master-2"}, emptied("master-1")), []string{"2", "3"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newLeaving(t, tc.stacked, tc.masters, tc.leaves)
+			if _, err := p.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &p.log)
+			}
+			if diff := cmp.Diff(tc.did, p.did); diff != "" {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+			}
+			p.expectMemberAddresses(tc.etcd...)
+			p.expectFiles(tc.leaves == "master-1")
+			if record := p.now(); named(record.Nodes, tc.leaves) || len(record.Leaving)+len(record.Draining) > 0 || len(etcdNames(record)) != len(tc.etcd) {
+				t.Errorf("record %+v", record)
+			}
+		})
+	}
+}
+
+func etcdNames(i contract.Installed) (names []string) {
+	for _, n := range i.Nodes {
+		if n.Etcd != "" {
+			names = append(names, n.Etcd)
+		}
+	}
+	return names
+}
+
+// The machine of the first control plane is dead. Nothing connects to it, and no pod is evicted.
+func TestRemoveLostControlPlane(t *testing.T) {
+	p := newLeaving(t, false, 3, "master-1")
+	p.lose()
+	out, err := p.run()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	want := []string{"repoint master-2", "repoint master-3", "cluster-info master-2", "member remove a1", "upload master-2", "apiserver master-2", "apiserver master-3",
+		"delete master-1", "proxies worker-1", "proxies worker-2"}
+	if diff := cmp.Diff(want, p.did); diff != "" {
+		t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
+	}
+	if out.Recap != "1 node removed: master-1; host-1 did not answer, so it was not reset" {
+		t.Errorf("recap %q", out.Recap)
+	}
+	p.expectFiles(true)
+}
+
+func TestRemovalOfAControlPlaneThatIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(p *planesFixture)
+		says   string
+	}{
+		"another member is sick":        {func(p *planesFixture) { p.members[2].sick = true }, "only 1 of 2 members of etcd are healthy"},
+		"it has the only member":        {func(p *planesFixture) { p.members = p.members[:1] }, "it has the only member of etcd"},
+		"etcd has lost its majority":    {func(p *planesFixture) { p.members[1].sick, p.members[2].sick = true, true }, "switch on one of their machines"},
+		"no control plane has a member": {func(p *planesFixture) { p.fixture.etcd = nil }, "no Ready control plane has a member of etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newLeaving(t, false, 3, "master-1")
+			tc.change(p)
+			_, err := p.run()
+			if f := task.FailureOf(err); err == nil || f.Reason != contract.ReasonQuorumAtRisk || !strings.Contains(f.Message, tc.says) || !f.Reason.Transient() {
+				t.Errorf("failure %+v", f)
+			}
+			p.expectDid()
+		})
+	}
+}
+
+// The task can be killed before each of its changes. The next attempt ends in the same state.
+func TestRemovalOfAControlPlaneThatIsKilled(t *testing.T) {
+	for at := 1; ; at++ {
+		p := newLeaving(t, false, 3, "master-1")
+		p.killAt, p.in.ProbeLimit = at, 500*time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		p.kill = cancel
+		_, err := Run(ctx, p.in, p.ports())
+		cancel()
+		if err == nil {
+			if at < 20 {
+				t.Errorf("only %d changes were interrupted", at-1)
+			}
+			return
+		}
+		before := fmt.Sprintf("before change %d, after %v", at, p.did)
+		p.killAt = 0
+		if _, err := p.run(); err != nil {
+			t.Errorf("killed %s: %v\n%s", before, err, &p.log)
+		}
+		p.expectMemberAddresses("2", "3")
+		p.expectFiles(true)
+		if record := p.now(); named(record.Nodes, "master-1") || len(record.Leaving) > 0 || !empty(p.disks[0].report) {
+			t.Errorf("killed %s: record %+v, machine %+v", before, record, p.disks[0].report)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// forget removes a lost control plane from etcd and from the cluster.
+func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Node) error {
+	if !kubernetesName.MatchString(lost.Name) {
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", lost.Name))
+	}
+	address, err := found.w.addressOf(ctx, lost.Name)
+	if err != nil {
+		return unanswered("find the address of node "+lost.Name, err)
+	}
+	// the new machine can have the address of the old one, which is off then
+	moved := slices.ContainsFunc(a.in.Nodes, func(n contract.Node) bool { return n.Address == lost.Address })
+	itself := address == "" || address == lost.Address
+	if itself && found.ready[lost.Name] {
+		if moved {
+			return nil
+		}
+		return &task.Error{Reason: contract.ReasonResetIncomplete, Host: lost.Name, Step: "remove the lost control plane",
+			Err: fmt.Errorf("node %s is Ready in the cluster, so its host %s is not lost. Nothing was changed. Switch the machine off; the next attempt continues", lost.Name, lost.Host)}
+	}
+	if err := found.removeMember(ctx, a.planes.stay, lost); err != nil {
+		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: lost.Name, Step: "remove the lost control plane from etcd",
+			Err: fmt.Errorf("the lost control plane %s cannot be removed from etcd: %w. %s", lost.Name, err, quorumAdvice)}
+	}
+	if _, registered := found.ready[lost.Name]; !registered || !itself {
+		return nil
+	}
+	fmt.Fprintf(a.ports.Log, "Lost control plane %s is removed from the cluster\n", lost.Name)
+	if _, err := found.w.ask(ctx, "delete node "+lost.Name+" --ignore-not-found --wait=false", 64<<10); err != nil {
+		return unanswered("delete node "+lost.Name, err)
+	}
+	return nil
+}
+
+// addressOf returns the internal address of a node; empty: there is none.
+func (w *watch) addressOf(ctx context.Context, name string) (string, error) {
+	text, err := w.ask(ctx, "get node "+name+` --ignore-not-found --output jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}'`, 64<<10)
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	return first, err
+}
+
+// checkMembers removes what an unfinished attempt has left in etcd, and checks that the members that
+// stay are healthy: while a member joins, etcd can spare none.
+func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
+	err := found.onEtcd(ctx, a.planes.stay, func(e etcdClient) error {
+		members, healthy, err := e.look()
+		if err != nil {
+			return err
+		}
+		for _, m := range a.strays(found, members) {
+			if _, _, err := removal(members, healthy, hosts(m)); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.ports.Log, "  member %x of etcd is left from an unfinished attempt: it is removed\n", m.ID)
+			if err := e.remove(m); err != nil {
+				return err
+			}
+			members = slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.ID == m.ID })
+		}
+		if bad := unhealthyMembers(members, healthy); bad != "" {
+			return errors.New(bad)
+		}
+		return nil
+	})
+	if err != nil {
+		return a.noQuorum(err)
+	}
+	return nil
+}
+
+// strays returns the members that are of no use: those on a new machine whose node is not Ready, and
+// those that never started on a machine that the cluster does not have.
+func (a *addition) strays(found *cluster, members []member) (all []member) {
+	for _, m := range members {
+		i := slices.IndexFunc(a.in.Nodes, func(n contract.Node) bool { return m.at(n.Address, n.Address6) })
+		switch {
+		case i < 0 && (len(m.ClientURLs) == 0 || m.IsLearner):
+			all = append(all, m)
+		case i >= 0 && slices.Contains(a.in.fresh, a.in.Nodes[i].Name) && !found.ready[a.in.Nodes[i].Name]:
+			all = append(all, m)
+		}
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+)
+
+// hosts returns the addresses of a member's peer URLs.
+func hosts(m member) (all []string) {
+	for _, peer := range m.PeerURLs {
+		if u, err := url.Parse(peer); err == nil {
+			all = append(all, u.Hostname())
+		}
+	}
+	return all
+}
+
+// unhealthyMembers returns what is wrong with the members of etcd; empty: nothing. healthy are the
+// client URLs of those that answer.
+func unhealthyMembers(members []member, healthy []string) string {
+	for _, m := range members {
+		switch {
+		case len(m.ClientURLs) == 0:
+			return fmt.Sprintf("member %x of etcd at %s has not started", m.ID, printable(fmt.Sprint(hosts(m))))
+		case m.IsLearner:
+			return fmt.Sprintf("member %s of etcd is a learner", printable(m.Name))
+		case !m.healthyIn(healthy):
+			return fmt.Sprintf("member %s of etcd is not healthy", printable(m.Name))
+		}
+	}
+	return ""
+}
+
+// awaitMembers waits until etcd has a healthy member on each node that should have one, and no other
+// member that is not healthy.
+func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports) error {
+	all := node.ControlPlanes(in.Nodes)
+	p := planes{in: in, access: access, ports: ports, stay: all}
+	w := &watch{in: in, access: access}
+	defer w.close()
+	return p.await(ctx, all[0], "wait for the members of etcd", func(ctx context.Context) error {
+		c := &cluster{w: w, ready: map[string]bool{}}
+		for _, n := range all {
+			c.ready[n.Name] = true // the next question finds out which of them answer
+		}
+		return c.onEtcd(ctx, all, func(e etcdClient) error {
+			members, healthy, err := e.look()
+			if err != nil {
+				return err
+			}
+			if bad := unhealthyMembers(members, healthy); bad != "" {
+				return errors.New(bad)
+			}
+			return missingMember(all, members)
+		})
+	})
+}
+
+func missingMember(all []contract.Node, members []member) error {
+	for _, n := range all {
+		there := n.Etcd == ""
+		for _, m := range members {
+			there = there || m.at(n.Address, n.Address6)
+		}
+		if !there {
+			return fmt.Errorf("etcd has no member on %s", n.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package kubespray
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// updateProxies updates the proxies of the API servers on the workers, because their targets are the
+// control planes. The kubelet restarts a proxy whose configuration has changed. The workers follow
+// in two parts, so that never all proxies restart at the same time.
+func updateProxies(ctx context.Context, in Input, pins ssh.Pins, ports Ports, report func(percent int, step string)) error {
+	tag, err := proxyTag(in.GroupVars)
+	if err != nil || tag == "" {
+		return err
+	}
+	workers := without(namesOf(in.Nodes), namesOf(node.ControlPlanes(in.Nodes)))
+	half := (len(workers) + 1) / 2
+	for part := range slices.Chunk(workers, max(half, 1)) {
+		run := in
+		run.Playbook, run.limit, run.fresh, run.tags, run.alone = contract.PlaybookInstall, part, nil, tag, true
+		if i := slices.IndexFunc(part, func(name string) bool { return !kubernetesName.MatchString(name) }); i >= 0 {
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", part[i]))
+		}
+		fmt.Fprintf(ports.Log, "\nThe proxies on these workers get the new addresses of the control planes: %s\n", strings.Join(part, ", "))
+		counted := count(run)
+		files, err := prepare(run, pins)
+		if err != nil {
+			return task.Because(contract.ReasonInternal, err)
+		}
+		from := 100 * slices.Index(workers, part[0]) / len(workers)
+		share := 100 * len(part) / len(workers)
+		if _, err := play(ctx, run, files, ports, func(percent int, step string) { report(from+percent*share/100, "Update the proxies: "+step) }, counted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proxyTag returns kubespray's tag for the tasks of the proxy on each worker; empty: there is no
+// such proxy. By default, kubespray installs nginx unless the site has a load balancer.
+func proxyTag(groupVars []byte) (string, error) {
+	var vars map[string]any
+	if err := json.Unmarshal(groupVars, &vars); err != nil {
+		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("group variables: %w", err))
+	}
+	_, balanced := vars["loadbalancer_apiserver"]
+	switch on := vars["loadbalancer_apiserver_localhost"].(type) {
+	case nil:
+		if balanced {
+			return "", nil
+		}
+	case bool:
+		if !on {
+			return "", nil
+		}
+	case string:
+		if slices.Contains([]string{"false", "no", "off", "n", "f", "0"}, strings.ToLower(on)) {
+			return "", nil
+		}
+	}
+	if vars["loadbalancer_apiserver_type"] == "haproxy" {
+		return "haproxy", nil
+	}
+	return "nginx", nil
+}
