@@ -195,6 +195,10 @@ func TestRefused(t *testing.T) {
 		{"a subnet", "m1", "m1", func(s *State) { s.Wanted.PodSubnet = "10.9.0.0/16" }, []string{"spec.PodSubnet: 10.0.0.0/16 -> 10.9.0.0/16"}, true},
 		{"the network plugin", "m1", "m1", func(s *State) { s.Wanted.NetworkPlugin = "cilium" }, []string{"spec.kubernetes.networkPlugin: none -> cilium"}, true},
 		{"the version", "m1", "m1", func(s *State) { s.Wanted.KubernetesVersion = "1.36.0" }, []string{"spec.kubernetes.version: 1.35.4 -> 1.36.0"}, false},
+		{"variables that are stored in another form", "m1", "m1", func(s *State) {
+			s.Installed.Request.Vars = map[string]json.RawMessage{"a": json.RawMessage("{\n  \"x\": [\n    1\n  ],\n  \"b\": 2\n}")}
+			s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage(`{"b":2,"x":[1]}`)}
+		}, nil, false},
 		{"variables", "m1", "m1", func(s *State) { s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1")} }, []string{"spec.kubespray.vars: [a]"}, false},
 		{"access", "m1", "m1", func(s *State) { s.Wanted.Access.Interface = "eth1" }, []string{"spec.access selects other addresses"}, true},
 		{"a worker becomes a control plane", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[1].Roles = rolesOf("m") }, []string{"the role of node w1"}, true},

@@ -1,6 +1,8 @@
 package change
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -57,7 +59,7 @@ func text(value string) string {
 func changedVars(was, is contract.Request) []string {
 	changed := map[string]bool{}
 	for name, value := range was.Vars {
-		if string(is.Vars[name]) != string(value) {
+		if !sameJSON(is.Vars[name], value) {
 			changed[name] = true
 		}
 	}
@@ -67,6 +69,16 @@ func changedVars(was, is contract.Request) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(changed))
+}
+
+// sameJSON compares JSON without regard to spaces and to the order of keys. They differ between the
+// spec and the stored request.
+func sameJSON(a, b json.RawMessage) bool {
+	var one, other any
+	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
+		return bytes.Equal(a, b)
+	}
+	return reflect.DeepEqual(one, other)
 }
 
 func list(names []string) string {

@@ -75,7 +75,9 @@ func masters(n int) site.Option {
 	return func(p *v1alpha1.Provisioning) {
 		p.Spec.Masters = nil
 		for i := range n {
-			p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{fmt.Sprintf("master-%d", i+1): {}})
+			p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{
+				fmt.Sprintf("master-%d", i+1): {HostRequirements: v1alpha1.HostRequirements{CPU: 8}},
+			})
 		}
 	}
 }

@@ -74,12 +74,15 @@ func (i *installed) change(ctx context.Context, change func(next *contract.Insta
 }
 
 // complete stores the record after a run that has made the cluster healthy. nodes are the nodes
-// that the cluster should have. A node that is being removed stays in the record until it has left.
+// of the run. Two kinds of other nodes stay in the record: those that are being removed, until they
+// have left, and, in a run that adds nodes, lost ones that this run does not replace.
 func (i *installed) complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
 	ordered, etcdNext := inventory.Members(request, nodes)
 	return i.change(ctx, func(next *contract.Installed) {
+		adds := request.Remove == nil && contract.OperationOf(request.Operation).ChangesCluster()
 		for _, n := range next.Nodes {
-			if slices.Contains(next.Leaving, n.Name) && !named(ordered, n.Name) {
+			stays := slices.Contains(next.Leaving, n.Name) || adds && !slices.Contains(request.Lost, n.Name)
+			if stays && !named(ordered, n.Name) {
 				ordered = append(ordered, n)
 			}
 		}

@@ -109,3 +109,27 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 		t.Errorf("%d writes", writes.writes)
 	}
 }
+
+// A run that replaces one lost node does not forget another one, which a later run replaces.
+func TestRecordKeepsOtherLostNodes(t *testing.T) {
+	node := func(name, role string) contract.Node {
+		return contract.Node{Name: name, HostUID: "uid-of-" + name, Roles: []string{role}}
+	}
+	first, second := node("master-1", contract.RoleControlPlane), node("master-2", contract.RoleControlPlane)
+	lost, dead := node("worker-1", contract.RoleWorker), node("master-3", contract.RoleControlPlane)
+	record := contract.Installed{Nodes: []contract.Node{first, second, dead, lost}}
+	i := &installed{store: &memory{data: map[string]string{}}, now: record}
+	anew := dead
+	anew.HostUID = "another"
+	request := contract.Request{Operation: contract.OperationAddControlPlane, Members: record.Nodes, Lost: []string{"master-3"}}
+	if err := i.complete(t.Context(), request, []contract.Node{first, second, anew}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range i.now.Nodes {
+		got = append(got, n.Name+"="+n.HostUID)
+	}
+	if want := []string{"master-1=uid-of-master-1", "master-2=uid-of-master-2", "master-3=another", "worker-1=uid-of-worker-1"}; !slices.Equal(want, got) {
+		t.Errorf("nodes of the record: %v, want %v", got, want)
+	}
+}
