@@ -49,8 +49,8 @@ kubespray: ## Get the real kubespray: clone tag v2.31.0, or use ARCHIVE=<tar.gz 
 	hack/kubespray.sh $(ARCHIVE)
 bundle: up plugin ## Pack all artifacts of the demo's cluster into one file, and import it into an empty depot
 	test/demo/bundle.sh
-bench: up plugin ## Measure a run against the playbook by hand, the depot against cp, nginx and a plain registry
-	go test ./test/bench -tags e2e -count=1 -v -timeout 60m -run TestBench
+bench: up plugin ## Measure a run against the playbook by hand, one more node at 100 against 3, the depot against cp, nginx and a plain registry
+	go test ./test/bench -tags e2e -count=1 -v -timeout 120m -run TestBench
 	$(call debian,curl,curl)
 	$(call debian,nginx,nginx-light)
 	go test ./test/bench/depot -tags bench -count=1 -v -timeout 30m -run TestBench
