@@ -89,20 +89,25 @@ func (m *simulation) set(count int) {
 	if err := m.cluster.Get(ctx, client.ObjectKey{Name: m.master.Name}, like); err != nil {
 		m.t.Fatal(err)
 	}
-	m.mu.Lock()
-	before := m.count
-	m.count = count
-	m.mu.Unlock()
-	for i := before; i < count; i++ {
+	for i := m.count; i < count; i++ {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: simulatedName(i)},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(simulatedName(i)), RenewTime: ptr.To(metav1.NowMicro())}}
 		m.must(client.IgnoreAlreadyExists(m.cluster.Create(ctx, lease)))
 		m.must(m.cluster.Create(ctx, simulatedNode(simulatedName(i), like)))
+		m.renewFor(i + 1)
 	}
-	for i := count; i < before; i++ {
-		m.remove(simulatedName(i))
+	for before := m.count; before > count; before-- {
+		m.renewFor(before - 1)
+		m.remove(simulatedName(before - 1))
 	}
 	m.settle()
+}
+
+// renewFor makes count the number of simulated nodes whose leases are renewed.
+func (m *simulation) renewFor(count int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count = count
 }
 
 // settle waits until all nodes are Ready with a Ready pod of each DaemonSet.
