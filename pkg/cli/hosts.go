@@ -12,6 +12,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/cobra"
+	"knative.dev/pkg/apis"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -138,7 +139,7 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 	}
 	p.Namespace = site.namespace
 	p.SetDefaults(ctx)
-	if err := p.Validate(ctx); err != nil {
+	if err := p.Validate(ctx).Filter(apis.ErrorLevel); err != nil { // warnings reject nothing
 		return nil, fmt.Errorf("the webhook would reject %s: %w", name, err)
 	}
 	return p, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,7 +70,7 @@ func (s *session) plan(ctx context.Context, name string, o planOptions) error {
 	if err != nil {
 		return err
 	}
-	view.Note = note
+	view.Note = cmp.Or(view.Note, note)
 	if o.output == "json" {
 		encoder := json.NewEncoder(s.Out)
 		encoder.SetIndent("", "  ")

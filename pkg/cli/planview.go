@@ -219,6 +219,8 @@ func (v *planView) page() string {
 		fmt.Fprintf(&b, "%s: the cluster has the requested nodes. Nothing is to be done.\n", v.Provisioning)
 	case !v.Installed:
 		fmt.Fprintf(&b, "%s: no cluster is installed.\n\n", v.Provisioning)
+	case len(v.Operations) == 0:
+		fmt.Fprintf(&b, "%s: no operation is to be done.\n", v.Provisioning)
 	default:
 		fmt.Fprintf(&b, "%s: operations that make the cluster the requested one: %d\n\n", v.Provisioning, len(v.Operations))
 	}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+// changing returns a Provisioning with an installed cluster of master-1 on host-1 and of two nodes of
+// the set pool on host-2 and host-3, and the objects of the site. host-4 and host-5 are free.
+func changing(t *testing.T) (*v1alpha1.Provisioning, []client.Object) {
+	t.Helper()
+	p := provisioning("edge-1")
+	p.TypeMeta = metav1.TypeMeta{APIVersion: "bpa.akraino.org/v1alpha1", Kind: "Provisioning"}
+	p.Spec.Masters = []map[string]v1alpha1.Master{{"master-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}
+	p.Spec.NodeSets = []v1alpha1.NodeSet{{Name: "pool", Role: v1alpha1.RoleWorker, Count: v1alpha1.NodeCount{Active: 2}}}
+	p.SetDefaults(t.Context())
+	p.Status.InstalledDigest = "sha256:installed"
+	p.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "Available", "all 22 artifacts are in the depot")
+	request, err := from.Provisioning(p, settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := contract.Installed{Request: request, EtcdNext: 2}
+	states, objects := contract.HostStates{}, []client.Object{p}
+	for n, name := range []string{"master-1", "pool-1", "pool-2"} {
+		h := bareMetal(n+1, 8, heldBy("edge-1", name))
+		h.UID = types.UID("uid-of-" + h.Name)
+		h.Spec.ConsumerRef.UID = p.UID
+		node := contract.Node{Name: name, Roles: []string{contract.RoleWorker}, Host: h.Name, HostUID: string(h.UID), Set: "pool"}
+		if n == 0 {
+			node.Roles, node.Set = []string{contract.RoleControlPlane}, ""
+		} else {
+			h.Labels[contract.LabelSet] = "pool"
+		}
+		record.Nodes, states[string(h.UID)] = append(record.Nodes, node), contract.HostUsed
+		objects = append(objects, h)
+	}
+	objects = append(objects, bareMetal(4, 8), bareMetal(5, 16))
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.Namespace, Name: contract.InstalledName(p.Name),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: p.APIVersion, Kind: p.Kind, Name: p.Name, UID: p.UID, Controller: ptr.To(true)}},
+	}, Data: map[string]string{}}
+	for key, value := range map[string]any{contract.KeyInstalled: record, contract.KeyHosts: states} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cm.Data[key] = string(text)
+	}
+	return p, append(objects, cm)
+}
+
+func more(p *v1alpha1.Provisioning) {
+	p.Spec.Masters = append(p.Spec.Masters, map[string]v1alpha1.Master{"master-2": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}})
+	p.Spec.NodeSets[0].Count.Active = 1
+	p.Spec.Kubernetes.Version = "1.36.0"
+}
+
+func TestPlan(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.Provisioning){
+		"nothing":  func(*v1alpha1.Provisioning) {},
+		"mixed":    more,
+		"blocked":  func(p *v1alpha1.Provisioning) { p.Spec.PodSubnet = "10.9.0.0/16"; p.Spec.NodeSets[0].Count.Active = 3 },
+		"too-many": func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 9 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := changing(t)
+			edit(p)
+			w := newStopped(t, objects...)
+			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
+		})
+	}
+}
+
+// The plan of a file needs no edit of the stored object, and does not change it.
+func TestPlanOfAFile(t *testing.T) {
+	p, objects := changing(t)
+	edited := p.DeepCopy()
+	edited.Status = v1alpha1.ProvisioningStatus{}
+	more(edited)
+	text, err := yaml.Marshal(edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "edge-1.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newStopped(t, objects...)
+	w.golden("plan/mixed", w.run(t.Context(), "plan", "-f", file))
+
+	w = newStopped(t, bareMetal(1, 8), bareMetal(2, 8), bareMetal(3, 8))
+	w.expect(w.run(t.Context(), "plan", "-f", file, "-o", "json"), codeDone, `"installed": false`, `"operation": "install"`, `"master-1: host-`)
+}
+
+func TestPlanOfAnEarlierObject(t *testing.T) { // the record of a deleted Provisioning of the same name does not count
+	p, objects := changing(t)
+	p.UID, p.Status.InstalledDigest = "another", ""
+	for _, o := range objects {
+		if h, ok := o.(*metal3.BareMetalHost); ok {
+			h.Spec.ConsumerRef = nil
+		}
+	}
+	w := newStopped(t, objects...)
+	w.expect(w.run(t.Context(), "plan", "edge-1"), codeDone, "edge-1: no cluster is installed.", "install the cluster")
+}
