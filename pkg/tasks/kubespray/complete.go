@@ -34,10 +34,11 @@ func storeComplete(ctx context.Context, store Store, complete bool) error {
 }
 
 // startAnew clears contract.KeyComplete and the record of the cluster if all machines of an installation are empty, for example
-// because a user has reset them. There is no cluster that they could protect, and the leftovers
+// because a user has reset them. It does nothing in a run that changes a cluster, in which only the
+// new machines are visited. There is no cluster that they could protect, and the leftovers
 // of this installation must be reset if it fails.
 func (c contact) startAnew(ctx context.Context, in Input, ports Ports) error {
-	if in.Playbook == contract.PlaybookScale || slices.ContainsFunc(c.visits, func(v visit) bool { return !v.report.Clean() }) {
+	if in.Playbook == contract.PlaybookScale || contract.OperationOf(in.Request.Operation).ChangesCluster() || slices.ContainsFunc(c.visits, func(v visit) bool { return !v.report.Clean() }) {
 		return nil
 	}
 	complete, err := readComplete(ctx, ports.Installed)

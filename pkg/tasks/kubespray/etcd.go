@@ -187,8 +187,8 @@ func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contrac
 	for _, way := range []struct{ needs, command string }{
 		{client + ".pem", `env PATH="$PATH:/usr/local/bin:/opt/bin" ETCDCTL_API=3 etcdctl` + etcdEndpoint +
 			" --cacert " + hostCertificates + "ca.pem --cert " + client + ".pem --key " + client + "-key.pem "},
-		{"/etc/kubernetes/ssl/etcd/server.crt", podEtcdctl(via, "/etc/kubernetes/ssl/etcd/")},
-		{"/etc/kubernetes/pki/etcd/server.crt", podEtcdctl(via, "/etc/kubernetes/pki/etcd/")},
+		{"/etc/kubernetes/ssl/etcd/server.crt", podEtcdctl(c.w.in.kubectlOn(via), via, "/etc/kubernetes/ssl/etcd/")},
+		{"/etc/kubernetes/pki/etcd/server.crt", podEtcdctl(c.w.in.kubectlOn(via), via, "/etc/kubernetes/pki/etcd/")},
 	} {
 		var exit *ssh.ExitError
 		if _, err := asRoot("test -s " + way.needs); errors.As(err, &exit) {
@@ -210,7 +210,8 @@ func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contrac
 }
 
 // podEtcdctl is the command that runs etcdctl in the pod of etcd.
-func podEtcdctl(via contract.Node, certificates string) string {
-	return strings.TrimSpace(kubectl) + " --namespace kube-system exec etcd-" + via.Name + " -- etcdctl" + etcdEndpoint +
+// command is kubectl on this control plane.
+func podEtcdctl(command string, via contract.Node, certificates string) string {
+	return strings.TrimSpace(command) + " --namespace kube-system exec etcd-" + via.Name + " -- etcdctl" + etcdEndpoint +
 		" --cacert " + certificates + "ca.crt --cert " + certificates + "server.crt --key " + certificates + "server.key "
 }

@@ -12,8 +12,9 @@ import (
 // forget deletes lost nodes from the cluster, so that their pods are recreated on other nodes and a
 // new machine can use the name. It does not delete a Ready node: either the old machine is alive,
 // or the new machine already has the name. If a node cannot be deleted, the run does not fail, and
-// the log tells the user how to delete the node.
-func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) {
+// the log tells the user how to delete the node. With patient, it waits for a node that is still
+// Ready, because Kubernetes notices the end of a machine only after its last heartbeat.
+func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, patient bool) {
 	if len(in.Request.Lost) == 0 {
 		return
 	}
@@ -25,22 +26,46 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	defer w.close()
 	for _, name := range in.Request.Lost {
 		if kubernetesName.MatchString(name) {
-			fmt.Fprintf(ports.Log, "Lost node %s: %s\n", name, w.forget(ctx, name))
+			fmt.Fprintf(ports.Log, "Lost node %s: %s\n", name, w.forget(ctx, name, patient))
 		}
 	}
 }
 
+// lostRounds is how often a query for the end of a node's heartbeats is repeated. Each one takes up to
+// half of Input.ProbeLimit. With the default of 40 s these are 80 s; Kubernetes needs 40 to 50 s.
+const lostRounds = 4
+
+// awaitUnready waits until a node that is Ready has no heartbeats any more. It returns false if the
+// node is alive, or if this is not known.
+func (w *watch) awaitUnready(ctx context.Context, name string) bool {
+	for range lostRounds {
+		_, _ = w.ask(ctx, fmt.Sprintf("wait --for=condition=Ready=Unknown node/%s --timeout=%s", name, w.in.ProbeLimit/2), 64<<10) // the state decides
+		if state, err := w.state(ctx, name); err == nil && state != "True" {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// state returns the status of a node's condition Ready; empty: the node is not in the cluster.
+func (w *watch) state(ctx context.Context, name string) (string, error) {
+	state, err := w.ask(ctx, "get node "+name+` --ignore-not-found --output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`, 64<<10)
+	return strings.TrimSpace(string(state)), err
+}
+
 // forget deletes one lost node and returns the text for the log.
-func (w *watch) forget(ctx context.Context, name string) string {
-	const ready = `--output jsonpath='{.status.conditions[?(@.type=="Ready")].status}'`
+func (w *watch) forget(ctx context.Context, name string, patient bool) string {
 	later := func(err error) string {
 		return fmt.Sprintf("not removed from the cluster (%v); when you are sure that it is lost, run: kubectl delete node %s", err, name)
 	}
-	state, err := w.ask(ctx, "get node "+name+" --ignore-not-found "+ready, 64<<10)
-	switch state := strings.TrimSpace(string(state)); {
+	state, err := w.state(ctx, name)
+	switch {
 	case err != nil:
 		return later(err)
-	case state == "True":
+	case state == "True" && !(patient && w.awaitUnready(ctx, name)):
 		return "it is Ready, so it stays in the cluster"
 	case state == "":
 		return "it is not in the cluster"

@@ -57,3 +57,31 @@ func TestForgetDoesNotFailTheRun(t *testing.T) {
 		t.Errorf("the log does not say what is left to do:\n%s", w.log.String())
 	}
 }
+
+// A machine that has just ended is still Ready in the cluster. The run waits for the end of its
+// heartbeats.
+func TestForgetWaitsForTheLastHeartbeat(t *testing.T) {
+	w := newFixture(t, 1)
+	w.in.Request.Lost = []string{"worker-7"}
+	var mu sync.Mutex
+	state := "True"
+	w.waited = func(command string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(command, "--for=condition=Ready=Unknown node/worker-7 ") {
+			state = "Unknown"
+		}
+	}
+	w.nodes = func(command string, stdout io.Writer) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(command, " delete node worker-7 ") {
+			state = ""
+		}
+		fmt.Fprint(stdout, state)
+		return 0
+	}
+	if _, err := w.run(); err != nil || state != "" {
+		t.Errorf("%v, the node is %q, want it removed\n%s", err, state, w.log.String())
+	}
+}

@@ -69,11 +69,12 @@ type watch struct {
 	in     Input
 	access node.Access
 	conn   node.Connection // nil: not connected
+	at     contract.Node   // the control plane to which conn is connected
 }
 
 func newWatch(ctx context.Context, in Input, access node.Access) (*watch, error) {
-	conn, _, err := access.FirstControlPlane(ctx, in.Nodes)
-	return &watch{in, access, conn}, err
+	conn, at, err := access.FirstControlPlane(ctx, in.Nodes)
+	return &watch{in, access, conn, at}, err
 }
 
 func (w *watch) close() {
@@ -86,7 +87,7 @@ func (w *watch) close() {
 // connect connects to a control plane, unless the watch is connected.
 func (w *watch) connect(ctx context.Context) (err error) {
 	if w.conn == nil {
-		w.conn, _, err = w.access.FirstControlPlane(ctx, w.in.Nodes)
+		w.conn, w.at, err = w.access.FirstControlPlane(ctx, w.in.Nodes)
 	}
 	return err
 }
@@ -99,7 +100,7 @@ func (w *watch) ask(ctx context.Context, arguments string, limit int) ([]byte, e
 	if err := w.connect(ctx); err != nil {
 		return nil, err
 	}
-	raw, err := w.conn.Output(ctx, node.AsRoot(w.in.Request, kubectl+arguments), limit)
+	raw, err := w.conn.Output(ctx, node.AsRoot(w.in.Request, w.in.kubectlOn(w.at)+arguments), limit)
 	var exit *ssh.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		w.close()

@@ -64,7 +64,7 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := c.record.set(ctx, contract.HostUsed, uids(changed.Nodes)...); err != nil {
 		return "", nil, err
 	}
-	forget(ctx, in, key, c.pins, ports)
+	forget(ctx, in, key, c.pins, ports, false)
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
 		return "", nil, err
 	}
@@ -96,7 +96,7 @@ func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	// node has its name, it has joined
 	lost := in
 	lost.Request.Lost = without(in.Request.Lost, namesOf(in.Nodes))
-	forget(ctx, lost, key, pins, ports)
+	forget(ctx, lost, key, pins, ports, true)
 	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
 		return err
 	}

@@ -160,6 +160,9 @@ func (l *living) objects() []string {
 // command.
 func (l *living) kubectl(command string, stdout, stderr io.Writer) (status int, known bool) {
 	_, arguments, found := strings.Cut(command, " --kubeconfig /etc/kubernetes/admin.conf ")
+	if rest, own := strings.CutPrefix(arguments, "--server https://"); own { // with several control planes, that of this machine
+		_, arguments, _ = strings.Cut(rest, ":6443 ")
+	}
 	field := strings.Fields(arguments)
 	if !found || len(field) < 2 {
 		return 0, false

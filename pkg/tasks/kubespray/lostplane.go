@@ -27,8 +27,13 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 		if moved {
 			return nil
 		}
+	}
+	if itself && found.ready[lost.Name] && !found.w.awaitUnready(ctx, lost.Name) {
 		return &task.Error{Reason: contract.ReasonResetIncomplete, Host: lost.Name, Step: "remove the lost control plane",
 			Err: fmt.Errorf("node %s is Ready in the cluster, so its host %s is not lost. Nothing was changed. Switch the machine off; the next attempt continues", lost.Name, lost.Host)}
+	}
+	if itself && found.ready[lost.Name] {
+		found.ready[lost.Name] = false
 	}
 	if err := found.removeMember(ctx, a.planes.stay, lost); err != nil {
 		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: lost.Name, Step: "remove the lost control plane from etcd",
