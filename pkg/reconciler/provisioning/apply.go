@@ -87,7 +87,12 @@ func (r *Reconciler) createRun(ctx context.Context, p *v1alpha1.Provisioning, se
 	if err != nil {
 		return false, err
 	}
+	release := p.Spec.Kubespray.Release
+	if contract.OperationOf(next.Operation).ChangesCluster() { // the cluster keeps its release: see package change
+		release = next.Request.Release
+	}
 	run := resources.MakePipelineRun(p, resources.Run{
+		Release:   release,
 		Operation: next.Operation, Replaces: next.Replaces, Number: next.Number, Attempt: next.Attempt, Played: next.Played,
 		Digest: seen.Digest, Inputs: seen.Inputs, Retry: seen.Retry, CSR: csr,
 		SSHKey: seen.SSHKey.Fingerprint, SSHSecret: seen.SSHKey.Version,

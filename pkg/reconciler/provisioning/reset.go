@@ -54,10 +54,18 @@ func nodesOf(held []hosts.Host, access contract.Access) []contract.Node {
 // of the cluster, the unfinished nodes that the run removes, and the standby hosts.
 func (r *Reconciler) ensureMembers(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, remove *contract.Removal) error {
 	nodes := slices.Clone(seen.Memory.Nodes)
+	var held []hosts.Host
 	for _, n := range seen.State().Unfinished {
-		if slices.Contains(remove.Nodes, n.Name) {
-			nodes = append(nodes, n)
+		if !slices.Contains(remove.Nodes, n.Name) {
+			continue
 		}
+		if n.Address == "" && held == nil {
+			var err error
+			if held, err = r.heldWithFacts(ctx, p); err != nil {
+				return err
+			}
+		}
+		nodes = append(nodes, withFacts(n, held, seen.Request.Access))
 	}
 	for _, n := range seen.Nodes {
 		if n.Standby && seen.Site[n.Host].Ours {
@@ -77,20 +85,42 @@ func (r *Reconciler) ensureNodes(ctx context.Context, p *v1alpha1.Provisioning, 
 	return err
 }
 
-// ensureNodesToReset writes the nodes of a reset into the inventory's ConfigMap.
-func (r *Reconciler) ensureNodesToReset(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
+// withFacts completes a node that is not in the list of select-hosts any more, for example because
+// another host has replaced its host, from the labels and the facts of the host.
+func withFacts(n contract.Node, held []hosts.Host, access contract.Access) contract.Node {
+	i := slices.IndexFunc(held, func(h hosts.Host) bool { return h.Name == n.Host && h.UID == n.HostUID })
+	if n.Address != "" || i < 0 {
+		return n
+	}
+	made := nodeFrom(held[i], access)
+	made.Name = n.Name
+	return made
+}
+
+// heldWithFacts returns the claimed hosts. It reads them from the API server itself, and adds the
+// facts of their HardwareData, which may hold the only addresses.
+func (r *Reconciler) heldWithFacts(ctx context.Context, p *v1alpha1.Provisioning) ([]hosts.Host, error) {
 	held, err := r.hosts.HeldLive(ctx, ownerOf(p))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all, err := r.hosts.All(ctx, p.Namespace) // with the HardwareData, which may hold the only addresses
+	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
-		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+		return nil, fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
 	}
 	for i, h := range held {
 		if known := slices.IndexFunc(all, func(a hosts.Host) bool { return a.UID == h.UID }); known >= 0 {
 			held[i].NICs, held[i].MACs = all[known].NICs, all[known].MACs
 		}
+	}
+	return held, nil
+}
+
+// ensureNodesToReset writes the nodes of a reset into the inventory's ConfigMap.
+func (r *Reconciler) ensureNodesToReset(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen, names []string) error {
+	held, err := r.heldWithFacts(ctx, p)
+	if err != nil {
+		return err
 	}
 	return r.ensureNodes(ctx, p, nodesToReset(seen, held, names))
 }

@@ -83,6 +83,7 @@ func ofCluster(request contract.Request, claimed []contract.Node) []contract.Nod
 		switch {
 		case i >= 0:
 			nodes[i] = n // its address is the newest
+		case n.Address == "": // no playbook can reach it
 		case slices.Contains(request.Remove.Nodes, n.Name):
 			nodes = append(nodes, n)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/tektoncd/pipeline/pkg/substitution"
 	"sigs.k8s.io/yaml"
 
-	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
 )
@@ -65,8 +64,9 @@ func checkPipelineAndRun(t *testing.T, operation contract.Operation) {
 		}
 	}
 	checkParams(t, "run", pipeline.Spec.Params, run.Spec.Params)
-	release := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v2.31.0" })
-	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(release, of).Spec.Params)
+	released := of
+	released.Release = "v2.31.0"
+	checkParams(t, "run of a release", pipeline.Spec.Params, MakePipelineRun(provisioning(), released).Spec.Params)
 	if operation.Pipeline == contract.PipelineInstall {
 		of.Played = "sha256:0"
 		checkParams(t, "run after a playbook that succeeded", pipeline.Spec.Params, MakePipelineRun(provisioning(), of).Spec.Params)
@@ -130,8 +130,7 @@ func TestPipelineTakesTheTasksOfARelease(t *testing.T) {
 				values["params."+p.Name] = p.Default.StringVal
 			}
 		}
-		p := provisioning(func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = release })
-		for _, p := range MakePipelineRun(p, Run{Number: 1, Attempt: 1}).Spec.Params {
+		for _, p := range MakePipelineRun(provisioning(), Run{Number: 1, Attempt: 1, Release: release}).Spec.Params {
 			values["params."+p.Name] = p.Value.StringVal
 		}
 		got := map[string]string{}

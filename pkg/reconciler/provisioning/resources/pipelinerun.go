@@ -28,6 +28,7 @@ const (
 // Run describes a run of a Provisioning.
 type Run struct {
 	Operation string   // empty: install
+	Release   string   // kubespray release; empty: the Tasks without a release in their names
 	Replaces  []string // "node=host", for the replace operation
 	Number    int32    // number among all runs, which is a part of the name
 	Attempt   int32    // which attempt at the same requested state this run is, from 1; a failure that costs no attempt does not raise it
@@ -66,7 +67,7 @@ func MakePipelineRun(p *v1alpha1.Provisioning, run Run) *tekton.PipelineRun {
 	return &tekton.PipelineRun{
 		ObjectMeta: m,
 		Spec: runs.Run{
-			Name: p.Name, Operation: operation, Release: p.Spec.Kubespray.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(),
+			Name: p.Name, Operation: operation, Release: run.Release, SSHSecret: p.Spec.SSH.Secret(), Timeout: p.Spec.Timeouts.InstallTimeout(),
 		}.Spec(makeParams(run, operation)...),
 	}
 }

@@ -1,0 +1,72 @@
+package provisioning
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/hosts"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+// A host that another host has replaced returns from quarantine: it still contains a part of the
+// cluster, but it is not in the list of nodes any more. The run that resets it needs its address, and
+// uses the Tasks of the release that the cluster was installed with.
+func TestReplacedHostThatReturnsIsReset(t *testing.T) {
+	site, nodes := fleet()
+	back := &site.all[4]
+	back.Holder = &hosts.Holder{Group: hosts.Group, Kind: hosts.Kind, Namespace: "site", Name: name, UID: "uid-1"}
+	w := installedEdge(t, site, nodes, func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Release = "v9" })
+
+	request, err := from.Provisioning(w.stored(t), settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Release = ""
+	members := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Standby })
+	states := contract.HostStates{back.UID: contract.HostUsed}
+	for _, n := range members {
+		states[n.HostUID] = contract.HostUsed
+	}
+	cm := written(contract.InstalledName(name), contract.KeyInstalled, asJSON(t, contract.Installed{Request: request, Nodes: members}))
+	cm.Data[contract.KeyHosts] = asJSON(t, states)
+	w.add(t, cm, true)
+
+	if err := w.visit(t, at); err != nil {
+		t.Fatal(err)
+	}
+	run := w.runNamed(t, "edge-1-remove-nodes-2")
+	if run == nil {
+		t.Fatalf("no run; calls: %q", w.calls())
+	}
+	for _, p := range run.Spec.Params {
+		if p.Name == "kubespray-task" {
+			t.Errorf("the run uses Task %s, which is not of the installed release", p.Value.StringVal)
+		}
+	}
+	inventory, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.InventoryName(name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []contract.Node
+	if err := json.Unmarshal([]byte(inventory.Data[contract.KeyNodes]), &got); err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(got, func(n contract.Node) bool { return n.Host == "host-5" }); i < 0 || got[i].Address != "10.0.0.5" {
+		t.Errorf("nodes of the run: %+v, want host-5 at 10.0.0.5", got)
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
