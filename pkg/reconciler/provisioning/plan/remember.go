@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -22,6 +24,10 @@ func (s *Seen) Remember(held []contract.Node) {
 	switch {
 	case failed && len(s.Started.Members) > 0: // select-hosts may have stored the new nodes already
 		nodes = s.Started.Members
+	case failed: // of an older build, whose requests have no members
+		if nodes = s.before(*newest, nodes, held); !describes(s.Started, nodes) {
+			return
+		}
 	case len(nodes) == 0:
 		nodes = slices.DeleteFunc(slices.Clone(held), func(n contract.Node) bool { return n.Standby })
 	}
@@ -48,6 +54,48 @@ func (s *Seen) Remember(held []contract.Node) {
 		memory.EtcdNext = len(nodes) + 1
 	}
 	s.Memory = memory
+}
+
+// before returns the nodes that the cluster had before an older build of BPA started this run, which
+// was to replace lost nodes and did not succeed. select-hosts may already have stored the new nodes,
+// on which nothing is installed, in the place of the lost ones. The run names the lost nodes, so
+// another run can replace them.
+func (s *Seen) before(failed Run, nodes, held []contract.Node) []contract.Node {
+	lost := func(n contract.Node) bool { return slices.Contains(failed.Replaces, Loss{Node: n}.Key()) }
+	kept := slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool {
+		return !lost(n) && !slices.Contains(s.Started.Installed, n.Host)
+	})
+	for _, key := range failed.Replaces {
+		name, host, _ := strings.Cut(key, "=")
+		kept = slices.DeleteFunc(kept, func(n contract.Node) bool { return n.Name == name && n.Host != host })
+		if slices.ContainsFunc(kept, func(n contract.Node) bool { return n.Name == name }) {
+			continue
+		}
+		n := requestedNode(s.Started, name)
+		if i := slices.IndexFunc(held, func(h contract.Node) bool { return h.Host == host }); i >= 0 {
+			n.HostUID, n.Address, n.Address6, n.MACs = held[i].HostUID, held[i].Address, held[i].Address6, held[i].MACs
+		}
+		n.Host = host
+		kept = append(kept, n)
+	}
+	return kept
+}
+
+// requestedNode returns the node of this name as the request describes it. It has no role if the
+// request does not have the node.
+func requestedNode(r contract.Request, name string) contract.Node {
+	for _, slot := range r.Slots {
+		if slot.Name == name {
+			return contract.Node{Name: name, Roles: slot.Roles}
+		}
+	}
+	for _, set := range r.Sets {
+		number, ours := strings.CutPrefix(name, set.Name+"-")
+		if _, err := strconv.Atoi(number); ours && err == nil {
+			return contract.Node{Name: name, Roles: set.Roles, Set: set.Name}
+		}
+	}
+	return contract.Node{Name: name}
 }
 
 // describes reports whether the nodes are those of the request. A record with too few nodes would let

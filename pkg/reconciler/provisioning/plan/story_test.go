@@ -139,6 +139,9 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Request.KubernetesVersion = arg(1)
 	case "record": // lost
 		w.seen.Memory = nil
+	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
+		w.seen.Memory, w.newest(t).Operation = nil, "replace"
+		w.seen.Started.Members, w.seen.Started.EtcdNext, w.seen.Started.Operation, w.seen.Started.Installed = nil, 0, "", words[1:]
 	case "run-removed": // the run has written the record, but goes on
 		w.remember()
 	case "draining":
