@@ -58,6 +58,7 @@ var layers = []layer{
 	{folder: "pkg/tasks/", ours: []string{"pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
 	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},

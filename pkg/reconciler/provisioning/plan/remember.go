@@ -1,18 +1,21 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
 // Remember rebuilds the record of an installed cluster, if it is lost or if an older build of BPA
 // installed the cluster, which wrote none. If the sources contradict each other, there is no record,
-// and nothing is changed. held are the nodes as the labels of the claimed hosts
-// describe them. Members of etcd get the names that kubespray gives them by their position.
+// and nothing is changed. held are the nodes as the labels of the claimed hosts describe them. Members
+// of etcd keep the names that the last run has given them. In a cluster of an older build, these are
+// the names that kubespray gives them by their position.
 func (s *Seen) Remember(held []contract.Node) {
 	if s.Memory != nil || !s.Complete() {
 		return
@@ -47,12 +50,15 @@ func (s *Seen) Remember(held []contract.Node) {
 	if !failed && !describes(request, nodes) {
 		return
 	}
-	nodes = slices.Concat(nodes, lost)
-	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return order(a) - order(b) })
-	memory := &contract.Installed{Request: request, Nodes: nameMembers(nodes), EtcdNext: s.Started.EtcdNext}
-	if memory.EtcdNext == 0 {
-		memory.EtcdNext = len(nodes) + 1
+	memory := &contract.Installed{Request: request, EtcdNext: s.Started.EtcdNext}
+	if failed {
+		memory.Nodes = nameMembers(nodes)
+		memory.EtcdNext = cmp.Or(memory.EtcdNext, len(nodes)+1)
+	} else { // the order and the names that the run has given
+		memory.Nodes, memory.EtcdNext = inventory.Members(s.Started, nodes)
+		memory.Nodes = append(memory.Nodes, lost...)
 	}
+	slices.SortStableFunc(memory.Nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	s.Memory = memory
 }
 
@@ -134,6 +140,8 @@ func order(n contract.Node) int {
 // nameMembers gives the control planes the names of etcd's members that kubespray gives them by
 // default, unless one of them has a name.
 func nameMembers(nodes []contract.Node) []contract.Node {
+	nodes = slices.Clone(nodes)
+	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	planes := 0
 	for _, n := range nodes {
 		if n.Etcd != "" {
@@ -143,7 +151,6 @@ func nameMembers(nodes []contract.Node) []contract.Node {
 			planes++
 		}
 	}
-	nodes = slices.Clone(nodes)
 	for i := range planes - (1 - planes%2) {
 		nodes[i].Etcd = fmt.Sprintf("etcd%d", i+1)
 	}

@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The rebuilt record has the members of etcd by the names that they have, and never gives a name
+// again that a member has had.
+func TestRememberKeepsTheNamesOfEtcd(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		happens []string
+		want    string // the control planes and their members, in their order
+		next    int
+	}{
+		{"installed", nil, "master-1=etcd1 master-2=etcd2 master-3=etcd3", 4},
+		{"replaced", []string{"host host-2 gone", "retry now", "done"}, "master-1=etcd1 master-3=etcd3 master-2=etcd4", 5},
+		{"replaced twice", []string{"host host-2 gone", "retry now", "done", "host host-1 gone", "retry again", "done"}, "master-3=etcd3 master-2=etcd4 master-1=etcd5", 6},
+		{"a worker is added after that", []string{"host host-2 gone", "retry now", "done", "edit nodes master-1 master-2 master-3 worker-1 worker-2", "done"},
+			"master-1=etcd1 master-3=etcd3 master-2=etcd4", 5},
+		{"another replacement fails", []string{"host host-2 gone", "retry now", "done", "host host-1 gone", "retry again", "fails PlaybookFailed|master-1|join|no"},
+			"master-1=etcd1 master-3=etcd3 master-2=etcd4", 5},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newScene()
+			for _, line := range append([]string{"nodes master-1 master-2 master-3 worker-1", "cluster"}, tc.happens...) {
+				w.happen(t, strings.Fields(line))
+				w.describe()
+			}
+			for _, source := range []string{"recorded", "rebuilt"} {
+				var planes []string
+				for _, n := range w.seen.Memory.Nodes {
+					if controlPlane(n) {
+						planes = append(planes, n.Name+"="+n.Etcd)
+					}
+				}
+				if diff := cmp.Diff(tc.want, strings.Join(planes, " ")); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", source, diff)
+				}
+				if w.seen.Memory.EtcdNext != tc.next {
+					t.Errorf("%s: the next member is etcd%d, want etcd%d", source, w.seen.Memory.EtcdNext, tc.next)
+				}
+				w.seen.Memory = nil
+				w.seen.Remember(nil)
+			}
+		})
+	}
+}
