@@ -18,17 +18,20 @@ type edit struct {
 }
 
 // refusal is a part of an update that the installed cluster cannot follow, with its path in the spec.
+// If the controller finds such a part in a stored spec, it blocks every run until the spec is restored
+// (change.Refusal.Blocks), or it does not, and would apply the update.
 type refusal struct {
 	path, text, advice string
+	blocks             bool
 }
 
 // validateEdit refuses an update that requests what BPA cannot change in an installed cluster, and
 // warns of what this version does not change. Every other edit is applied. Before a cluster is
 // installed, every edit is accepted, because nothing has to be kept.
 //
-// If the condition SpecChanged says that the stored spec is not that of the cluster, the refusals are
-// only warnings. Otherwise a user could not restore the spec. The controller compares the spec with
-// the cluster, and does not apply what the webhook would refuse.
+// If the condition SpecChanged says that the stored spec is not that of the cluster, the refusals that
+// block every run are only warnings. Otherwise a user could not restore the spec. The other refusals
+// stay, because the controller would apply the update: to rename a node, it erases the node's host.
 func (p *Provisioning) validateEdit(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" {
 		return nil
@@ -41,8 +44,8 @@ func (p *Provisioning) validateEdit(old *Provisioning) *apis.FieldError {
 	e.warnOfLater()
 	errs := e.warnings
 	for _, r := range e.refused {
-		if old.differs() {
-			errs = errs.Also(warning(r.path, "%s; the spec already differs from the cluster, so this is only a warning, and BPA does not apply it unless it restores the spec", r.text))
+		if r.blocks && old.differs() {
+			errs = errs.Also(warning(r.path, "%s; the spec already differs from the cluster, so this is only a warning; unless this edit restores the spec, BPA starts no run until it is restored", r.text))
 		} else {
 			errs = errs.Also(problem(r.path, r.advice, "%s", r.text))
 		}
@@ -56,7 +59,12 @@ func (p *Provisioning) differs() bool {
 }
 
 func (e *edit) refuse(path, advice, format string, args ...any) {
-	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice})
+	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice, false})
+}
+
+// refuseFixed is like refuse, for what the controller does not apply either: it starts no run.
+func (e *edit) refuseFixed(path, advice, format string, args ...any) {
+	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice, true})
 }
 
 func (e *edit) warn(path, format string, args ...any) {
@@ -75,11 +83,11 @@ func (e *edit) checkFixed() {
 		{"kubernetes.networkPlugin", was.Kubernetes.NetworkPlugin, is.Kubernetes.NetworkPlugin},
 	} {
 		if f.was != f.is {
-			e.refuse(f.path, "write "+f.was+anew, "the cluster is installed with %s and cannot change to %s", f.was, f.is)
+			e.refuseFixed(f.path, "write "+f.was+anew, "the cluster is installed with %s and cannot change to %s", f.was, f.is)
 		}
 	}
 	if !equality.Semantic.DeepEqual(was.Access, is.Access) {
-		e.refuse("access", fmt.Sprintf("restore it (subnets: %v, interface: %q)", was.Access.Subnets, was.Access.Interface)+anew,
+		e.refuseFixed("access", fmt.Sprintf("restore it (subnets: %v, interface: %q)", was.Access.Subnets, was.Access.Interface)+anew,
 			"the nodes of the installed cluster keep their addresses, so the selection of addresses cannot change")
 	}
 }
@@ -115,12 +123,21 @@ func (e *edit) checkNames() {
 
 func (e *edit) checkRenamed(n namedNode) {
 	for _, gone := range e.before {
-		if gone.mac == n.mac && find(e.after, gone.name) == nil {
+		restored := e.installed(n.name) && !e.installed(gone.name) // the cluster has the node by the name that it gets back
+		if gone.mac == n.mac && find(e.after, gone.name) == nil && !restored {
 			e.refuse(n.path, fmt.Sprintf("keep the name %[1]s; or remove %[1]s, wait until its host is released (kubectl bpa hosts), and then add the host under the new name", gone.name),
 				"the host with MAC address %s is node %q of the installed cluster, and a node cannot be renamed to %q", n.mac, gone.name, n.name)
 		}
 	}
 }
+
+// installed reports whether the cluster has a node of this name, as the controller has last seen it.
+func (e *edit) installed(name string) bool {
+	return slices.ContainsFunc(e.status, func(n NodeStatus) bool { return n.Name == name && n.installed() })
+}
+
+// installed reports whether the node is one of the cluster, even if its host is lost.
+func (n NodeStatus) installed() bool { return n.State == NodeReady || n.State == NodeLost }
 
 // namedNode is a node that a spec requests by name.
 type namedNode struct {

@@ -128,6 +128,43 @@ func TestSpecCanBeRestored(t *testing.T) {
 	}
 }
 
+// Edits that the controller would apply are refused even if the stored spec differs from the cluster,
+// for example in the Kubernetes version. They are accepted if they restore the spec.
+func TestEditsAreRefusedThoughTheSpecDiffers(t *testing.T) {
+	m := NodeStatus{Name: "m", Roles: []string{"control-plane"}, State: NodeReady}
+	w := NodeStatus{Name: "w", Roles: []string{"worker"}, State: NodeReady}
+	cp := NodeStatus{Name: "cp-1", NodeSet: "cp", Roles: []string{"control-plane"}, State: NodeReady}
+	adding := NodeStatus{Name: "n", Roles: []string{"control-plane"}, State: NodeInstalling}
+	renamed := strings.Replace(cluster, "{w: {", "{x: {", 1)
+	others := strings.Replace(cluster, "{m: {", "{n: {", 1)
+	toSet := strings.Replace(cluster, "masters: [{m: {cpu: 1}}]", "nodeSets: [{name: cp, role: control-plane, count: {active: 1}}]", 1)
+	last, lastGone := "masters: [{m: {cpu: 1}}]\nworkers: [{w: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]"
+	for _, r := range []struct {
+		name, before, after string
+		status              []NodeStatus
+		want                string // part of the error; none: accepted
+	}{
+		{"a node is renamed", cluster, renamed, []NodeStatus{m, w}, "a node cannot be renamed"},
+		{"the name is restored", renamed, cluster, []NodeStatus{m, w}, ""},
+		{"all masters are other ones", cluster, others, []NodeStatus{m, w}, "none of the installed control plane nodes would be left"},
+		{"the masters are restored", others, cluster, []NodeStatus{m, w}, ""},
+		{"only a master that is not installed yet is left", cluster, others, []NodeStatus{m, w, adding}, "none of the installed control plane nodes would be left"},
+		{"the only master moves", "masters: [{m: {" + mac1 + "}}]", "masters: [{m: {" + mac2 + "}}]", []NodeStatus{m}, "none of the installed control plane nodes would be left"},
+		{"the set of masters goes", toSet, cluster, []NodeStatus{cp, w}, "none of the installed control plane nodes would be left"},
+		{"the set of masters is restored", cluster, toSet, []NodeStatus{cp, w}, ""},
+		{"the last worker goes", last, lastGone, []NodeStatus{m, w}, "the installed cluster would have no worker"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			old, p := installedFrom(t, r.before, r.status...), provisioning(t, r.after)
+			old.Status.Conditions = []apis.Condition{{Type: ConditionReady, Status: "Unknown", Reason: ReasonSpecChanged}}
+			errs, _ := findings(apis.WithinUpdate(context.Background(), old), p)
+			if !strings.Contains(errs, r.want) || (r.want == "") != (errs == "") {
+				t.Errorf("errors:\n%s\nwant %q", errs, r.want)
+			}
+		})
+	}
+}
+
 // An object that breaks rules of this version can still be changed, and an edit of it is checked like
 // every other edit.
 func TestEditsOfAnOldObject(t *testing.T) {

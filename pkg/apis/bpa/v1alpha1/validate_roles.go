@@ -33,9 +33,9 @@ func (e *edit) checkRoles() {
 func (e *edit) checkRole(was, is namedNode) (turn bool) {
 	switch worked := e.worked(is.name, "", was.worker || !e.was.hasWorkers()); {
 	case was.controlPlane && !is.controlPlane:
-		e.refuse(is.path, rolesAdvice, "node %q is a control plane node of the installed cluster, and cannot become a worker only", is.name)
+		e.refuseFixed(is.path, rolesAdvice, "node %q is a control plane node of the installed cluster, and cannot become a worker only", is.name)
 	case !was.controlPlane && is.controlPlane:
-		e.refuse(is.path, rolesAdvice, "node %q is a worker of the installed cluster, and cannot become a control plane node", is.name)
+		e.refuseFixed(is.path, rolesAdvice, "node %q is a worker of the installed cluster, and cannot become a control plane node", is.name)
 	case !is.controlPlane:
 	case is.worker && !worked:
 		e.refuse(is.path, rolesAdvice, "node %q is a control plane node of the installed cluster, and cannot become a worker too", is.name)
@@ -52,7 +52,11 @@ func (e *edit) checkSetRole(was, is NodeSet, path string) (turn bool) {
 	wasWorker, isWorker := was.Role == RoleControlPlaneWorker, is.Role == RoleControlPlaneWorker
 	switch worked := e.worked("", is.Name, wasWorker || !e.was.hasWorkers()); {
 	case was.Role.ControlPlane() != is.Role.ControlPlane(), isWorker && !worked, wasWorker && worked && !isWorker && e.is.hasWorkers():
-		e.refuse(path, "restore the role; to have nodes with another role, add another node set, and then remove this one or reduce its count.active",
+		refuse := e.refuse
+		if was.Role.ControlPlane() != is.Role.ControlPlane() {
+			refuse = e.refuseFixed
+		}
+		refuse(path, "restore the role; to have nodes with another role, add another node set, and then remove this one or reduce its count.active",
 			"the nodes of set %q are installed with role %s, and cannot change to %s", is.Name, was.Role, is.Role)
 	case is.Role == RoleControlPlane:
 		return !worked && !e.is.hasWorkers()
@@ -90,5 +94,28 @@ func (e *edit) checkControlPlane() {
 			return
 		}
 	}
+	if e.restoresControlPlane() {
+		return
+	}
 	e.refuse("masters", "keep one of them on its host until the new ones are Ready, and then remove it", "none of the installed control plane nodes would be left")
+}
+
+// restoresControlPlane reports whether the update requests an installed control plane node that the
+// stored spec does not have any more.
+func (e *edit) restoresControlPlane() bool {
+	return slices.ContainsFunc(e.status, func(n NodeStatus) bool {
+		if !n.installed() || !slices.Contains(n.Roles, string(RoleControlPlane)) {
+			return false
+		}
+		if n.NodeSet == "" {
+			after := find(e.after, n.Name)
+			return after != nil && after.controlPlane && find(e.before, n.Name) == nil
+		}
+		has := func(sets []NodeSet) bool {
+			return slices.ContainsFunc(sets, func(s NodeSet) bool {
+				return s.Name == n.NodeSet && s.Role.ControlPlane() && s.Count.Active > 0
+			})
+		}
+		return has(e.is.NodeSets) && !has(e.was.NodeSets)
+	})
 }
