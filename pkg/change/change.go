@@ -72,9 +72,13 @@ func Next(s State) (Step, bool) {
 		return Step{}, false
 	}
 	d := s.compare()
-	additions := []func(difference) (Step, bool){s.addControlPlane, s.addNodes}
-	if len(s.waiting()) > 0 {
-		additions = nil
+	adds := d
+	if len(s.waiting()) > 0 { // lost nodes are replaced all the same
+		adds.addSlots, adds.addSets, adds.standby = nil, nil, false
+	}
+	additions := []func(difference) (Step, bool){
+		func(difference) (Step, bool) { return s.addControlPlane(adds) },
+		func(difference) (Step, bool) { return s.addNodes(adds) },
 	}
 	removals := []func(difference) (Step, bool){s.removeNodes, s.removeControlPlane}
 	order := slices.Concat(additions, removals)
@@ -91,26 +95,23 @@ func Next(s State) (Step, bool) {
 }
 
 // Waiting returns the lost nodes that keep the requested nodes from being added, because the spec
-// requests them and they are not replaced now. A run that adds nodes chooses hosts for all nodes of
-// its request. If it left out such a node, it could choose the host of this node for another one.
+// requests them and they are not replaced now. The hosts that are free are first of all for lost
+// nodes. Waiting nodes do not keep other lost nodes from being replaced.
 func Waiting(s State) []string {
 	d := s.compare()
-	if len(d.addSlots)+len(d.addSets)+len(d.replace) == 0 && !d.standby {
+	if len(d.addSlots)+len(d.addSets) == 0 && !d.standby {
 		return nil
 	}
-	return s.waiting()
+	return names(s.waiting())
 }
 
-func (s State) waiting() []string {
-	var names []string
+// waiting returns the lost nodes that the spec requests and that are not replaced now.
+func (s State) waiting() []contract.Node {
 	d := s.compare()
-	for _, n := range s.Installed.Nodes {
+	return slices.DeleteFunc(slices.Clone(s.Installed.Nodes), func(n contract.Node) bool {
 		replaced, lost := s.Lost[n.Name]
-		if lost && !replaced && !isNamed(d.remove, n.Name) {
-			names = append(names, n.Name)
-		}
-	}
-	return names
+		return !lost || replaced || isNamed(d.remove, n.Name)
+	})
 }
 
 // difference is what distinguishes the installed cluster from the requested one.

@@ -141,6 +141,9 @@ func TestPlan(t *testing.T) {
 		{"a lost worker is replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1"), []string{"add-nodes: replace w1"}},
 		{"a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1!"), nil},
 		{"nothing is added while a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2 w3", lost("w1!"), nil},
+		{"a lost worker is replaced while another is not", "m1 s-1 s-2", "m1 s=2/1", "m1 s=3/2", lost("s-1", "s-2!"), []string{"add-nodes: replace s-1"}},
+		{"a lost control plane is replaced while a lost worker is not", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 m2 m3 w1 w2", lost("m2", "w1!"),
+			[]string{"add-control-plane: replace m2"}},
 		{"nodes are removed while a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w3", lost("w1!"), []string{"remove-nodes: remove w2"}},
 		{"a lost worker is removed without a drain, and before others", "m1 w1 w2 w3", "m1 w1 w2 w3", "m1 w3", lost("w1!"),
 			[]string{"remove-nodes: remove w1 (no drain)", "remove-nodes: remove w2"}},
@@ -284,6 +287,9 @@ func TestWaiting(t *testing.T) {
 	s.Wanted = wanted("m1 w1 w2 w3")
 	if diff := cmp.Diff([]string{"w1"}, Waiting(s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"host-of-w1"}, Claim(s).Request.PassedOver); diff != "" {
+		t.Errorf("hosts that may still run their nodes (-want +got):\n%s", diff)
 	}
 	s.Wanted = wanted("m1 w2 w3")
 	if names := Waiting(s); len(names) > 0 {

@@ -53,7 +53,8 @@ func (s State) addNodes(d difference) (Step, bool) {
 }
 
 // addition returns an operation that adds these nodes and replaces lost ones. Its request has no
-// other lost nodes, because the run chooses a host for each node of its request.
+// other lost nodes, because the run chooses a host for each node of its request. The run does not
+// choose the hosts of nodes that wait: such a host may still run its node.
 func (s State) addition(operation string, slots []contract.Slot, sets map[string]int, replace []string) Step {
 	step := s.step(operation, slots, sets, func(n contract.Node) bool { return !s.lost(n) || slices.Contains(replace, n.Name) })
 	for _, slot := range slots {
@@ -63,6 +64,9 @@ func (s State) addition(operation string, slots []contract.Slot, sets map[string
 		step.Add = append(step.Add, numberOf(sets[set], set))
 	}
 	step.Replace, step.Request.Lost = replace, replace
+	for _, n := range s.waiting() {
+		step.Request.PassedOver = append(step.Request.PassedOver, n.Host)
+	}
 	return step
 }
 

@@ -34,8 +34,9 @@ type Request struct {
 	// on Lost.
 	Lost []string `json:"lost,omitempty"`
 	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
-	// image or did not answer by SSH. They are not chosen, except for a node that is or may be
-	// installed on them. The digest does not depend on PassedOver.
+	// image or did not answer by SSH, and the hosts of lost nodes that the run does not replace: such
+	// a node may still run there. They are not chosen, except for a node that is or may be installed
+	// on them. The digest does not depend on PassedOver.
 	PassedOver []string `json:"passedOver,omitempty"`
 	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
 	// digest does not depend on it, nor on the following three fields.

@@ -80,7 +80,7 @@ func (w *work) words(o obstacle, c *class, host *hosts.Host) string {
 	case bare:
 		return "without an operating system (spec.osImage is not set)"
 	case passedOver:
-		return "passed over because it failed before (a new value of the annotation " + contract.AnnotationRetry + " allows it again)"
+		return "passed over because it failed before, or because its node is lost (a new value of the annotation " + contract.AnnotationRetry + " allows it again)"
 	case fixed:
 		return "already installed"
 	case occupied:

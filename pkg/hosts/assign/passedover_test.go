@@ -19,7 +19,7 @@ func TestPassedOver(t *testing.T) {
 	same(t, "a=1", assigned(t, request, []hosts.Host{host(1, 2, 2, heldBy(me.Name, "a"), installed), host(2, 8, 8)}))
 	_, err := Assign(request, []hosts.Host{host(1, 2, 2)})
 	var none *NoFit
-	if !errors.As(err, &none) || !strings.Contains(err.Error(), "1 host: 1 passed over because it failed before (a new value of the annotation bpa.akraino.org/retry allows it again)") {
+	if !errors.As(err, &none) || !strings.Contains(err.Error(), "1 host: 1 passed over because it failed before, or because its node is lost (a new value of the annotation bpa.akraino.org/retry allows it again)") {
 		t.Errorf("Assign: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func requestFor(seen plan.Seen, next plan.Step) contract.Request {
 		}
 	}
 	request.Operation = next.Operation
-	request.Installed, request.PassedOver = installedExcept(seen), seen.PassOver
+	request.Installed, request.PassedOver = installedExcept(seen), slices.Concat(request.PassedOver, seen.PassOver)
 	request.Lost = append(slices.Clone(request.Lost), seen.NodesOf(seen.PassOver)...)
 	request.Complete = seen.Complete()
 	return request

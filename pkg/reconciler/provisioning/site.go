@@ -133,7 +133,7 @@ func hostOf(p *v1alpha1.Provisioning, h hosts.Host) plan.Host {
 
 // fits reports whether there is a host for every node. If not, the error is a *assign.NoFit.
 func fits(request contract.Request, seen plan.Seen, all []hosts.Host) error {
-	request.Installed, request.PassedOver = installedExcept(seen), seen.PassOver
+	request.Installed, request.PassedOver = installedExcept(seen), slices.Concat(request.PassedOver, seen.PassOver)
 	hosts.MarkInstalled(request, all)
 	_, err := assign.Assign(request, all)
 	return err

@@ -193,6 +193,8 @@ func (c conditions) remedy() string {
 		return ""
 	case c.step.Reason == ReasonFencing:
 		return ". It is about to be replaced: " + c.step.Message
+	case c.step.Do == StartRun && len(c.step.Replaces) > 0 && len(c.step.Replaces) < len(workers)+len(s.lostControlPlanes()):
+		return fmt.Sprintf(". %s is being replaced", strings.Join(c.step.Request.Lost, ", "))
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0:
 		return ". It is being replaced"
 	case c.step.Do == StartRun && len(c.step.Request.Lost) > 0:
@@ -209,6 +211,9 @@ func (c conditions) remedy() string {
 		return ". It is not replaced yet: " + c.step.Message
 	case s.Newest() != nil && s.Newest().State == Failed: // the condition with the failure says what to do
 		return ""
+	case s.Memory == nil:
+		return ". Nothing is replaced, because BPA does not know which nodes the cluster has: the request of the last run contradicts the list of nodes. " +
+			"What to do: restore the host (remove the quarantine, or set its spec.consumerRef again); or delete the Provisioning and apply it again"
 	}
 	if len(workers) == 0 {
 		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()

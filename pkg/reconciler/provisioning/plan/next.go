@@ -150,7 +150,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
 	}
-	if _, changes := s.nextChange(); changes || len(s.due()) > 0 || len(s.refused(false)) > 0 {
+	if _, changes := s.nextChange(); changes || len(s.refused(false)) > 0 {
 		return Step{}, false
 	}
 	return Step{Do: Stay, Reason: ReasonInstalled}, true

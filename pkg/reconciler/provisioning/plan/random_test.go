@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -375,6 +376,7 @@ func after(s Seen, step Step, now time.Time) Seen {
 			Name: fmt.Sprintf("edge-1-%s-%d", step.Operation, step.Number), Number: step.Number, Attempt: step.Attempt, Operation: step.Operation,
 			Replaces: step.Replaces, Digest: s.Digest, Inputs: s.Inputs, Retry: s.Retry,
 		})
+		s.Started = step.Request
 	case GiveBack:
 		s.Site = maps.Clone(s.Site)
 		for _, name := range step.Hosts {
@@ -403,17 +405,82 @@ func after(s Seen, step Step, now time.Time) Seen {
 	return s
 }
 
-// TestNextReachesAFixpoint: if nothing changes from outside, every state becomes stable after a few
-// steps. From then on, the status does not change either.
+// finish returns the state after the run of the step has succeeded.
+func finish(s Seen, step Step, now time.Time) Seen {
+	s.Runs, s.Site = slices.Clone(s.Runs), maps.Clone(s.Site)
+	newest := s.Newest()
+	newest.State, newest.Started, newest.Completed, s.Collected = Succeeded, now, now, true
+	r := step.Request
+	if s.Memory == nil || !contract.OperationOf(step.Operation).ChangesCluster() {
+		return s
+	}
+	gone := slices.Clone(r.Lost)
+	if r.Remove != nil {
+		gone = append(gone, leaving(r.Remove)...)
+		for _, n := range slices.Concat(s.Memory.Nodes, s.leftovers()) {
+			if h := s.Site[n.Host]; slices.Contains(gone, n.Name) && h.Ours && !h.Lost { // reset and released
+				s.Site[n.Host] = Host{UID: h.UID}
+			}
+		}
+	}
+	nodes := slices.DeleteFunc(slices.Clone(s.Memory.Nodes), func(n contract.Node) bool { return slices.Contains(gone, n.Name) })
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return !n.Standby })
+	if r.Remove == nil {
+		nodes, s.Nodes = chosen(s, r, nodes), nil
+		for _, set := range r.Sets {
+			for range set.Standby {
+				s.Nodes = append(s.Nodes, newNode(s, contract.Node{Set: set.Name, Roles: set.Roles, Standby: true}))
+			}
+		}
+	}
+	s.Memory, s.Nodes = &contract.Installed{Request: r, Nodes: nodes}, append(slices.Clone(nodes), s.Nodes...)
+	return s
+}
+
+// chosen returns the nodes, and the other nodes that the request has, on new hosts.
+func chosen(s Seen, r contract.Request, nodes []contract.Node) []contract.Node {
+	for _, slot := range r.Slots {
+		if !slices.ContainsFunc(nodes, func(n contract.Node) bool { return n.Name == slot.Name }) {
+			nodes = append(nodes, newNode(s, contract.Node{Name: slot.Name, Roles: slot.Roles}))
+		}
+	}
+	for _, set := range r.Sets {
+		have := 0
+		for _, n := range nodes {
+			lost := slices.ContainsFunc(s.losses(), func(l Loss) bool { return l.Node.Name == n.Name })
+			have += oneIf(n.Set == set.Name && !lost)
+		}
+		for ; have < set.Active; have++ {
+			nodes = append(nodes, newNode(s, contract.Node{Set: set.Name, Roles: set.Roles}))
+		}
+	}
+	return nodes
+}
+
+// newNode gives the node a new host, and a name if it has none.
+func newNode(s Seen, n contract.Node) contract.Node {
+	n.Host = fmt.Sprintf("new-%d", len(s.Site))
+	n.HostUID = n.Host
+	if n.Name == "" {
+		n.Name = n.Set + "-" + n.Host
+	}
+	s.Site[n.Host] = Host{UID: n.Host, Ours: true, Claimed: true, Live: true}
+	return n
+}
+
+// TestNextReachesAFixpoint: if nothing changes from outside and every run succeeds, every state
+// becomes stable after a few steps. From then on, the status does not change either.
 func TestNextReachesAFixpoint(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	started := map[string]int{}
 	for range 3_000 {
 		first := randomWorld(r, now)
 		s, p := first, &v1alpha1.Provisioning{}
 		p.Name, p.Status.InstalledDigest = s.Name, s.InstalledDigest
-		const most = 8
+		const most = 60
 		steps := 0
+		var log []string
 		for ; steps < most; steps++ {
 			step := Next(s, now)
 			Report(p, s, step, nil, nil, now)
@@ -421,10 +488,14 @@ func TestNextReachesAFixpoint(t *testing.T) {
 			if step.Do == Stay || step.Do == Release {
 				break
 			}
-			s = after(s, step, now)
+			log = append(log, describeStep(step)+": "+step.Message)
+			if s = after(s, step, now); step.Do == StartRun {
+				started[step.Operation]++
+				s = finish(s, step, now)
+			}
 		}
 		if steps == most {
-			t.Fatalf("no rest after %d steps from %+v", most, first)
+			t.Fatalf("no rest after %d steps from %+v:\n%s", most, first, strings.Join(log, "\n"))
 		}
 		step := Next(s, now)
 		Report(p, s, step, nil, nil, now)
@@ -435,6 +506,11 @@ func TestNextReachesAFixpoint(t *testing.T) {
 		}
 		if events := Events(was, &p.Status); len(events) > 0 {
 			t.Fatalf("an unchanged state reports events %v", events)
+		}
+	}
+	for _, o := range contract.Operations {
+		if started[o.Name] == 0 {
+			t.Errorf("runs %v: the worlds are too tame", started)
 		}
 	}
 }

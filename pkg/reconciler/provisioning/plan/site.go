@@ -162,11 +162,11 @@ func (s Seen) due() []Loss {
 		}
 	}
 	return slices.DeleteFunc(s.losses(), func(l Loss) bool {
-		if l.Node.Standby || s.repaired(l) {
+		if l.Node.Standby || s.repaired(l) || !l.Sure { // an unsure loss takes no standby host from a sure one
 			return true
 		}
 		standby[l.Node.Set]--
-		return !l.Sure || s.policy() == v1alpha1.ReplaceStandby && standby[l.Node.Set] < 0
+		return s.policy() == v1alpha1.ReplaceStandby && standby[l.Node.Set] < 0
 	})
 }
 

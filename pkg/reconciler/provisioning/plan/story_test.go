@@ -142,6 +142,8 @@ func (w *scene) happen(t *testing.T, words []string) {
 	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
 		w.seen.Memory, w.newest(t).Operation = nil, "replace"
 		w.seen.Started.Members, w.seen.Started.EtcdNext, w.seen.Started.Operation, w.seen.Started.Installed = nil, 0, "", words[1:]
+	case "unlisted": // somebody removed the node from the list of nodes
+		w.seen.Nodes = slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Name == arg(1) })
 	case "run-removed": // the run has written the record, but goes on
 		w.remember()
 	case "draining":
@@ -359,8 +361,12 @@ func (w *scene) claim() {
 		w.seen.Site = map[string]Host{}
 	}
 	add := func(node contract.Node) {
+		taken := func(name string) bool {
+			h, known := w.seen.Site[name]
+			return known && (h.Ours || h.Lost || h.Gone || h.Holder != "" || slices.Contains(w.seen.Started.PassedOver, name))
+		}
 		n := 1
-		for h, known := w.seen.Site["host-1"]; known && (h.Ours || h.Lost || h.Gone || h.Holder != ""); h, known = w.seen.Site[fmt.Sprintf("host-%d", n)] {
+		for taken(fmt.Sprintf("host-%d", n)) {
 			n++
 		}
 		if pin := w.macs[node.Name]; pin != "" {
