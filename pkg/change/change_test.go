@@ -296,3 +296,32 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("%v is not requested", names)
 	}
 }
+
+// TestLosses: each request names all lost nodes, and says which of them stay.
+func TestLosses(t *testing.T) {
+	for _, r := range []struct {
+		name, nodes, want string
+		lost              map[string]bool
+		operation         string
+		gone, kept        []string
+	}{
+		{"one of two lost control planes is replaced", "m1 m2 m3 m4 m5", "m1 m2 m3 m4 m5", map[string]bool{"m1": true, "m2": true},
+			contract.OperationAddControlPlane, []string{"m1"}, []string{"m2"}},
+		{"one of two lost nodes of a set is replaced", "m-1 m-2 m-3 m-4 m-5", "m=5", map[string]bool{"m-1": true, "m-2": true},
+			contract.OperationAddControlPlane, []string{"m-1"}, []string{"m-2"}},
+		{"a worker leaves while another one is lost", "m1 w1 w2", "m1 w1", map[string]bool{"w1": false}, contract.OperationRemoveNodes, nil, []string{"w1"}},
+		{"a control plane leaves while a worker is lost", "m1 m2 m3 w1", "m1 m2 w1", map[string]bool{"w1": false},
+			contract.OperationRemoveControlPlane, nil, []string{"w1"}},
+		{"a lost worker leaves", "m1 w1 w2", "m1 w2", map[string]bool{"w1": false}, contract.OperationRemoveNodes, []string{"w1"}, nil},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			step, ok := Next(State{Installed: installed(r.nodes, r.nodes), Wanted: wanted(r.want), Lost: r.lost})
+			if !ok || step.Operation != r.operation {
+				t.Fatalf("operation %q, want %q", step.Operation, r.operation)
+			}
+			if diff := cmp.Diff([][]string{r.gone, r.kept}, [][]string{step.Request.Gone(), step.Request.Kept}, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("lost nodes that leave and that stay (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -137,6 +137,18 @@ func (w *world) check(step Step) string {
 			return "a lost node gets a host, but is not replaced"
 		}
 	}
+	var lost, kept []string
+	for _, n := range w.Installed.Nodes {
+		if w.lost(n) {
+			lost = append(lost, n.Name)
+			if !slices.Contains(step.Replace, n.Name) && (r.Remove == nil || !slices.Contains(r.Remove.Nodes, n.Name)) {
+				kept = append(kept, n.Name)
+			}
+		}
+	}
+	if !slices.Equal(r.Lost, lost) || !slices.Equal(r.Kept, kept) {
+		return fmt.Sprintf("lost are %v, and %v stay, but the request says %v and %v", lost, kept, r.Lost, r.Kept)
+	}
 	for _, name := range step.Replace {
 		if !w.Lost[name] {
 			return "a node is replaced that may not be replaced: " + name
@@ -161,7 +173,7 @@ func (w *world) concerned(n contract.Node) bool {
 // touched returns what the step does with an installed node.
 func (w *world) touched(n contract.Node, step Step) string {
 	r := step.Request
-	if slices.Contains(slices.Concat(step.Add, step.Remove, step.Replace, r.Lost), n.Name) {
+	if slices.Contains(slices.Concat(step.Add, step.Remove, step.Replace, r.Gone()), n.Name) {
 		return "is in the step's lists"
 	}
 	if r.Remove != nil {

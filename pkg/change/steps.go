@@ -63,7 +63,8 @@ func (s State) addition(operation string, slots []contract.Slot, sets map[string
 	for _, set := range slices.Sorted(maps.Keys(sets)) {
 		step.Add = append(step.Add, numberOf(sets[set], set))
 	}
-	step.Replace, step.Request.Lost = replace, replace
+	step.Replace = replace
+	step.Request.Lost, step.Request.Kept = s.losses(replace)
 	for _, n := range s.waiting() {
 		step.Request.PassedOver = append(step.Request.PassedOver, n.Host)
 	}
@@ -195,8 +196,17 @@ func (s State) removal(operation string, nodes []contract.Node, sets []contract.
 		set.Standby = min(set.Standby, s.standby(set.Name))
 	}
 	step.Request.Sets = slices.DeleteFunc(step.Request.Sets, func(set contract.Set) bool { return set.Active <= 0 && set.Standby == 0 })
-	step.Request.Remove, step.Request.Lost = removal, names(lost)
+	step.Request.Remove = removal
+	step.Request.Lost, step.Request.Kept = s.losses(names(nodes))
 	return step
+}
+
+// losses returns the names of all lost nodes, and of those that stay because they are not among the
+// nodes that leave. The task must know both: it must not wait for any of them.
+func (s State) losses(leave []string) (lost, kept []string) {
+	lost = names(s.lostOf(s.Installed.Nodes))
+	kept = slices.DeleteFunc(slices.Clone(lost), func(name string) bool { return slices.Contains(leave, name) })
+	return lost, kept
 }
 
 // lostOf returns those of the nodes that are installed and lost.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // Request is the input of a run. The reconciler makes it from a Provisioning, and every task reads it.
@@ -29,10 +30,13 @@ type Request struct {
 	// Installed on which a playbook has succeeded are never reset to repair a run. The digest does
 	// not depend on Complete.
 	Complete bool `json:"complete,omitempty"`
-	// Lost are the names of nodes that are replaced because their hosts are lost. The run removes
-	// these nodes from the cluster, except those that are Ready there. The digest does not depend
-	// on Lost.
+	// Lost are the names of the nodes of the cluster whose hosts are lost, and Kept are those of them
+	// that the run neither replaces nor removes: they stay nodes of the cluster, but the run does not
+	// contact them and does not wait for them. The run removes the others (see Gone) from the cluster,
+	// except those that are Ready there. An older build of BPA has written no Kept, and only the others
+	// into Lost. The digest does not depend on these fields.
 	Lost []string `json:"lost,omitempty"`
+	Kept []string `json:"kept,omitempty"`
 	// PassedOver are hosts that failed in this Provisioning, such as a host that did not receive its
 	// image or did not answer by SSH, and the hosts of lost nodes that the run does not replace: such
 	// a node may still run there. They are not chosen, except for a node that is or may be installed
@@ -84,6 +88,11 @@ type Request struct {
 	Connected bool `json:"connected,omitempty"`
 	// Vars are the user's kubespray variables. They override the variables that BPA sets.
 	Vars map[string]json.RawMessage `json:"vars,omitempty"`
+}
+
+// Gone returns the names of the lost nodes that the run replaces or removes.
+func (r Request) Gone() []string {
+	return slices.DeleteFunc(slices.Clone(r.Lost), func(name string) bool { return slices.Contains(r.Kept, name) })
 }
 
 // Slot is one node that the spec requests by name.

@@ -197,7 +197,7 @@ func (c conditions) remedy() string {
 		return fmt.Sprintf(". %s is being replaced", strings.Join(c.step.Request.Lost, ", "))
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0:
 		return ". It is being replaced"
-	case c.step.Do == StartRun && len(c.step.Request.Lost) > 0:
+	case c.step.Do == StartRun && len(c.step.Request.Gone()) > 0:
 		return ". It is being removed"
 	case s.Memory != nil && !slices.ContainsFunc(s.losses(), func(l Loss) bool { return !l.Node.Standby && s.requests(l.Node) }):
 		return ". It is not requested any more and will be removed"

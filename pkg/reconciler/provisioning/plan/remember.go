@@ -36,7 +36,7 @@ func (s *Seen) Remember(held []contract.Node) {
 	}
 	for _, n := range s.Started.Members { // a lost node that the run did not replace
 		listed := slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Host == n.Host || o.Name == n.Name })
-		if !failed && s.Started.Remove == nil && !listed && !slices.Contains(s.Started.Lost, n.Name) {
+		if !failed && s.Started.Remove == nil && !listed && !slices.Contains(s.Started.Gone(), n.Name) {
 			lost = append(lost, n)
 		}
 	}

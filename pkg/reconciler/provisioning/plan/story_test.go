@@ -414,7 +414,7 @@ func (w *scene) remember() {
 	r := w.seen.Started
 	nodes := slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Standby })
 	for _, n := range r.Members {
-		if !slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Name == n.Name }) && !slices.Contains(r.Lost, n.Name) {
+		if !slices.ContainsFunc(nodes, func(o contract.Node) bool { return o.Name == n.Name }) && !slices.Contains(r.Gone(), n.Name) {
 			nodes = append(nodes, n)
 		}
 	}

@@ -1,0 +1,23 @@
+package contract
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestGone(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		request Request
+		want    []string
+	}{
+		{"nothing is lost", Request{}, nil},
+		{"a request of an older build names only nodes that leave", Request{Lost: []string{"a"}}, []string{"a"}},
+		{"a lost node stays", Request{Lost: []string{"a", "b"}, Kept: []string{"a"}}, []string{"b"}},
+		{"all lost nodes stay", Request{Lost: []string{"a"}, Kept: []string{"a"}}, nil},
+	} {
+		if got := tc.request.Gone(); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
