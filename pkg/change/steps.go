@@ -71,9 +71,9 @@ func (s State) addition(operation string, slots []contract.Slot, sets map[string
 	return step
 }
 
-// removeLostNodes removes lost workers that are not requested. They have a run of their own, because
-// their pods cannot be evicted. It comes before additions, so that no addition takes the host of such a
-// node.
+// removeLostNodes removes lost workers that are not requested. They have a run of their own, so that
+// they do not wait until the pods of others have moved. It comes before additions, so that no addition
+// takes the host of such a node.
 func (s State) removeLostNodes(d difference) (Step, bool) {
 	lost := slices.DeleteFunc(s.lostOf(d.remove), func(n contract.Node) bool { return controlPlane(n.Roles) })
 	return s.removal(contract.OperationRemoveNodes, lost, nil), len(lost) > 0
@@ -176,14 +176,10 @@ func (s State) uncordon(difference) (Step, bool) {
 }
 
 // removal returns an operation that removes these nodes, and some nodes of these sets. It claims no
-// standby hosts. If all hosts are lost, no pod is evicted.
+// standby hosts. The task drains lost nodes that are Ready, too: a host in quarantine may still work.
 func (s State) removal(operation string, nodes []contract.Node, sets []contract.SetRemoval) Step {
 	step := s.step(operation, nil, nil, func(n contract.Node) bool { return !s.installed(n) || !isNamed(nodes, n.Name) })
 	removal := &contract.Removal{Nodes: names(nodes), Sets: sets, DrainSeconds: s.DrainSeconds}
-	lost := s.lostOf(nodes)
-	if len(lost) > 0 && len(lost) == len(nodes) && len(sets) == 0 {
-		removal.DrainSeconds = 0
-	}
 	step.Remove = names(nodes)
 	for _, r := range sets {
 		step.Remove = append(step.Remove, numberOf(r.Count, r.Name))

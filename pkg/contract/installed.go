@@ -62,7 +62,7 @@ type Removal struct {
 	// because only the cluster knows which of them are empty (see package shrink).
 	Sets []SetRemoval `json:"sets,omitempty"`
 	// DrainSeconds limits the time in which the pods of one node must have left it. 0: no pod is
-	// evicted, because the host does not answer any more.
+	// evicted. Only an older build of BPA requests this, for nodes whose hosts are lost.
 	DrainSeconds int `json:"drainSeconds,omitempty"`
 }
 

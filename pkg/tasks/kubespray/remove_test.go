@@ -141,7 +141,11 @@ func TestRemovalWithoutADrain(t *testing.T) {
 			l.nodes["worker-2"] = false
 			l.servers[2].Stop()
 		}, []string{"delete worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2; host-3 did not answer, so it was not reset"},
-		"the host is in quarantine": {func(l *living) { l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
+		"the host is in quarantine, and its node is Ready": {func(l *living) {
+			l.in.Request.Remove.Nodes, l.in.Request.Lost = []string{"worker-2"}, []string{"worker-2"}
+		}, []string{"cordon worker-2", "drain worker-2", "save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"},
+			[]string{"master-1", "worker-1"}, "1 node removed: worker-2"},
+		"an older build requests the removal of a host in quarantine": {func(l *living) { l.in.Request.Remove = &contract.Removal{Nodes: []string{"worker-2"}} },
 			[]string{"save worker-2", "remove-node.yml worker-2", "save worker-2", "clean worker-2"}, []string{"master-1", "worker-1"}, "1 node removed: worker-2"},
 		"the node object is gone": {func(l *living) {
 			l.in.Request.Remove.Nodes = []string{"worker-2"}
