@@ -8,11 +8,17 @@ import (
 )
 
 // addControlPlane adds or replaces one control plane node. Lost ones are replaced first, because the
-// cluster has the least reserve without them.
+// cluster has the least reserve without them. If another one must leave before the addition, it returns
+// this removal.
 func (s State) addControlPlane(d difference) (Step, bool) {
 	for _, n := range d.replace {
 		if controlPlane(n.Roles) {
 			return s.addition(contract.OperationAddControlPlane, nil, nil, []string{n.Name}), true
+		}
+	}
+	if s.evenAfter(d) {
+		if step, ok := s.removeControlPlane(d); ok {
+			return step, true
 		}
 	}
 	for _, slot := range d.addSlots {
@@ -26,6 +32,23 @@ func (s State) addControlPlane(d difference) (Step, bool) {
 		}
 	}
 	return Step{}, false
+}
+
+// evenAfter reports whether the number of control planes is even after the last addition. Then one of
+// them is no member of etcd, and nothing makes it one later. If a member left after that, etcd would
+// have too few members. So a control plane that is not requested leaves before such an addition.
+func (s State) evenAfter(d difference) bool {
+	planes, added := 0, 0
+	for _, n := range s.Installed.Nodes {
+		planes += oneIf(controlPlane(n.Roles) && !s.lost(n))
+	}
+	for _, slot := range d.addSlots {
+		added += oneIf(controlPlane(slot.Roles))
+	}
+	for set, number := range d.addSets {
+		added += oneIf(controlPlane(s.setRoles(set))) * number
+	}
+	return added == 1 && planes%2 == 1
 }
 
 // addNodes adds and replaces all workers at once.
