@@ -68,6 +68,7 @@ func newLiving(t *testing.T, workers int) *living {
 	l.record(string(asJSON(t, states)))
 	l.installed.data[contract.KeyInstalled] = string(asJSON(t, contract.Installed{Request: lasting(*request), Nodes: request.Members, EtcdNext: 2}))
 	l.installed.data[contract.KeyJoined] = string(asJSON(t, uids(l.in.Nodes)))
+	l.installed.data[contract.KeyComplete] = "true"
 	l.in.Playbook, l.in.Run, l.in.BootLimit = contract.PlaybookRemove, "edge-1-remove-2", 50*time.Millisecond
 	request.Operation, request.Remove = contract.OperationRemoveNodes, &contract.Removal{DrainSeconds: 60}
 	l.cluster = func(int) string { return list(l.objects()...) }
