@@ -132,7 +132,7 @@ func formerControlPlanes(r contract.Request) []contract.Node {
 func (a *addition) limit() {
 	in := &a.in
 	in.limit = in.fresh
-	if slices.ContainsFunc(in.Nodes, func(n contract.Node) bool { return n.Etcd != "" && !isMemberOf(a.former, n) }) {
+	if len(a.joins()) > 0 {
 		in.limit = namesOf(node.ControlPlanes(in.Nodes))
 	}
 	const refresh = "force_etcd_cert_refresh"
@@ -142,6 +142,11 @@ func (a *addition) limit() {
 	if len(in.fresh) > 0 {
 		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.fresh, ", "), strings.Join(in.limit, ", "))
 	}
+}
+
+// joins returns the nodes that the run makes members of etcd.
+func (a *addition) joins() []contract.Node {
+	return slices.DeleteFunc(slices.Clone(a.in.Nodes), func(n contract.Node) bool { return n.Etcd == "" || isMemberOf(a.former, n) })
 }
 
 // isMemberOf reports whether the node was a member of etcd.
@@ -169,7 +174,7 @@ func (a *addition) before(ctx context.Context, c contact) error {
 	if err := a.checkMembers(ctx, found); err != nil {
 		return err
 	}
-	if err := a.planes.forgetCertificates(ctx); err != nil {
+	if err := a.planes.forgetCertificates(ctx, with(namesOf(a.planes.gone), with(a.in.fresh, namesOf(a.joins())))); err != nil {
 		return err
 	}
 	a.progress.set(4, "Point the control planes to their own API servers")

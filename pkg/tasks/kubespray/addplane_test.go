@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
@@ -244,4 +246,37 @@ func TestAdditionAfterAFailedAttempt(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s\n%s", diff, &p.log)
 	}
 	p.expectReplaced()
+}
+
+// Names of nodes are used again, for example if a cluster shrinks to one control plane and grows again
+// on other machines. Kubespray must make new certificates for these machines.
+func TestCertificatesOfReusedNames(t *testing.T) {
+	p := newPlanes(t, false, 2, 2, 1)
+	p.grow("master-3")
+	var old []string
+	for _, at := range []string{"machine-1", "machine-2"} {
+		for _, name := range []string{"member-master-2", "member-master-3", "admin-master-3"} {
+			old = append(old, at+hostCertificates+name+".pem", at+hostCertificates+name+"-key.pem")
+		}
+		p.write(at+hostCertificates+"member-master-1.pem", "in use")
+	}
+	for _, name := range old {
+		p.write(name, "for another address")
+	}
+	play := p.play
+	p.play = func(c process.Command, stdout, stderr io.Writer) int {
+		for _, name := range old {
+			if p.read(name) == "for another address" {
+				t.Errorf("%s exists when %s begins", name, c.Args[len(c.Args)-1])
+			}
+		}
+		return play(c, stdout, stderr)
+	}
+	if _, err := p.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	p.expectMemberAddresses("1", "2", "4")
+	if p.read("machine-1"+hostCertificates+"member-master-1.pem") != "in use" {
+		t.Error("a certificate that is in use is gone")
+	}
 }

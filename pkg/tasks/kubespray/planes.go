@@ -174,23 +174,24 @@ func (p planes) outdated(stored string, wanted []string) bool {
 	})
 }
 
-// forgetCertificates removes etcd's certificates of control planes that are gone from those that
-// stay. They have the address of the old machine, but a new one with the same name would get them.
-func (p planes) forgetCertificates(ctx context.Context) error {
+// forgetCertificates removes etcd's certificates for these names of nodes from the control planes that
+// stay. The certificates have the address of the machine that had the name when they were made.
+// Kubespray makes none for a name that has one, so a new machine would get those of another one.
+func (p planes) forgetCertificates(ctx context.Context, names []string) error {
 	var files []string
-	for _, g := range p.gone {
-		if !kubernetesName.MatchString(g.Name) {
-			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", g.Name))
+	for _, name := range names {
+		if !kubernetesName.MatchString(name) {
+			return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", name))
 		}
 		for _, kind := range []string{"member-", "admin-"} {
-			files = append(files, hostCertificates+kind+g.Name+".pem", hostCertificates+kind+g.Name+"-key.pem")
+			files = append(files, hostCertificates+kind+name+".pem", hostCertificates+kind+name+"-key.pem")
 		}
 	}
 	if len(files) == 0 {
 		return nil
 	}
 	for _, n := range p.stay {
-		if _, err := p.must(ctx, n, "remove the certificates of lost control planes", "rm -f "+strings.Join(files, " ")); err != nil {
+		if _, err := p.must(ctx, n, "remove old certificates of etcd", "rm -f "+strings.Join(files, " ")); err != nil {
 			return err
 		}
 	}
