@@ -64,10 +64,14 @@ func (r *remover) part(from, share int) func(percent int, step string) {
 }
 
 // withInventory returns the input with the inventory of the cluster and the nodes that leave. A
-// node without an address is not in it.
+// node without an address is not in it, and neither is a lost one: kubespray works through the first
+// control plane.
 func (r *remover) withInventory() Input {
 	in := r.in
-	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Address == "" && named(r.leave, n.Name) })
+	kept := r.kept()
+	in.Nodes = slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool {
+		return n.Address == "" && named(r.leave, n.Name) || named(kept, n.Name)
+	})
 	if len(node.ControlPlanes(r.leave)) > 0 { // they are no members of etcd any more
 		in.Request.Members = slices.Concat(r.stay(), withoutEtcd(r.leave))
 		in.Request.Remove = nil

@@ -9,13 +9,14 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 )
 
-// forget deletes lost nodes from the cluster, so that their pods are recreated on other nodes and a
+// forget deletes the lost nodes that the run replaces or removes from the cluster, so that their pods are recreated on other nodes and a
 // new machine can use the name. It does not delete a Ready node: either the old machine is alive,
 // or the new machine already has the name. If a node cannot be deleted, the run does not fail, and
 // the log tells the user how to delete the node. With patient, it waits for a node that is still
 // Ready, because Kubernetes notices the end of a machine only after its last heartbeat.
 func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports, patient bool) {
-	if len(in.Request.Lost) == 0 {
+	gone := in.Request.Gone()
+	if len(gone) == 0 {
 		return
 	}
 	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
@@ -24,7 +25,7 @@ func forget(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 		return
 	}
 	defer w.close()
-	for _, name := range in.Request.Lost {
+	for _, name := range gone {
 		if kubernetesName.MatchString(name) {
 			fmt.Fprintf(ports.Log, "Lost node %s: %s\n", name, w.forget(ctx, name, patient))
 		}

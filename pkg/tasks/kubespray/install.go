@@ -95,7 +95,7 @@ func finish(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Por
 	// again after a playbook: a lost node that was still Ready before it may be NotReady now. If a new
 	// node has its name, it has joined
 	lost := in
-	lost.Request.Lost = without(in.Request.Lost, namesOf(in.Nodes))
+	lost.Request.Lost = without(in.Request.Gone(), namesOf(in.Nodes))
 	forget(ctx, lost, key, pins, ports, true)
 	if err := endDrains(ctx, in, key, pins, ports, members); err != nil {
 		return err

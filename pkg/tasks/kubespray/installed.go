@@ -75,13 +75,13 @@ func (i *installed) change(ctx context.Context, change func(next *contract.Insta
 
 // complete stores the record after a run that has made the cluster healthy. nodes are the nodes
 // of the run. Two kinds of other nodes stay in the record: those that are being removed, until they
-// have left, and, in a run that adds nodes, lost ones that this run does not replace.
+// have left, and lost ones that this run neither replaces nor removes.
 func (i *installed) complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
 	ordered, etcdNext := inventory.Members(request, nodes)
 	return i.change(ctx, func(next *contract.Installed) {
 		adds := request.Remove == nil && contract.OperationOf(request.Operation).ChangesCluster()
 		for _, n := range next.Nodes {
-			stays := slices.Contains(next.Leaving, n.Name) || adds && !slices.Contains(request.Lost, n.Name)
+			stays := slices.Contains(next.Leaving, n.Name) || slices.Contains(request.Kept, n.Name) || adds && !slices.Contains(request.Gone(), n.Name)
 			if stays && !named(ordered, n.Name) {
 				ordered = append(ordered, n)
 			}
@@ -99,7 +99,7 @@ func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contr
 // lasting returns the request without the fields that describe one run.
 func lasting(r contract.Request) contract.Request {
 	r.Operation, r.Members, r.EtcdNext, r.Remove = "", nil, 0, nil
-	r.Installed, r.Complete, r.Lost, r.PassedOver = nil, false, nil, nil
+	r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver = nil, false, nil, nil, nil
 	return r
 }
 

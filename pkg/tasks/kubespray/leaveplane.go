@@ -3,6 +3,7 @@ package kubespray
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -22,7 +23,8 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	if len(leave) == 0 {
 		return nil
 	}
-	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(namesOf(r.leave)), gone: leave}
+	gone := slices.Concat(leave, node.ControlPlanes(r.kept())) // no control plane must depend on a lost one either
+	p := planes{in: r.in, access: r.w.access, ports: r.ports, stay: r.controlPlanes(namesOf(r.leave)), gone: gone}
 	r.progress.set(leaveFrom, "Point the control planes to their own API servers")
 	if err := p.repoint(ctx); err != nil {
 		return err

@@ -141,3 +141,28 @@ func TestRemovalOfAControlPlaneThatIsKilled(t *testing.T) {
 		}
 	}
 }
+
+// The first control plane is lost and stays in the record. The last one can leave.
+func TestRemoveControlPlaneWhileTheFirstIsLost(t *testing.T) {
+	p := newLeaving(t, false, 5, "master-5")
+	p.lose()
+	p.in.Request.Kept, p.in.HealthLimit = p.in.Request.Lost, 10*time.Second
+	if _, err := p.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &p.log)
+	}
+	for _, n := range p.connected() {
+		if n == "master-1" {
+			t.Error("connected to the lost control plane")
+		}
+	}
+	p.expectMemberAddresses("1", "2", "3", "4")
+	record := p.now()
+	if got := namesOf(record.Nodes); !slices.Equal(got, []string{"master-2", "master-3", "master-4", "master-1", "worker-1", "worker-2"}) || len(etcdNames(record)) != 4 {
+		t.Errorf("record %+v", record)
+	}
+	for i := 2; i <= 4; i++ {
+		if got := p.read(fmt.Sprintf("machine-%d/etc/kubernetes/admin.conf", i)); strings.Contains(got, "10.60.0.1:") {
+			t.Errorf("admin.conf of master-%d names the lost control plane: %s", i, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
@@ -37,7 +38,7 @@ func unhealthyMembers(members []member, healthy []string) string {
 }
 
 // awaitMembers waits until etcd has a healthy member on each node that should have one, and no other
-// member that is not healthy.
+// member that is not healthy, except those on lost nodes that stay.
 func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports) error {
 	all := node.ControlPlanes(in.Nodes)
 	p := planes{in: in, access: access, ports: ports, stay: all}
@@ -53,11 +54,20 @@ func awaitMembers(ctx context.Context, in Input, access node.Access, ports Ports
 			if err != nil {
 				return err
 			}
-			if bad := unhealthyMembers(members, healthy); bad != "" {
+			if bad := unhealthyMembers(in.withoutKept(members), healthy); bad != "" {
 				return errors.New(bad)
 			}
 			return missingMember(all, members)
 		})
+	})
+}
+
+// withoutKept returns the members of etcd that are not on lost nodes that stay.
+func (in Input) withoutKept(members []member) []member {
+	return slices.DeleteFunc(slices.Clone(members), func(m member) bool {
+		at := func(n contract.Node) bool { return m.at(n.Address, n.Address6) }
+		kept := func(n contract.Node) bool { return slices.Contains(in.Request.Kept, n.Name) && at(n) }
+		return slices.ContainsFunc(in.Request.Members, kept) && !slices.ContainsFunc(in.Nodes, at) // a new machine can have the old address
 	})
 }
 

@@ -108,6 +108,10 @@ func (r *remover) choose(ctx context.Context) error {
 	begun := slices.Concat(r.in.Request.Remove.Nodes, r.members.now.Leaving)
 	access := node.Access{Dial: r.ports.Dial, Request: r.in.Request, Key: r.key, Pins: r.c.pins, Limit: r.in.ConnectLimit}
 	staying := r.controlPlanes(begun)
+	if len(staying) == 0 { // a lost host can work, for example one in quarantine
+		r.in.Request.Kept = without(r.in.Request.Kept, namesOf(node.ControlPlanes(r.in.Nodes)))
+		staying = r.controlPlanes(begun)
+	}
 	if len(staying) == 0 {
 		return errNoControlPlane
 	}
@@ -150,6 +154,9 @@ func (r *remover) order() error {
 	}
 	r.w.close()
 	r.w.in = r.in.only(staying)
+	if kept := r.kept(); len(kept) > 0 {
+		fmt.Fprintf(r.ports.Log, "These lost nodes stay, and this run does not wait for them: %s\n", names(kept))
+	}
 	if len(r.leave) == 0 {
 		fmt.Fprintf(r.ports.Log, "No node is left to remove\n")
 	} else {
@@ -158,17 +165,25 @@ func (r *remover) order() error {
 	return nil
 }
 
-// controlPlanes returns the control planes of the record, except those that leave.
+// controlPlanes returns the control planes of the record, except those that leave, and lost ones.
 func (r *remover) controlPlanes(leave []string) []contract.Node {
 	return slices.DeleteFunc(node.ControlPlanes(r.in.Nodes), func(n contract.Node) bool {
-		return slices.Contains(leave, n.Name) || !named(r.members.now.Nodes, n.Name)
+		return slices.Contains(leave, n.Name) || !named(r.members.now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
 	})
 }
 
-// stay returns the nodes of the record that do not leave.
+// stay returns the nodes of the record that do not leave, except lost ones: nothing connects to them
+// or waits for them.
 func (r *remover) stay() []contract.Node {
 	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name)
+		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || slices.Contains(r.in.Request.Kept, n.Name)
+	})
+}
+
+// kept returns the lost nodes of the record that do not leave.
+func (r *remover) kept() []contract.Node {
+	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
+		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || !slices.Contains(r.in.Request.Kept, n.Name)
 	})
 }
 

@@ -273,3 +273,22 @@ func TestRemovalWithoutARecord(t *testing.T) {
 	}
 	l.expectMembers("master-1", "worker-2")
 }
+
+// A lost node stays in the record until it is replaced or removed. Other removals do not wait for it.
+func TestRemovalWhileAnotherNodeIsLost(t *testing.T) {
+	l := newLiving(t, 3)
+	l.in.Request.Remove.Nodes = []string{"worker-3"}
+	l.in.Request.Lost, l.in.Request.Kept = []string{"worker-1"}, []string{"worker-1"}
+	l.nodes["worker-1"], l.in.HealthLimit = false, 5*time.Second
+	l.servers[1].Stop()
+	if _, err := l.run(); err != nil {
+		t.Fatalf("%v\n%s", err, &l.log)
+	}
+	l.expectDid("cordon worker-3", "drain worker-3", "save worker-3", "remove-node.yml worker-3", "save worker-3", "clean worker-3")
+	if record := l.now(); !slices.Equal(namesOf(record.Nodes), []string{"master-1", "worker-2", "worker-1"}) || record.Request.Kept != nil {
+		t.Errorf("record %+v", record)
+	}
+	if _, there := l.nodes["worker-1"]; !there {
+		t.Error("the node object of the lost node is gone, although it stays in the cluster")
+	}
+}
