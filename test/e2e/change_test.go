@@ -20,7 +20,7 @@ import (
 // TestChange takes one cluster through its life by edits of its Provisioning and by losses of
 // machines, while a workload in it answers requests and the controller is killed at random moments.
 func TestChange(t *testing.T) {
-	testChange(t, "e2e-change", site.LabPlaybooks, "edge-20", 6*time.Minute)
+	testChange(t, "e2e-change", site.LabPlaybooks, "edge-20", 12*time.Minute)
 }
 
 // life is a cluster that changes.
