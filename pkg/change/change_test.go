@@ -164,6 +164,8 @@ func TestPlan(t *testing.T) {
 		{"etcd has no majority", "m1 m2 m3 w1", "m1 m2 m3 w1", "m1 m2 m3 w2", lost("m1", "m2"), nil},
 		{"etcd would have no majority", "m1 m2 m3", "m1 m2 m3", "m1 m2", lost("m1!"), nil},
 		{"a lost control plane that is no member of etcd", "m1 m2 w1", "m1 m2 w1", "m1 m2 w1", lost("m2"), []string{"add-control-plane: replace m2"}},
+		{"two of five control planes are lost", "m1 m2 m3 m4 m5", "m1 m2 m3 m4 m5", "m1 m2 m3 m4 m5", lost("m1", "m2"),
+			[]string{"add-control-plane: replace m1", "add-control-plane: replace m2"}},
 		{"an unfinished node is added again", "m1 w1", "m1 w1", "m1 w1 w2", unfinished("w2"), []string{"add-nodes: add w2"}},
 		{"an unfinished node is not requested any more", "m1 w1", "m1 w1", "m1 w1", unfinished("w2"), []string{"remove-nodes: remove w2"}},
 		{"an unfinished node is pinned to another host", "m1 w1", "m1 w1", "m1 w1 w2@b", unfinished("w2@a"),
@@ -327,6 +329,31 @@ func TestLosses(t *testing.T) {
 			}
 			if diff := cmp.Diff([][]string{r.gone, r.kept}, [][]string{step.Request.Gone(), step.Request.Kept}, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("lost nodes that leave and that stay (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMembersAfter: the preview of an addition has the members of etcd that the task records.
+func TestMembersAfter(t *testing.T) {
+	for _, r := range []struct {
+		name, nodes, want string
+		lost              map[string]bool
+		members           []string // after the first step, with those that are lost
+	}{
+		{"a replaced one is left out as long as their number is even", "m1 m2 m3 m4 m5", "m1 m2 m3 m4 m5", map[string]bool{"m1": true, "m2": true},
+			[]string{"m2", "m3", "m4", "m5"}},
+		{"a lost one is no member any more when another one joins", "m1 m2 m3 m4 m5 m6", "m1 m2 m3 m4 m5 m6", map[string]bool{"m1": true, "m2": true},
+			[]string{"m1", "m3", "m4", "m5", "m6"}},
+		{"a removal makes none a member", "m1 m2 m3 m4", "m2 m3 m4", nil, []string{"m2", "m3"}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := State{Installed: installed(r.nodes, r.nodes), Wanted: wanted(r.want), Lost: r.lost}
+			step, _ := Next(s)
+			got := names(etcdMembers(s.after(step).Installed.Nodes))
+			slices.Sort(got)
+			if diff := cmp.Diff(r.members, got); diff != "" {
+				t.Errorf("after %s (-want +got):\n%s", step, diff)
 			}
 		})
 	}

@@ -54,21 +54,35 @@ func (s State) after(step Step) State {
 		s.Unfinished = slices.DeleteFunc(s.Unfinished, func(n contract.Node) bool { return isNamed(nodes, n.Name) })
 	}
 	slices.SortStableFunc(nodes, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
-	s.Installed = contract.Installed{Request: step.Request, Nodes: joinEtcd(nodes), EtcdNext: s.Installed.EtcdNext}
+	if step.Operation == contract.OperationAddControlPlane {
+		nodes = s.joinEtcd(nodes)
+	}
+	s.Installed = contract.Installed{Request: step.Request, Nodes: nodes, EtcdNext: s.Installed.EtcdNext}
 	return s
 }
 
 // joinEtcd makes new control planes members of etcd, as inventory.Members does. It gives them any
-// name. If no name of a member is known, the rule of etcdMembers applies.
-func joinEtcd(nodes []contract.Node) []contract.Node {
-	members, planes := len(etcdMembers(nodes)), 0
+// name. If no name of a member is known, the rule of etcdMembers applies. Lost nodes that stay take no
+// part in the run. If a node joins etcd, the lost ones are no members any more, because etcd accepts no
+// new member while another one is down.
+func (s State) joinEtcd(nodes []contract.Node) []contract.Node {
+	members, planes := 0, 0
+	for _, n := range etcdMembers(nodes) {
+		members += oneIf(!s.lost(n))
+	}
 	for _, n := range nodes {
-		planes += oneIf(controlPlane(n.Roles))
+		planes += oneIf(controlPlane(n.Roles) && !s.lost(n))
+	}
+	joins := false
+	for i, n := range nodes {
+		if controlPlane(n.Roles) && !s.lost(n) && n.Etcd == "" && members < planes-(1-planes%2) {
+			nodes[i].Etcd, joins = "new", true
+			members++
+		}
 	}
 	for i, n := range nodes {
-		if controlPlane(n.Roles) && n.Etcd == "" && members < planes-(1-planes%2) {
-			nodes[i].Etcd = "new"
-			members++
+		if joins && s.lost(n) {
+			nodes[i].Etcd = ""
 		}
 	}
 	return nodes

@@ -55,9 +55,22 @@ func (w *world) claim(n contract.Node, pin string) contract.Node {
 	return n
 }
 
-// record writes the record as the task kubespray does.
+// record writes the record as the task kubespray does. Lost nodes that stay take no part in an
+// addition. Etcd accepts no new member while another one is down, so they are no members any more if
+// one joins.
 func (w *world) record(request contract.Request, nodes []contract.Node) {
-	ordered, etcdNext := inventory.Members(request, nodes)
+	stays := func(n contract.Node) bool { return request.Remove == nil && slices.Contains(request.Kept, n.Name) }
+	ordered, etcdNext := inventory.Members(request, slices.DeleteFunc(slices.Clone(nodes), stays))
+	joins := slices.ContainsFunc(ordered, func(n contract.Node) bool { return n.Etcd != "" && !w.isMember(n) })
+	for _, n := range nodes {
+		if stays(n) {
+			if joins {
+				n.Etcd = ""
+			}
+			ordered = append(ordered, n)
+		}
+	}
+	slices.SortStableFunc(ordered, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
 	w.Installed.Request, w.Installed.Nodes, w.Installed.EtcdNext = request, ordered, max(etcdNext, w.Installed.EtcdNext)
 	gone := func(name string) bool { return !isNamed(ordered, name) }
 	w.Installed.Draining, w.Installed.Leaving = slices.DeleteFunc(w.Installed.Draining, gone), slices.DeleteFunc(w.Installed.Leaving, gone)
@@ -66,6 +79,10 @@ func (w *world) record(request contract.Request, nodes []contract.Node) {
 			delete(w.Lost, name)
 		}
 	}
+}
+
+func (w *world) isMember(n contract.Node) bool {
+	return slices.ContainsFunc(etcdMembers(w.Installed.Nodes), func(m contract.Node) bool { return m.HostUID == n.HostUID })
 }
 
 // edit changes the spec. It always requests a control plane.
