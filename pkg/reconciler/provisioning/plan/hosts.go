@@ -194,7 +194,7 @@ func (c conditions) remedy() string {
 	case c.step.Reason == ReasonFencing:
 		return ". It is about to be replaced: " + c.step.Message
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0 && len(c.step.Replaces) < len(workers)+len(s.lostControlPlanes()):
-		return fmt.Sprintf(". %s is being replaced", strings.Join(c.step.Request.Lost, ", "))
+		return fmt.Sprintf(". %s is being replaced", strings.Join(c.step.Request.Gone(), ", "))
 	case c.step.Do == StartRun && len(c.step.Replaces) > 0:
 		return ". It is being replaced"
 	case c.step.Do == StartRun && len(c.step.Request.Gone()) > 0:
