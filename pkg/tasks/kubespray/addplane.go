@@ -215,7 +215,7 @@ func (a *addition) after(ctx context.Context) error {
 		return err
 	}
 	a.progress.set(proxiesFrom, "Update the proxies of the workers")
-	if err := updateProxies(ctx, a.in, a.c.pins, a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
+	if err := updateProxies(ctx, a.in, a.access(), a.ports, a.part(proxiesFrom, membersFrom)); err != nil {
 		return err
 	}
 	a.progress.set(membersFrom, "Wait for etcd")

@@ -39,9 +39,10 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	return p.useServers(ctx, r.part(leaveFrom, leaveShare))
 }
 
-// updateProxies updates the proxies of the workers that stay, if control planes leave.
+// updateProxies updates the proxies of the workers that stay, if control planes leave. It also does
+// this if they have left in an earlier attempt, because workers that were not Ready were left out.
 func (r *remover) updateProxies(ctx context.Context) error {
-	if len(node.ControlPlanes(r.leave)) == 0 {
+	if len(node.ControlPlanes(r.leave)) == 0 && r.in.Request.Operation != contract.OperationRemoveControlPlane {
 		return nil
 	}
 	in := r.in.only(r.stay())
@@ -51,5 +52,5 @@ func (r *remover) updateProxies(ctx context.Context) error {
 			errors.New("there is no inventory of the nodes that stay, so the proxies of the workers cannot be updated"))
 	}
 	r.progress.set(proxiesAt, "Update the proxies of the workers")
-	return updateProxies(ctx, in, r.c.pins, r.ports, r.part(proxiesAt, proxiesShareOf))
+	return updateProxies(ctx, in, r.w.access, r.ports, r.part(proxiesAt, proxiesShareOf))
 }

@@ -8,20 +8,23 @@ import (
 	"strings"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
-	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
 // updateProxies updates the proxies of the API servers on the workers, because their targets are the
 // control planes. The kubelet restarts a proxy whose configuration has changed. The workers follow
-// in two parts, so that never all proxies restart at the same time.
-func updateProxies(ctx context.Context, in Input, pins ssh.Pins, ports Ports, report func(percent int, step string)) error {
+// in two parts, so that never all proxies restart at the same time. A worker that is not Ready is left
+// out: otherwise a dead one would keep the change of the control planes from its end.
+func updateProxies(ctx context.Context, in Input, access node.Access, ports Ports, report func(percent int, step string)) error {
 	tag, err := proxyTag(in.GroupVars)
 	if err != nil || tag == "" {
 		return err
 	}
-	workers := without(namesOf(in.Nodes), namesOf(node.ControlPlanes(in.Nodes)))
+	workers, err := readyWorkers(ctx, in, access, ports)
+	if err != nil {
+		return err
+	}
 	half := (len(workers) + 1) / 2
 	for part := range slices.Chunk(workers, max(half, 1)) {
 		run := in
@@ -31,7 +34,7 @@ func updateProxies(ctx context.Context, in Input, pins ssh.Pins, ports Ports, re
 		}
 		fmt.Fprintf(ports.Log, "\nThe proxies on these workers get the new addresses of the control planes: %s\n", strings.Join(part, ", "))
 		counted := count(run)
-		files, err := prepare(run, pins)
+		files, err := prepare(run, access.Pins)
 		if err != nil {
 			return task.Because(contract.ReasonInternal, err)
 		}
@@ -42,6 +45,27 @@ func updateProxies(ctx context.Context, in Input, pins ssh.Pins, ports Ports, re
 		}
 	}
 	return nil
+}
+
+// readyWorkers returns the names of the workers that are Ready, and names the others in the log.
+func readyWorkers(ctx context.Context, in Input, access node.Access, ports Ports) ([]string, error) {
+	workers := without(namesOf(in.Nodes), namesOf(node.ControlPlanes(in.Nodes)))
+	if len(workers) == 0 {
+		return nil, nil
+	}
+	w := &watch{in: in, access: access}
+	defer w.close()
+	ready, err := w.registered(ctx)
+	if err != nil {
+		return nil, unanswered("find the workers that are Ready", err)
+	}
+	return slices.DeleteFunc(workers, func(name string) bool {
+		if !ready[name] {
+			fmt.Fprintf(ports.Log, "Worker %s is not Ready, so its proxy is not updated. It skips control planes that do not answer, "+
+				"and gets the new addresses when a control plane is added or removed the next time\n", name)
+		}
+		return !ready[name]
+	}), nil
 }
 
 // proxyTag returns kubespray's tag for the tasks of the proxy on each worker; empty: there is no

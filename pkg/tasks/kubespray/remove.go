@@ -69,10 +69,12 @@ func remove(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := r.uncordon(ctx, without(members.now.Draining, namesOf(r.leave))); err != nil {
 		return "", err
 	}
-	if len(r.leave) > 0 {
-		if err := r.run(ctx); err != nil {
-			return "", err
-		}
+	run := r.run
+	if len(r.leave) == 0 {
+		run = r.updateProxies
+	}
+	if err := run(ctx); err != nil {
+		return "", err
 	}
 	staying := r.in.only(r.stay())
 	staying.Request.Members, staying.Request.EtcdNext = members.now.Nodes, members.now.EtcdNext
