@@ -145,8 +145,11 @@ func (a *addition) limit() {
 }
 
 // joins returns the nodes that the run makes members of etcd.
-func (a *addition) joins() []contract.Node {
-	return slices.DeleteFunc(slices.Clone(a.in.Nodes), func(n contract.Node) bool { return n.Etcd == "" || isMemberOf(a.former, n) })
+func (a *addition) joins() []contract.Node { return joining(a.former, a.in.Nodes) }
+
+// joining returns the nodes that are members of etcd, but were none before the run.
+func joining(former, nodes []contract.Node) []contract.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n contract.Node) bool { return n.Etcd == "" || isMemberOf(former, n) })
 }
 
 // isMemberOf reports whether the node was a member of etcd.
@@ -166,6 +169,9 @@ func (a *addition) before(ctx context.Context, c contact) error {
 	}
 	defer found.close()
 	for _, n := range a.planes.gone {
+		if slices.Contains(a.in.Request.Kept, n.Name) && len(a.joins()) == 0 {
+			continue
+		}
 		a.progress.set(3, "Remove the lost control plane "+n.Name)
 		if err := a.forget(ctx, found, n); err != nil {
 			return err
@@ -174,7 +180,8 @@ func (a *addition) before(ctx context.Context, c contact) error {
 	if err := a.checkMembers(ctx, found); err != nil {
 		return err
 	}
-	if err := a.planes.forgetCertificates(ctx, with(namesOf(a.planes.gone), with(a.in.fresh, namesOf(a.joins())))); err != nil {
+	names := with(without(namesOf(a.planes.gone), a.in.Request.Kept), with(a.in.fresh, namesOf(a.joins())))
+	if err := a.planes.forgetCertificates(ctx, names); err != nil {
 		return err
 	}
 	a.progress.set(4, "Point the control planes to their own API servers")

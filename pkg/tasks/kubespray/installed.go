@@ -75,13 +75,18 @@ func (i *installed) change(ctx context.Context, change func(next *contract.Insta
 
 // complete stores the record after a run that has made the cluster healthy. nodes are the nodes
 // of the run. Two kinds of other nodes stay in the record: those that are being removed, until they
-// have left, and lost ones that this run neither replaces nor removes.
+// have left, and lost ones that this run neither replaces nor removes. If the run has added members to
+// etcd, such a lost one is no member any more (see addition.forget).
 func (i *installed) complete(ctx context.Context, request contract.Request, nodes []contract.Node) error {
 	ordered, etcdNext := inventory.Members(request, nodes)
+	joined := joining(formerControlPlanes(request), ordered)
 	return i.change(ctx, func(next *contract.Installed) {
 		adds := request.Remove == nil && contract.OperationOf(request.Operation).ChangesCluster()
 		for _, n := range next.Nodes {
 			stays := slices.Contains(next.Leaving, n.Name) || slices.Contains(request.Kept, n.Name) || adds && !slices.Contains(request.Gone(), n.Name)
+			if slices.Contains(request.Kept, n.Name) && len(joined) > 0 {
+				n.Etcd = ""
+			}
 			if stays && !named(ordered, n.Name) {
 				ordered = append(ordered, n)
 			}

@@ -133,3 +133,33 @@ func TestRecordKeepsOtherLostNodes(t *testing.T) {
 		t.Errorf("nodes of the record: %v, want %v", got, want)
 	}
 }
+
+// The member of etcd of a lost control plane that is replaced later is removed only if the run adds
+// members.
+func TestRecordOfALostMember(t *testing.T) {
+	node := func(name, etcd string) contract.Node {
+		return contract.Node{Name: name, HostUID: "uid-of-" + name, Etcd: etcd, Roles: []string{contract.RoleControlPlane}}
+	}
+	was := []contract.Node{node("a", "etcd1"), node("b", "etcd2"), node("c", "etcd3"), node("d", "etcd4"), node("e", "etcd5"), node("f", "")}
+	anew := node("a", "")
+	anew.HostUID = "another"
+	for name, tc := range map[string]struct {
+		nodes []contract.Node
+		want  string
+	}{
+		"no node becomes a member": {[]contract.Node{was[2], was[3], was[4], anew}, "etcd2"},
+		"two nodes become members": {[]contract.Node{was[2], was[3], was[4], was[5], anew}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &installed{store: &memory{data: map[string]string{}}, now: contract.Installed{Nodes: was}}
+			request := contract.Request{Operation: contract.OperationAddControlPlane, Members: was, EtcdNext: 6, Lost: []string{"a", "b"}, Kept: []string{"b"}}
+			if err := i.complete(t.Context(), request, tc.nodes); err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(i.now.Nodes, func(n contract.Node) bool { return n.Name == "b" })
+			if at < 0 || i.now.Nodes[at].Etcd != tc.want || len(i.now.Request.Kept) > 0 {
+				t.Errorf("record %+v, want b with member %q", i.now, tc.want)
+			}
+		})
+	}
+}

@@ -11,7 +11,9 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// forget removes a lost control plane from etcd and from the cluster.
+// forget removes a lost control plane from etcd and from the cluster. If the control plane stays in the
+// record, to be replaced later, only its member of etcd is removed: while a member is dead, etcd
+// refuses another one.
 func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Node) error {
 	if !kubernetesName.MatchString(lost.Name) {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q is not the name of a node", lost.Name))
@@ -39,7 +41,7 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: lost.Name, Step: "remove the lost control plane from etcd",
 			Err: fmt.Errorf("the lost control plane %s cannot be removed from etcd: %w. %s", lost.Name, err, quorumAdvice)}
 	}
-	if _, registered := found.ready[lost.Name]; !registered || !itself {
+	if _, registered := found.ready[lost.Name]; !registered || !itself || slices.Contains(a.in.Request.Kept, lost.Name) {
 		return nil
 	}
 	fmt.Fprintf(a.ports.Log, "Lost control plane %s is removed from the cluster\n", lost.Name)
@@ -73,6 +75,9 @@ func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
 				return err
 			}
 			members = slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.ID == m.ID })
+		}
+		if len(a.joins()) == 0 {
+			members = a.in.withoutKept(members)
 		}
 		if bad := unhealthyMembers(members, healthy); bad != "" {
 			return errors.New(bad)
