@@ -10,7 +10,13 @@ import (
 
 // Plan returns all operations in their order. It assumes that each of them succeeds and finds hosts.
 func Plan(s State) []Step {
-	var steps []Step
+	steps, _ := Preview(s)
+	return steps
+}
+
+// Preview is like Plan, and also returns the state after the operations. Waiting and Refused of that
+// state are what no operation changes.
+func Preview(s State) (steps []Step, after State) {
 	limit := 2*(len(s.Installed.Nodes)+len(s.Unfinished)+len(s.Wanted.Slots)+len(s.Wanted.Sets)+count(s.Wanted.Sets)) + 2
 	for range limit {
 		step, ok := Next(s)
@@ -20,7 +26,7 @@ func Plan(s State) []Step {
 		steps = append(steps, step)
 		s = s.after(step)
 	}
-	return steps
+	return steps, s
 }
 
 func count(sets []contract.Set) (n int) {

@@ -24,8 +24,8 @@ func newPlan(s *session) *cobra.Command {
 		Use:   "plan NAME | -f FILE",
 		Short: "Show what BPA would do to make a cluster the requested one",
 		Long: `Show what BPA would do to make a cluster the requested one: the operations in their
-order, the hosts of new nodes, the nodes that are drained and removed, and what is not
-applied. Nothing is changed.
+order, the hosts of new nodes, the nodes that are drained and removed, the lost nodes that
+are not replaced, and what is not applied. Nothing is changed.
 
 With NAME, the command compares the stored spec with the installed cluster. With -f, it
 compares the spec in the file, and the webhook checks it as if it were applied.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -85,6 +86,41 @@ func TestPlan(t *testing.T) {
 			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
 		})
 	}
+}
+
+// Lost hosts are part of the plan, as they are for the controller.
+func TestPlanWithLosses(t *testing.T) {
+	for name, r := range map[string]struct {
+		lost []string
+		edit func(*v1alpha1.Provisioning)
+	}{
+		"lost":           {[]string{"host-2"}, func(*v1alpha1.Provisioning) {}},
+		"lost-and-more":  {[]string{"host-2"}, func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 3 }},
+		"lost-any":       {[]string{"host-2"}, func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }},
+		"lost-and-fewer": {[]string{"host-2"}, func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 1 }},
+		"no-quorum":      {[]string{"host-1"}, func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = v1alpha1.ReplaceAny }},
+		"stuck": {nil, func(p *v1alpha1.Provisioning) {
+			p.Spec.Masters = []map[string]v1alpha1.Master{{"other-1": {HostRequirements: v1alpha1.HostRequirements{CPU: 8}}}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := changing(t)
+			r.edit(p)
+			objects = slices.DeleteFunc(objects, func(o client.Object) bool {
+				_, host := o.(*metal3.BareMetalHost)
+				return host && slices.Contains(r.lost, o.GetName())
+			})
+			w := newStopped(t, objects...)
+			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
+		})
+	}
+}
+
+// A cluster without a record of its nodes has no plan.
+func TestPlanWithoutARecord(t *testing.T) {
+	_, objects := changing(t)
+	w := newStopped(t, objects[:len(objects)-1]...)
+	w.expect(w.run(t.Context(), "plan", "edge-1"), codeDone, "no operation starts now", "it is not known which nodes are installed")
 }
 
 // The plan of a file needs no edit of the stored object, and does not change it.

@@ -30,6 +30,10 @@ type planView struct {
 	// Installed reports that a cluster is installed. Otherwise the only operation installs it.
 	Installed  bool          `json:"installed"`
 	Operations []plannedStep `json:"operations,omitempty"`
+	// Lost are the installed nodes whose hosts are lost and that no operation replaces or removes, as
+	// "node on host". AddsWait reports that no node is added because of them.
+	Lost     []string `json:"lost,omitempty"`
+	AddsWait bool     `json:"addsWait,omitempty"`
 	// NotApplied are the parts of the spec that are not applied to the installed cluster.
 	NotApplied []string `json:"notApplied,omitempty"`
 	// NoFit explains why there is no host for a new node.
@@ -83,6 +87,7 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 		seen.Site[h.Name] = plan.HostOf(owner, string(p.UID), h)
 	}
 	seen.Remember(nil)
+	confirm(&seen)
 	view := &planView{Provisioning: p.Name, Installed: seen.Complete()}
 	if c := p.Status.GetCondition(v1alpha1.ConditionArtifactsAvailable); c != nil && !c.IsUnknown() {
 		view.Artifacts = c.Message
@@ -92,6 +97,24 @@ func (s *site) plan(ctx context.Context, p *v1alpha1.Provisioning) (*planView, e
 	}
 	view.add(seen, hosts.facts)
 	return view, nil
+}
+
+// confirm records that the hosts were read from the API server itself, so that a host that is not
+// there is lost for certain, as the controller sees it when it decides.
+func confirm(seen *plan.Seen) {
+	nodes := slices.Clone(seen.Nodes)
+	if seen.Memory != nil {
+		nodes = append(nodes, seen.Memory.Nodes...)
+	}
+	for _, n := range nodes {
+		if _, found := seen.Site[n.Host]; !found {
+			seen.Site[n.Host] = plan.Host{Gone: true}
+		}
+	}
+	for name, h := range seen.Site {
+		h.Live = true
+		seen.Site[name] = h
+	}
 }
 
 func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
@@ -150,17 +173,33 @@ func (v *planView) add(seen plan.Seen, all []hosts.Host) {
 		v.Operations = []plannedStep{step}
 		return
 	}
+	if seen.Memory == nil {
+		v.Note = "it is not known which nodes are installed, so no operation adds or removes nodes; `kubectl bpa status " + v.Provisioning + "` shows what to do"
+		return
+	}
 	state := seen.State()
 	for _, r := range change.Refused(state) {
-		v.NotApplied = append(v.NotApplied, r.Text)
-		if r.Blocks { // the controller starts nothing before the spec is restored
-			v.Operations = nil
+		if v.NotApplied = append(v.NotApplied, r.Text); r.Blocks { // the controller starts nothing before the spec is restored
 			v.Note = "no operation starts before these parts of the spec are restored"
-			return
 		}
 	}
+	if v.Note != "" {
+		v.lose(state, state)
+		return
+	}
+	steps, after := change.Preview(state)
+	v.addSteps(steps, seen, all)
+	v.lose(state, after)
+	v.NotApplied = nil
+	for _, r := range change.Refused(after) { // with the nodes that cannot leave or move
+		v.NotApplied = append(v.NotApplied, r.Text)
+	}
+}
+
+// addSteps adds the operations, with the hosts of new nodes as long as no operation has freed hosts.
+func (v *planView) addSteps(steps []change.Step, seen plan.Seen, all []hosts.Host) {
 	freed := false
-	for _, next := range change.Plan(state) {
+	for _, next := range steps {
 		step := plannedStep{Operation: next.Operation, What: next.String()}
 		if remove := next.Request.Remove; remove != nil {
 			step.leaving(*remove)
@@ -172,6 +211,20 @@ func (v *planView) add(seen plan.Seen, all []hosts.Host) {
 			v.NoFit = cmp.Or(v.NoFit, none)
 		}
 		v.Operations = append(v.Operations, step)
+	}
+}
+
+// lose adds the nodes that are still lost after all operations, and what that means.
+func (v *planView) lose(now, after change.State) {
+	for _, n := range now.Installed.Nodes {
+		if _, lost := after.Lost[n.Name]; lost {
+			v.Lost = append(v.Lost, n.Name+" on "+n.Host)
+		}
+	}
+	v.AddsWait = len(change.Waiting(after)) > 0
+	lost := func(n contract.Node) bool { _, lost := now.Lost[n.Name]; return lost }
+	if !change.Quorum(now.Installed.Nodes, lost) {
+		v.Note = "etcd has lost its majority, so no operation starts before enough of its hosts are restored; `kubectl bpa status " + v.Provisioning + "` shows how"
 	}
 }
 
@@ -209,44 +262,4 @@ func assigned(request contract.Request, seen *plan.Seen, all []hosts.Host) (chos
 		}
 	}
 	return chosen, ""
-}
-
-// page returns the view as text.
-func (v *planView) page() string {
-	var b strings.Builder
-	switch {
-	case len(v.Operations) == 0 && len(v.NotApplied) == 0:
-		fmt.Fprintf(&b, "%s: the cluster has the requested nodes. Nothing is to be done.\n", v.Provisioning)
-	case !v.Installed:
-		fmt.Fprintf(&b, "%s: no cluster is installed.\n\n", v.Provisioning)
-	case len(v.Operations) == 0:
-		fmt.Fprintf(&b, "%s: no operation is to be done.\n", v.Provisioning)
-	default:
-		fmt.Fprintf(&b, "%s: operations that make the cluster the requested one: %d\n\n", v.Provisioning, len(v.Operations))
-	}
-	if len(v.Operations) > 0 {
-		rows := [][]string{{"STEP", "OPERATION", "WHAT", "HOSTS", "LEAVE", "DRAIN"}}
-		for i, s := range v.Operations {
-			rows = append(rows, []string{
-				fmt.Sprint(i + 1), s.Operation, s.What, dash(strings.Join(s.Hosts, ", ")), dash(strings.Join(s.Leave, "; ")), dash(s.Drain),
-			})
-		}
-		b.WriteString(columns(rows))
-	}
-	if v.Active != "" {
-		fmt.Fprintf(&b, "\nRun %s is active. The operations start after it, one at a time.\n", v.Active)
-	}
-	if len(v.NotApplied) > 0 {
-		fmt.Fprintf(&b, "\nNot applied to the installed cluster:\n  %s\n", strings.Join(v.NotApplied, "\n  "))
-	}
-	if v.NoFit != "" {
-		fmt.Fprintf(&b, "\nNo host for a new node: %s\n", clean(v.NoFit))
-	}
-	if len(v.Operations) > 0 {
-		b.WriteString("\nArtifacts: " + cmp.Or(v.Artifacts, "not checked yet") + ". A run that adds nodes checks the depot before it claims a host.\n")
-	}
-	if v.Note != "" {
-		fmt.Fprintf(&b, "\nNote: %s.\n", v.Note)
-	}
-	return b.String()
 }
