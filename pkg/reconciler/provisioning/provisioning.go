@@ -70,7 +70,10 @@ func (r *Reconciler) visit(ctx context.Context, p *v1alpha1.Provisioning) reconc
 	}
 	if errors.Is(err, errQueued) {
 		seen.Queue = r.queue.observe(p, seen.Limits.Runs, now)
-		next, err = plan.Next(seen, now), nil
+		if next, err = plan.Next(seen, now), nil; next.Do == plan.StartRun {
+			// A run has ended meanwhile. Nothing else wakes a Provisioning that is not in the queue.
+			err = &notYet{"another run has just ended; this one starts in a moment", behind}
+		}
 	}
 	if next.Do == plan.Release && err == nil {
 		return nil // the finalizer is removed and the object is deleted, so no status can be written

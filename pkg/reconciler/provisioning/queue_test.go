@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"knative.dev/pkg/controller"
 
@@ -269,6 +270,43 @@ func TestUnansweredCreationTakesAPlace(t *testing.T) {
 		if q := w.queue.observe(cluster(3), 1, now.Add(longestLag)); len(q.Active) != len(w.active(t)) {
 			t.Errorf("%s: after %s, %q are active", name, longestLag, q.Active)
 		}
+	}
+}
+
+// hookedIndexer calls a function before each search.
+type hookedIndexer struct {
+	cache.Indexer
+	search func()
+}
+
+func (h hookedIndexer) ByIndex(index, value string) ([]any, error) {
+	h.search()
+	return h.Indexer.ByIndex(index, value)
+}
+
+// A run of another Provisioning takes the last free place just before this one, and ends before this
+// one has joined the queue. Nothing would wake it, so it comes back by itself.
+func TestARunEndsBeforeTheQueueIsJoined(t *testing.T) {
+	w := crowd(t, 1, cluster(1))
+	other := false
+	w.tekton.PrependReactor("list", "pipelineruns", func(clientgotesting.Action) (bool, runtime.Object, error) { // right before take
+		if !other {
+			w.queue.reserved[clusterKey(2)] = reservation{"edge-02-install-1", now}
+		}
+		other = true
+		return false, nil, nil
+	})
+	w.queue.provisionings = hookedIndexer{w.queue.provisionings, func() { // take has counted the runs
+		delete(w.queue.reserved, clusterKey(2))
+	}}
+	err := w.visit(t, clusterKey(1).String())
+	again, after := controller.IsRequeueKey(err)
+	if !other || !again || after != behind || w.queue.reserved[clusterKey(1)].run != "" || w.statusOf(t, clusterKey(1)).Queue != nil {
+		t.Errorf("taken by another one: %v; %v, again after %s; status %+v", other, err, after, w.statusOf(t, clusterKey(1)).Queue)
+	}
+	w.sync(t)
+	if err := w.visit(t, clusterKey(1).String()); err != nil || len(w.active(t)) != 1 {
+		t.Errorf("the second visit: %v, active %q", err, w.active(t))
 	}
 }
 
