@@ -23,6 +23,9 @@ type State struct {
 	// hosts have a problem. Both only affect which nodes leave a set.
 	Domains map[string]string
 	Trouble []string
+	// MACs has the present MAC addresses of the nodes' hosts, by the names of the nodes. Those in
+	// Installed are older: network cards may have been exchanged.
+	MACs map[string][]string
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
 	// RemoveFirst puts removals before additions, because an addition needs a host that a removal
@@ -187,6 +190,9 @@ func (s State) index(name string) int {
 
 // moved reports whether the slot is now pinned to another host than that of its installed node.
 func (s State) moved(slot contract.Slot, n contract.Node) bool {
+	if slices.Contains(s.MACs[n.Name], slot.MAC) {
+		return false
+	}
 	if slot.MAC == "" || len(n.MACs) > 0 {
 		return !fitsPin(slot, n)
 	}

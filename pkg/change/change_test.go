@@ -144,6 +144,7 @@ func TestPlan(t *testing.T) {
 			[]string{"remove-control-plane: remove m1", "add-control-plane: add m1"}},
 		{"a node is pinned to the host that it has", "m1 w1@a", "m1 w1", "m1 w1@a", nil, nil},
 		{"a node is not pinned any more", "m1 w1@a", "m1 w1@a", "m1 w1", nil, nil},
+		{"a node is pinned to a new network card of its host", "m1 w1@a", "m1 w1@a", "m1 w1@b", func(s *State) { s.MACs = map[string][]string{"w1": {"b"}} }, nil},
 		{"a lost worker is replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1"), []string{"add-nodes: replace w1"}},
 		{"a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2", lost("w1!"), nil},
 		{"nothing is added while a lost worker is not replaced", "m1 w1 w2", "m1 w1 w2", "m1 w1 w2 w3", lost("w1!"), nil},

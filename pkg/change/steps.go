@@ -256,6 +256,29 @@ func Claim(s State) Step {
 	return step
 }
 
+// Moved returns a request that describes the cluster after nodes were installed on the hosts to which
+// they are now pinned. These nodes are those that removal, the request of the next step, removes only
+// for that. Without such nodes, it returns false. A node is not removed before there is a host for
+// it. Nodes on lost hosts, and nodes that were drained already, leave in any case.
+func Moved(s State, removal contract.Request) (contract.Request, bool) {
+	if removal.Remove == nil {
+		return contract.Request{}, false
+	}
+	var slots []contract.Slot
+	for _, slot := range s.Wanted.Slots {
+		i := s.index(slot.Name)
+		if i < 0 || !slices.Contains(removal.Remove.Nodes, slot.Name) || slices.Contains(s.Installed.Leaving, slot.Name) {
+			continue
+		}
+		if n := s.Installed.Nodes[i]; s.moved(slot, n) && !s.lost(n) {
+			slots = append(slots, slot)
+		}
+	}
+	leave := s.compare().remove // their hosts may be those of the moved nodes
+	s.Installed.Nodes = slices.DeleteFunc(slices.Clone(s.Installed.Nodes), func(n contract.Node) bool { return isNamed(leave, n.Name) })
+	return s.addition(contract.OperationAddNodes, slots, nil, nil).Request, len(slots) > 0
+}
+
 func names(nodes []contract.Node) []string {
 	var all []string
 	for _, n := range nodes {

@@ -1,6 +1,7 @@
 package provisioning
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -282,5 +283,52 @@ func TestOtherDigestOfTheSameSpec(t *testing.T) {
 		if installed := w.stored(t).Status.GetCondition(v1alpha1.ConditionClusterInstalled); !installed.IsTrue() {
 			t.Errorf("ClusterInstalled %s %s: %s", installed.Status, installed.Reason, installed.Message)
 		}
+	}
+}
+
+// TestMoveNeedsItsHost: a node that is pinned to another host is removed only if it can be installed
+// there. It stays if the MAC address is that of a new network card in its own host.
+func TestMoveNeedsItsHost(t *testing.T) {
+	for name, test := range map[string]struct {
+		pin, exchanged string // exchanged is the present MAC address of host-2, on which worker-1 is; empty: as it was
+		starts, waits  bool
+	}{
+		"a free host":              {pin: "02:00:00:00:00:05", starts: true},
+		"a typing error":           {pin: "02:00:00:00:00:55", waits: true},
+		"the host of another node": {pin: "02:00:00:00:00:01", waits: true},
+		"an exchanged card":        {pin: "02:00:00:00:00:55", exchanged: "02:00:00:00:00:55"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pinned := func(mac v1alpha1.MAC) func(*v1alpha1.Provisioning) {
+				return func(p *v1alpha1.Provisioning) {
+					p.Spec.Workers = []map[string]v1alpha1.Worker{{"worker-1": {MACAddress: &mac}}, {"worker-2": {}}}
+				}
+			}
+			hosts, nodes := fleet()
+			for i, node := range []string{"master-1", "worker-1", "worker-2"} {
+				nodes[i].Name, nodes[i].Set, nodes[i].MACs = node, "", hosts.all[i].MACs
+				hosts.all[i].Node, hosts.all[i].Set = node, ""
+			}
+			hosts.all[3].Holder, hosts.all[3].Node, hosts.all[3].Set, hosts.all[3].Standby = nil, "", "", false
+			if test.exchanged != "" {
+				hosts.all[1].MACs, hosts.all[1].NICs[0].MAC = []string{test.exchanged}, test.exchanged
+			}
+			list, err := json.Marshal(nodes[:3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, after := edge(pinned("02:00:00:00:00:02")), edge(pinned(v1alpha1.MAC(test.pin)))
+			after.Generation = 2
+			w := newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")),
+				requestOf(t, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}, nil)
+			w.settle(t)
+			if starts := w.runNamed(t, "edge-1-remove-nodes-2") != nil; starts != test.starts {
+				t.Errorf("the node is removed: %t, want %t", starts, test.starts)
+			}
+			ready := w.stored(t).Status.GetCondition(v1alpha1.ConditionReady)
+			if waits := ready.Reason == "HostsNotAvailable" && strings.Contains(ready.Message, "correct the mac-address"); waits != test.waits {
+				t.Errorf("Ready %s: %s", ready.Reason, ready.Message)
+			}
+		})
 	}
 }

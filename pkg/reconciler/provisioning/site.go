@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/hosts"
 	"github.com/akraino-icn/bpa/pkg/hosts/assign"
@@ -158,14 +159,15 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if err := r.observeLosses(ctx, p, seen); err != nil {
 		return err
 	}
-	seen.Hosts = &plan.Need{}
-	removes := func() bool { return step.Request.Remove != nil }
-	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
-		return r.observeKey(ctx, p, seen)
-	}
 	all, err := r.hosts.All(ctx, p.Namespace)
 	if err != nil {
 		return fmt.Errorf("list the hosts of namespace %s: %w", p.Namespace, err)
+	}
+	addMACs(seen, all)
+	seen.Hosts = &plan.Need{}
+	removes := func() bool { return step.Request.Remove != nil }
+	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
+		return r.observeRemoval(ctx, p, step, seen, all)
 	}
 	request := step.Request
 	var noFit *assign.NoFit
@@ -177,7 +179,7 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if errors.As(err, &noFit) {
 		seen.RemoveFirst = true
 		if step, _ = plan.Upcoming(*seen, now); removes() {
-			return r.observeKey(ctx, p, seen)
+			return r.observeRemoval(ctx, p, step, seen, all)
 		}
 		seen.RemoveFirst, seen.Hosts.Missing = false, noFit.Error()
 		return nil
@@ -186,4 +188,38 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		return fmt.Errorf("assign hosts: %w", err)
 	}
 	return r.observeKey(ctx, p, seen)
+}
+
+// observeRemoval checks the preconditions of a run that removes nodes. If a node is removed only
+// because it is pinned to another host, that host must be there: the removal wipes the node's disks,
+// and the mac-address in the spec may be wrong.
+func (r *Reconciler) observeRemoval(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, all []hosts.Host) error {
+	request, moves := change.Moved(seen.State(), step.Request)
+	if !moves {
+		return r.observeKey(ctx, p, seen)
+	}
+	then := *seen
+	then.PassOver = slices.DeleteFunc(seen.PassedOverHosts(), seen.SoftlyPassedOver)
+	var noFit *assign.NoFit
+	err := fits(request, then, all)
+	if errors.As(err, &noFit) {
+		seen.Hosts.Missing = "a node is pinned to another host, on which it cannot be installed, so no node is removed: " + noFit.Error() +
+			". What to do: correct the mac-address of the node, or make its host usable"
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("assign hosts: %w", err)
+	}
+	return r.observeKey(ctx, p, seen)
+}
+
+// addMACs adds the MAC addresses that only the HardwareData of a host has, which observeSite does not
+// read.
+func addMACs(seen *plan.Seen, all []hosts.Host) {
+	for _, h := range all {
+		if known, ok := seen.Site[h.Name]; ok && known.UID == h.UID {
+			known.MACs = h.MACs
+			seen.Site[h.Name] = known
+		}
+	}
 }

@@ -22,7 +22,7 @@ func (s Seen) nextChange() (change.Step, bool) {
 // State returns what is installed and what is requested, as package change needs it.
 func (s Seen) State() change.State {
 	state := change.State{
-		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{},
+		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
 		DrainSeconds: int(s.Limits.Drain / time.Second), RemoveFirst: s.RemoveFirst,
 	}
 	if s.Memory != nil {
@@ -30,6 +30,7 @@ func (s Seen) State() change.State {
 	}
 	for _, n := range state.Installed.Nodes {
 		h := s.Site[n.Host]
+		state.MACs[n.Name] = h.MACs
 		if h.Trouble != "" {
 			state.Trouble = append(state.Trouble, n.Name)
 		}

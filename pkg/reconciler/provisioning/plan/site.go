@@ -39,6 +39,8 @@ type Host struct {
 	Bare, Imaged bool
 	// Leaving means that Metal3 still removes the operating system after the host was given back.
 	Leaving bool
+	// MACs are the MAC addresses of the host's network cards, in lower case with colons.
+	MACs []string
 	// Labels are the labels of the BareMetalHost.
 	Labels map[string]string
 	// Live means that the state comes from the API server itself and not from a cache.
