@@ -291,9 +291,11 @@ func TestOtherDigestOfTheSameSpec(t *testing.T) {
 func TestMoveNeedsItsHost(t *testing.T) {
 	for name, test := range map[string]struct {
 		pin, exchanged string // exchanged is the present MAC address of host-2, on which worker-1 is; empty: as it was
+		forgotten      bool   // the record of the cluster is missing
 		starts, waits  bool
 	}{
 		"a free host":              {pin: "02:00:00:00:00:05", starts: true},
+		"a free host, no record":   {pin: "02:00:00:00:00:05", forgotten: true},
 		"a typing error":           {pin: "02:00:00:00:00:55", waits: true},
 		"the host of another node": {pin: "02:00:00:00:00:01", waits: true},
 		"an exchanged card":        {pin: "02:00:00:00:00:55", exchanged: "02:00:00:00:00:55"},
@@ -319,8 +321,13 @@ func TestMoveNeedsItsHost(t *testing.T) {
 			}
 			before, after := edge(pinned("02:00:00:00:00:02")), edge(pinned(v1alpha1.MAC(test.pin)))
 			after.Generation = 2
-			w := newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")),
-				requestOf(t, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}, nil)
+			world := []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")),
+				requestOf(t, before, settings.Depot{}), written(contract.InventoryName(after.Name), contract.KeyNodes, string(list))}
+			if request, err := from.Provisioning(before, settings.Depot{}); err == nil && !test.forgotten {
+				record, _ := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
+				world = append(world, written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record)))
+			}
+			w := newFixture(t, hosts, world, nil)
 			w.settle(t)
 			if starts := w.runNamed(t, "edge-1-remove-nodes-2") != nil; starts != test.starts {
 				t.Errorf("the node is removed: %t, want %t", starts, test.starts)

@@ -83,6 +83,7 @@ func (r *Reconciler) observeSite(ctx context.Context, p *v1alpha1.Provisioning, 
 			seen.Failed = append(seen.Failed, plan.FailedHost{Name: h.Name, Message: cmp.Or(h.Retrying, h.Trouble)})
 		}
 	}
+	seen.Rebuilt = seen.Memory == nil
 	seen.Remember(nodesOf(held, seen.Request.Access))
 	var others []string
 	nodes := seen.Nodes

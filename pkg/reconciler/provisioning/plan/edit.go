@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
@@ -49,7 +51,7 @@ func (s Seen) editedText(r Run) string {
 // specChanged reports whether the spec describes another cluster than the installed one.
 func (s Seen) specChanged() bool {
 	if s.Memory != nil {
-		return len(s.refused(false)) > 0
+		return len(s.refused(false)) > 0 || len(s.unconfirmed()) > 0
 	}
 	was := s.installedDigest()
 	return was != "" && s.Digest != "" && was != s.Digest
@@ -57,7 +59,7 @@ func (s Seen) specChanged() bool {
 
 // blocked reports whether no run starts before the spec is restored.
 func (s Seen) blocked() bool {
-	return len(s.refused(true)) > 0 || s.Memory == nil && s.specChanged()
+	return len(s.refused(true)) > 0 || len(s.unconfirmed()) > 0 || s.Memory == nil && s.specChanged()
 }
 
 // changedText describes the parts of the spec that are not applied to the installed cluster, and what
@@ -69,10 +71,34 @@ func (s Seen) changedText() string {
 		back = fmt.Sprintf("restore the spec that the cluster was installed from: `kubectl patch provisioning -n %s %s --type=json -p \"$(kubectl get configmap -n %s %s "+
 			"-o jsonpath='{.data.revert\\.json}')\"`", s.Namespace, s.Name, s.Namespace, request)
 	}
+	if nodes := s.unconfirmed(); len(nodes) > 0 && len(s.refused(true)) == 0 {
+		return fmt.Sprintf("the spec does not request %s any more, but the record of the installed cluster is missing, as after an upgrade of BPA, so nothing is changed. "+
+			"To drain and remove these nodes: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
+			some(nodes, ", "), s.Namespace, s.Name, contract.AnnotationRetry, back)
+	}
 	edits := s.edits()
 	if refused := s.refused(false); len(refused) > 0 {
 		edits = " (" + refusedText(refused) + ")"
 	}
 	return "the spec requests what BPA does not change in an installed cluster" + edits + ". What to do: " +
 		back + "; the cluster is then Ready again. Or delete the Provisioning and apply it again"
+}
+
+// unconfirmed returns the installed nodes that must not be removed before a user requests it with the
+// retry annotation. An older build of BPA did not apply edits of installed clusters, so that such an
+// edit can be old when an upgrade rebuilds the record. A run of this build for the same spec shows that
+// the edit was applied before the record was lost.
+func (s Seen) unconfirmed() (nodes []string) {
+	newest := s.Newest()
+	applied := newest != nil && s.wanted(*newest) && len(s.Started.Members) > 0
+	if !s.Rebuilt || s.Memory == nil || !s.Complete() || s.Invalid != "" || s.asked() || applied {
+		return nil
+	}
+	state := s.State()
+	for _, step := range change.Plan(state) {
+		nodes = append(nodes, step.Remove...)
+	}
+	return slices.DeleteFunc(nodes, func(name string) bool {
+		return slices.ContainsFunc(state.Unfinished, func(n contract.Node) bool { return n.Name == name })
+	})
 }

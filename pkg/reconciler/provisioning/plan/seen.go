@@ -68,6 +68,8 @@ type Seen struct {
 	Nodes []contract.Node
 	// Memory is the record of what is installed; nil: there is none, and it could not be rebuilt.
 	Memory *contract.Installed
+	// Rebuilt means that Memory was rebuilt, because no task has stored it.
+	Rebuilt bool
 	// Replace is the policy by which lost hosts are replaced; empty: the default.
 	Replace v1alpha1.ReplacePolicy
 	// RemoveFirst means that nodes are removed before others are added, because there is no host for

@@ -426,7 +426,7 @@ func (w *scene) remember() {
 			return n.Name == name
 		})
 	}
-	w.seen.Memory = &contract.Installed{Request: r}
+	w.seen.Memory, w.seen.Rebuilt = &contract.Installed{Request: r}, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
 }
 
@@ -627,6 +627,9 @@ func (w *scene) kubeconfig(t *testing.T, state string) {
 func (w *scene) describe() string {
 	before := w.p.Status.DeepCopy()
 	w.request()
+	if w.seen.Memory == nil {
+		w.seen.Rebuilt = true
+	}
 	w.seen.Remember(nil)
 	w.ask()
 	seen := w.needs()
