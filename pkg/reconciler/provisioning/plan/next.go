@@ -225,7 +225,7 @@ func failed(s Seen, now time.Time) (Step, bool) {
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: string(cause.Reason)}, true
 	}
-	if again && !at.After(now) {
+	if again && !at.After(now) || !again && s.repairsOther(*newest) {
 		return Step{}, false
 	}
 	step := Step{Do: Stay, Reason: string(cause.Reason)}
@@ -295,7 +295,7 @@ func start(s Seen) Step {
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
 		switch {
-		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, step.Operation):
+		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, step.Operation), s.repairsOther(*newest):
 		case costless(*newest, Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:

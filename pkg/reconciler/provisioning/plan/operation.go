@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/akraino-icn/bpa/pkg/change"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -38,6 +40,16 @@ func (s Seen) unchecked(failed Run) bool {
 // that it is a first attempt. A run that only collects the kubeconfig continues the newest run.
 func (s Seen) otherChange(failed Run, operation string) bool {
 	return contract.OperationOf(failed.Operation).ChangesCluster() && operation != failed.Operation && operation != contract.OperationCollect
+}
+
+// repairsOther reports whether the next change replaces a lost node that the newest run, which failed,
+// was not to replace. Such a run does not wait for a user to repair the failed one.
+func (s Seen) repairsOther(failed Run) bool {
+	step, _ := s.nextChange()
+	replaces := s.keysOf(step.Replace)
+	return slices.ContainsFunc(s.due(), func(l Loss) bool {
+		return slices.Contains(replaces, l.Key()) && !slices.Contains(failed.Replaces, l.Key())
+	})
 }
 
 // onlyCollects reports whether the newest run did everything but collect the kubeconfig, so that the
