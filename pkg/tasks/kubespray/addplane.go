@@ -33,6 +33,7 @@ type addition struct {
 	planes   planes // of the control planes that stay
 	former   []contract.Node
 	c        contact
+	removed  bool // something was removed from the cluster
 }
 
 // addControlPlane adds a control plane and returns the recap. Each step changes only what is not
@@ -205,7 +206,15 @@ func (a *addition) membersBefore() []contract.Node {
 }
 
 func (a *addition) noQuorum(err error) error {
-	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. Nothing was changed. %s", err, quorumAdvice)}
+	return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: a.in.fresh[0], Step: "check etcd", Err: fmt.Errorf("%w. %s%s", err, a.unchanged(), quorumAdvice)}
+}
+
+// unchanged is a sentence for the user if it is true.
+func (a *addition) unchanged() string {
+	if a.removed {
+		return ""
+	}
+	return "Nothing was changed in the cluster. "
 }
 
 // after lets the other nodes use the new control plane, and waits for etcd.

@@ -84,9 +84,9 @@ func TestReplaceTheFirstControlPlane(t *testing.T) {
 			if _, err := p.run(); err != nil {
 				t.Fatalf("%v\n%s", err, &p.log)
 			}
-			want := []string{"delete master-1", "member remove a1", "certificates master-2", "repoint master-2", "repoint master-3", "cluster-info master-2"}
+			want := []string{"member remove a1", "delete master-1", "certificates master-2", "repoint master-2", "repoint master-3", "cluster-info master-2"}
 			if stacked {
-				want = []string{"delete master-1", "member remove a1", "repoint master-2", "repoint master-3", "cluster-info master-2", "upload master-2", "cluster.yml master-2,master-3,master-1", "proxies worker-1"}
+				want = []string{"member remove a1", "delete master-1", "repoint master-2", "repoint master-3", "cluster-info master-2", "upload master-2", "cluster.yml master-2,master-3,master-1", "proxies worker-1"}
 			} else {
 				want = append(want, "upload master-2", "cluster.yml master-2,master-3,master-1", "upload master-2", "apiserver master-2", "apiserver master-3", "apiserver master-1", "proxies worker-1")
 			}

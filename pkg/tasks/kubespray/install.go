@@ -64,7 +64,9 @@ func change(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *p
 	if err := c.record.set(ctx, contract.HostUsed, uids(changed.Nodes)...); err != nil {
 		return "", nil, err
 	}
-	forget(ctx, in, key, c.pins, ports, false)
+	if in.fresh == nil { // see addition.forget
+		forget(ctx, in, key, c.pins, ports, false)
+	}
 	if err := resetLeftovers(ctx, in, key, c, ports, progress); err != nil {
 		return "", nil, err
 	}

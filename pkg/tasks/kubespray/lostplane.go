@@ -32,7 +32,7 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 	}
 	if itself && found.ready[lost.Name] && !found.w.awaitUnready(ctx, lost.Name) {
 		return &task.Error{Reason: contract.ReasonResetIncomplete, Host: lost.Name, Step: "remove the lost control plane",
-			Err: fmt.Errorf("node %s is Ready in the cluster, so its host %s is not lost. Nothing was changed. Switch the machine off; the next attempt continues", lost.Name, lost.Host)}
+			Err: fmt.Errorf("node %s is Ready in the cluster, so its host %s is not lost. %sSwitch the machine off; the next attempt continues", lost.Name, lost.Host, a.unchanged())}
 	}
 	if itself && found.ready[lost.Name] {
 		found.ready[lost.Name] = false
@@ -41,6 +41,7 @@ func (a *addition) forget(ctx context.Context, found *cluster, lost contract.Nod
 		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: lost.Name, Step: "remove the lost control plane from etcd",
 			Err: fmt.Errorf("the lost control plane %s cannot be removed from etcd: %w. %s", lost.Name, err, quorumAdvice)}
 	}
+	a.removed = true
 	if _, registered := found.ready[lost.Name]; !registered || !itself || slices.Contains(a.in.Request.Kept, lost.Name) {
 		return nil
 	}
@@ -74,6 +75,7 @@ func (a *addition) checkMembers(ctx context.Context, found *cluster) error {
 			if err := e.remove(m); err != nil {
 				return err
 			}
+			a.removed = true
 			members = slices.DeleteFunc(slices.Clone(members), func(o member) bool { return o.ID == m.ID })
 		}
 		if len(a.joins()) == 0 {

@@ -2,7 +2,9 @@ package kubespray
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -40,6 +42,28 @@ func TestReplaceOneOfTwoLostControlPlanes(t *testing.T) {
 			}
 			if _, there := p.nodes["master-2"]; !there || slices.Contains(p.connected(), "master-2") {
 				t.Errorf("nodes %v, connected to %v", p.nodes, p.connected())
+			}
+		})
+	}
+}
+
+// The failure says that nothing was changed only if this is true.
+func TestWhatAFailureSaysAboutChanges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(p *planesFixture)
+		true   bool
+	}{
+		"no control plane is Ready":       {func(p *planesFixture) { p.nodes["master-2"], p.nodes["master-3"] = false, false }, true},
+		"another member is sick":          {func(p *planesFixture) { p.members[1].sick = true; p.join("10.60.0.77"); p.join("10.60.0.78") }, false},
+		"the lost control plane is Ready": {func(p *planesFixture) { p.nodes["master-1"] = true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newReplacedPlane(t, false)
+			p.in.ProbeLimit = time.Second
+			tc.change(p)
+			_, err := p.run()
+			if err == nil || strings.Contains(err.Error(), "Nothing was changed in the cluster") != tc.true || (len(p.changesOnly()) == 0) != tc.true {
+				t.Errorf("%v, after %v", err, p.did)
 			}
 		})
 	}
