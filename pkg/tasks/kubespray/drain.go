@@ -143,7 +143,7 @@ func (r *remover) drainNode(ctx context.Context, name string, report func(done f
 	limit := time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	d := drainage{w: r.w, name: name, limit: limit, log: r.ports.Log, report: report, alive: time.Now()}
+	d := drainage{w: r.w, name: name, limit: limit, log: r.ports.Log, report: report}
 	fmt.Fprintf(r.ports.Log, "\nDraining node %s, at most %s\n", name, limit)
 	for {
 		done, err := d.round(limited)

@@ -26,7 +26,7 @@ type drainage struct {
 
 	left  []pod     // must still leave
 	most  int       // the largest number of them
-	alive time.Time // when the node was Ready for the last time, or the start
+	sick  time.Time // since when the node has been seen not Ready; zero: it was Ready, or is not known
 	empty time.Time // when no pod was left for the first time
 	said  string    // the last error of kubectl
 }
@@ -36,11 +36,14 @@ type drainage struct {
 func (d *drainage) round(ctx context.Context) (done bool, err error) {
 	ready, err := d.w.registered(ctx)
 	switch {
-	case err != nil:
+	case err != nil: // while no API server answers, the heartbeats of a node that is alive are lost too
+		d.sick = time.Time{}
 		return false, err
 	case ready[d.name]:
-		d.alive = time.Now()
-	case time.Since(d.alive) > d.patience():
+		d.sick = time.Time{}
+	case d.sick.IsZero():
+		d.sick = time.Now()
+	case time.Since(d.sick) > d.patience():
 		fmt.Fprintf(d.log, "  node %s is not Ready, so its pods cannot end. They are deleted with the node\n", d.name)
 		return true, nil
 	}
