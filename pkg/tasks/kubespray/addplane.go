@@ -169,6 +169,9 @@ func (a *addition) before(ctx context.Context, c contact) error {
 		return a.noQuorum(errors.Join(errors.New("no control plane that stays is Ready"), err))
 	}
 	defer found.close()
+	if err := found.w.checkServer(ctx, a.in, a.planes.gone); err != nil {
+		return err
+	}
 	for _, n := range a.planes.gone {
 		if slices.Contains(a.in.Request.Kept, n.Name) && len(a.joins()) == 0 {
 			continue

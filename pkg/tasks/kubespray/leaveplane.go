@@ -39,6 +39,11 @@ func (r *remover) leaveControlPlane(ctx context.Context) error {
 	return p.useServers(ctx, r.part(leaveFrom, leaveShare))
 }
 
+// checkServer refuses a removal that would cut off the workers that stay.
+func (r *remover) checkServer(ctx context.Context) error {
+	return r.w.checkServer(ctx, r.in.only(r.stay()), node.ControlPlanes(r.leave))
+}
+
 // updateProxies updates the proxies of the workers that stay, if control planes leave. It also does
 // this if they have left in an earlier attempt, because workers that were not Ready were left out.
 func (r *remover) updateProxies(ctx context.Context) error {
@@ -53,4 +58,11 @@ func (r *remover) updateProxies(ctx context.Context) error {
 	}
 	r.progress.set(proxiesAt, "Update the proxies of the workers")
 	return updateProxies(ctx, in, r.w.access, r.ports, r.part(proxiesAt, proxiesShareOf))
+}
+
+// kept returns the lost nodes of the record that do not leave.
+func (r *remover) kept() []contract.Node {
+	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
+		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || !slices.Contains(r.in.Request.Kept, n.Name)
+	})
 }

@@ -138,6 +138,7 @@ func (p planes) perGone(n contract.Node, part string) (string, error) {
 
 var (
 	endpointInConfig = regexp.MustCompile(`https://[^"\s]+:2379`)
+	serverInConfig   = regexp.MustCompile(`(?m)^ *server: *"?(https://[^"\s]+)`)
 	controlEndpoint  = regexp.MustCompile(`(?m)^controlPlaneEndpoint: *"?([^"\s]+)`)
 )
 

@@ -182,16 +182,12 @@ func (r *remover) stay() []contract.Node {
 	})
 }
 
-// kept returns the lost nodes of the record that do not leave.
-func (r *remover) kept() []contract.Node {
-	return slices.DeleteFunc(slices.Clone(r.in.Nodes), func(n contract.Node) bool {
-		return named(r.leave, n.Name) || !named(r.members.now.Nodes, n.Name) || !slices.Contains(r.in.Request.Kept, n.Name)
-	})
-}
-
 // run removes the chosen nodes. Up to the entry in Leaving it only evicts pods, and an error leaves
 // the cluster as it was.
 func (r *remover) run(ctx context.Context) error {
+	if err := r.checkServer(ctx); err != nil {
+		return err
+	}
 	if err := r.meet(ctx); err != nil {
 		return err
 	}
