@@ -44,6 +44,7 @@ func TestEditIsReverted(t *testing.T) {
 	}
 
 	must(t, "", "patch", "provisioning", "edited", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1",
+	  "nodes": [{"name": "master-1", "roles": ["control-plane", "worker"], "host": "host-1", "state": "Ready"}],
 	  "conditions": [{"type": "ClusterInstalled", "status": "Unknown", "reason": "SpecChanged", "message": "spec.PodSubnet"}]}}`)
 
 	command := exec.CommandContext(t.Context(), "sh", "-c", `kubectl patch provisioning -n site edited --type=json -p "$(kubectl get configmap -n site edited-request -o jsonpath='{.data.revert\.json}')"`)
