@@ -41,7 +41,7 @@ func quarantine(t *testing.T, c client.Client, name string) {
 }
 
 // TestFence: of all hosts, only the lost host of the Provisioning is powered off. It stays off while
-// it is lost, whoever asks, and is on again after that.
+// it is lost, for every claimant, and is on again after that.
 func TestFence(t *testing.T) {
 	c := fencedSite(t)
 	quarantine(t, c, "host-3") // of nobody

@@ -28,7 +28,7 @@ func Ours(host *metal3.BareMetalHost) bool {
 }
 
 // Put asks Metal3 to install the image on a host and to start the host. It does not change a host
-// that already has an image, whoever has set it, because Metal3 would then erase the host.
+// that already has an image, also one that a user has set, because Metal3 would then erase the host.
 //
 // Put also removes the mark contract.AnnotationUsedBy, because the image overwrites the cluster that
 // the mark is about.

@@ -42,9 +42,9 @@ func (q *queue) runChanged(limit int, before, after any) {
 }
 
 // provisioningChanged wakes those whose place has changed, because a Provisioning has joined the
-// queue, left it, or moved in it. A newcomer at the end wakes nobody: the length of the queue in the
-// status of the others becomes current with the next end of a run. With 1,000 that wait, each
-// newcomer would otherwise cause 1,000 updates.
+// queue, left it, or moved in it. One that joins at the end wakes no other: the length of the queue
+// in the status of the others becomes current when the next run ends. Otherwise, with 1,000 that
+// wait, each further one would cause 1,000 updates.
 func (q *queue) provisioningChanged(limit int, before, after any) {
 	was, is := isWaiting(before), isWaiting(after)
 	switch {

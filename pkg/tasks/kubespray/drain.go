@@ -21,7 +21,7 @@ const (
 	// deadAfter is how long a node must not be Ready until its drain ends without success. Then its
 	// pods cannot end, but a kubelet that only restarts is Ready again earlier.
 	deadAfter = time.Minute
-	// undoLimit bounds the time to uncordon nodes after the task was told to end.
+	// undoLimit bounds the time to uncordon nodes after the task was cancelled.
 	undoLimit = 15 * time.Second
 	// drainFlags: pods of DaemonSets stay, because they would be recreated on the same node. Data in
 	// emptyDir volumes is lost with the node in any case. Pods without a controller are deleted too
