@@ -66,6 +66,21 @@ type Removal struct {
 	DrainSeconds int `json:"drainSeconds,omitempty"`
 }
 
+// Upgrade describes which nodes a run upgrades.
+type Upgrade struct {
+	// Nodes are the names of the nodes: one control plane node, or a batch of workers. The run upgrades
+	// only those of them that do not have the request's version and variables yet.
+	Nodes []string `json:"nodes"`
+	// From is the version of the cluster before the upgrade (Installed.Request.KubernetesVersion).
+	From string `json:"from"`
+	// Path has the versions that the cluster still gets, in their order. The first is the request's
+	// KubernetesVersion, the last the version that the spec requests. Their artifacts are checked
+	// before the first node is changed.
+	Path []string `json:"path"`
+	// DrainSeconds limits the time in which the pods of one node must have left it.
+	DrainSeconds int `json:"drainSeconds"`
+}
+
 // SetRemoval describes how many nodes leave a node set.
 type SetRemoval struct {
 	Name  string `json:"name"`

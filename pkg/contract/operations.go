@@ -18,6 +18,11 @@ const (
 	// OperationRemoveControlPlane removes one control plane node and its member of etcd, in the same
 	// way.
 	OperationRemoveControlPlane = "remove-control-plane"
+	// OperationUpgradeControlPlane upgrades one control plane node to another Kubernetes version, or
+	// gives it other variables.
+	OperationUpgradeControlPlane = "upgrade-control-plane"
+	// OperationUpgradeNodes does the same with some workers, after all control planes.
+	OperationUpgradeNodes = "upgrade-nodes"
 	// OperationCollect requests a client certificate for the kubeconfig. It changes no host. It
 	// continues an installation that failed after its playbook, or renews a kubeconfig.
 	OperationCollect = "collect"
@@ -29,6 +34,7 @@ const (
 const (
 	PipelineInstall = "bpa-install"
 	PipelineRemove  = "bpa-remove"
+	PipelineUpgrade = "bpa-upgrade"
 	PipelineCollect = "bpa-collect"
 	PipelineReset   = "bpa-reset"
 )
@@ -42,6 +48,9 @@ const (
 	PlaybookScale = "scale.yml"
 	// PlaybookRemove removes nodes from an existing cluster.
 	PlaybookRemove = "remove-node.yml"
+	// PlaybookUpgrade upgrades nodes of an existing cluster. The task kubespray limits it to the nodes
+	// of Request.Upgrade.
+	PlaybookUpgrade = "upgrade-cluster.yml"
 	// PlaybookReset removes a cluster from its machines.
 	PlaybookReset = "reset.yml"
 )
@@ -75,6 +84,9 @@ var installSteps = []Step{{TaskSeedRegistry, 2}, {TaskSelectHosts, 4}, {TaskRend
 
 var removeSteps = []Step{{TaskRenderInventory, 2}, {TaskKubespray, 95}, {TaskCollectKubeconfig, 99}}
 
+// upgradeSteps are the tasks of PipelineUpgrade. The kubeconfig stays valid, so it is not collected.
+var upgradeSteps = []Step{{TaskSeedRegistry, 4}, {TaskRenderInventory, 6}, {TaskKubespray, 99}}
+
 // formerReplace is the name that older builds of BPA gave to OperationAddNodes.
 const formerReplace = "replace"
 
@@ -85,6 +97,8 @@ var Operations = []Operation{
 	{Name: OperationAddControlPlane, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "add a control plane node", Done: "installed", Steps: installSteps},
 	{Name: OperationRemoveNodes, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove nodes", Done: "installed", Steps: removeSteps},
 	{Name: OperationRemoveControlPlane, Pipeline: PipelineRemove, Playbook: PlaybookRemove, Purpose: "remove a control plane node", Done: "installed", Steps: removeSteps},
+	{Name: OperationUpgradeControlPlane, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade a control plane node", Done: "installed", Steps: upgradeSteps},
+	{Name: OperationUpgradeNodes, Pipeline: PipelineUpgrade, Playbook: PlaybookUpgrade, Purpose: "upgrade nodes", Done: "installed", Steps: upgradeSteps},
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
@@ -105,9 +119,11 @@ func (o Operation) Has(task string) bool {
 	return slices.ContainsFunc(o.Steps, func(s Step) bool { return s.Task == task })
 }
 
-// ChangesCluster reports whether the operation adds nodes to an installed cluster or removes them.
+// ChangesCluster reports whether the operation changes the nodes of an installed cluster: it adds,
+// removes or upgrades some of them.
 func (o Operation) ChangesCluster() bool {
-	return slices.Contains([]string{OperationAddNodes, OperationAddControlPlane, OperationRemoveNodes, OperationRemoveControlPlane}, o.Name)
+	return slices.Contains([]string{OperationAddNodes, OperationAddControlPlane, OperationRemoveNodes, OperationRemoveControlPlane,
+		OperationUpgradeControlPlane, OperationUpgradeNodes}, o.Name)
 }
 
 // Tasks returns the descriptions of the operation's tasks, in their order.

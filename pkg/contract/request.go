@@ -43,7 +43,7 @@ type Request struct {
 	// on them. The digest does not depend on PassedOver.
 	PassedOver []string `json:"passedOver,omitempty"`
 	// Operation is the name of the run's operation. Empty: an older build of BPA started the run. The
-	// digest does not depend on it, nor on the following three fields.
+	// digest does not depend on it, nor on the following four fields.
 	Operation string `json:"operation,omitempty"`
 	// Members are the nodes of the installed cluster before the run (Installed.Nodes). The inventory
 	// lists the control planes that stay in this order, before new ones. EtcdNext is
@@ -52,6 +52,9 @@ type Request struct {
 	EtcdNext int    `json:"etcdNext,omitempty"`
 	// Remove describes the nodes that the run removes; nil: none.
 	Remove *Removal `json:"remove,omitempty"`
+	// Upgrade describes the nodes that the run upgrades to KubernetesVersion and Vars; nil: none. The
+	// digest does not depend on it.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Release is the kubespray release that the Provisioning selects. It is the last part of the
 	// Tasks' names. Empty: the Tasks without a release in their names.
 	Release string `json:"release,omitempty"`
@@ -247,6 +250,11 @@ type Node struct {
 	// Etcd is the name of the node's member of etcd, such as etcd2. Only the nodes of Installed and
 	// of Request.Members have it. Empty: the node is not a member, or its name is not known.
 	Etcd string `json:"etcd,omitempty"`
+	// Version is the node's Kubernetes version, without a leading v, and Settings the digest of the
+	// variables with which it was last upgraded (Request.Settings). Only the nodes of Installed and of
+	// Request.Members have them. Empty: those of Installed.Request.
+	Version  string `json:"version,omitempty"`
+	Settings string `json:"settings,omitempty"`
 }
 
 // Progress is the progress of a task. The kubespray task writes it at most once a second.
