@@ -28,6 +28,7 @@ type State struct {
 	MACs map[string][]string
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
+	Rollout      Rollout
 	// RemoveFirst puts removals before additions, because an addition needs a host that a removal
 	// frees.
 	RemoveFirst bool
@@ -39,8 +40,8 @@ type Step struct {
 	// Request is the request of the run. If the run succeeds, it describes the cluster.
 	Request contract.Request
 	// Add and Remove are nodes in words, such as "worker-2" or "2 nodes of workers". Replace has the
-	// names of the lost nodes that are replaced.
-	Add, Remove, Replace []string
+	// names of the lost nodes that are replaced, and Upgrade those of the nodes that are upgraded.
+	Add, Remove, Replace, Upgrade []string
 	// Uncordon has the names of nodes that become schedulable again, because their removal is not
 	// requested any more.
 	Uncordon []string
@@ -62,14 +63,17 @@ func (s Step) String() string {
 	if s.Standby {
 		parts = append(parts, "claim standby hosts")
 	}
+	if len(s.Upgrade) > 0 {
+		parts = append(parts, fmt.Sprintf("upgrade %s to %s", listNames(s.Upgrade), s.Request.KubernetesVersion))
+	}
 	if len(parts) == 0 {
 		return "check the cluster"
 	}
 	return strings.Join(parts, "; ")
 }
 
-// Next returns the next operation; false: the cluster has the requested nodes, or it cannot be changed
-// now (see Waiting and Refused).
+// Next returns the next operation; false: the cluster is the requested one, or it cannot be changed now
+// (see Waiting, Upgrading and Refused).
 func Next(s State) (Step, bool) {
 	if !s.quorum() {
 		return Step{}, false
@@ -79,22 +83,46 @@ func Next(s State) (Step, bool) {
 	if len(s.waiting()) > 0 { // lost nodes are replaced all the same
 		adds.addSlots, adds.addSets, adds.standby = nil, nil, false
 	}
-	additions := []func(difference) (Step, bool){
+	additions := []operation{
 		func(difference) (Step, bool) { return s.addControlPlane(adds) },
 		func(difference) (Step, bool) { return s.addNodes(adds) },
 	}
-	removals := []func(difference) (Step, bool){s.removeNodes, s.removeControlPlane}
+	removals := []operation{s.removeNodes, s.removeControlPlane}
 	order := slices.Concat(additions, removals)
 	if s.RemoveFirst {
 		order = slices.Concat(removals, additions)
 	}
-	first := []func(difference) (Step, bool){s.finishRemoval, s.removeLostControlPlane, s.removeLostNodes, s.removeNamesakes}
-	for _, next := range slices.Concat(first, order, []func(difference) (Step, bool){s.uncordon}) {
+	first := []operation{s.finishRemoval, s.removeLostControlPlane, s.removeLostNodes, s.removeNamesakes}
+	for _, next := range slices.Concat(first, s.upgrades(d), order, []operation{s.uncordon}) {
 		if step, ok := next(d); ok {
 			return step, true
 		}
 	}
 	return Step{}, false
+}
+
+// operation returns the step of one kind of operations, if the difference requires one.
+type operation func(difference) (Step, bool)
+
+// upgrades returns the operations of an upgrade, in their order. Lost nodes are replaced first, because
+// the upgrade takes nodes away for a while. Nodes that are not requested leave before it, so that their
+// pods do not move twice. They stay until the end if other nodes are to come: the cluster would have
+// fewer nodes than now during the whole upgrade. New nodes come after it, at their final version.
+func (s State) upgrades(d difference) []operation {
+	step, ok := s.upgradeNext()
+	if !ok {
+		return nil
+	}
+	lost := difference{replace: d.replace}
+	all := []operation{
+		func(difference) (Step, bool) { return s.addControlPlane(lost) },
+		func(difference) (Step, bool) { return s.addNodes(lost) },
+	}
+	moves := slices.ContainsFunc(d.remove, func(n contract.Node) bool { return s.installed(n) && s.requested(n) })
+	if len(d.addSlots)+len(d.addSets) == 0 && !moves {
+		all = append(all, s.removeNodes, s.removeControlPlane)
+	}
+	return append(all, func(difference) (Step, bool) { return step, true })
 }
 
 // Waiting returns the lost nodes that keep the requested nodes from being added, because the spec

@@ -86,12 +86,12 @@ func (s State) stuck() []Refusal {
 			what = "move to another host"
 		}
 		if controlPlane(n.Roles) && s.installed(n) && why != "" {
-			all = append(all, Refusal{"spec." + n.Name, fmt.Sprintf("node %s cannot %s: %s", n.Name, what, why), false})
+			all = append(all, Refusal{Field: "spec." + n.Name, Text: fmt.Sprintf("node %s cannot %s: %s", n.Name, what, why)})
 		}
 	}
 	for _, n := range s.Installed.Nodes {
 		if why := s.whyStays(n); d.removeSets[n.Set] > 0 && why != "" {
-			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("node %s of node set %s cannot be removed: %s", n.Name, n.Set, why), false})
+			all = append(all, Refusal{Field: "spec.nodeSets", Text: fmt.Sprintf("node %s of node set %s cannot be removed: %s", n.Name, n.Set, why)})
 		}
 	}
 	return all

@@ -14,7 +14,9 @@ import (
 // Refusal is a part of the spec that BPA does not apply to an installed cluster.
 type Refusal struct {
 	Field string // such as spec.PodSubnet
-	Text  string // what differs
+	Text  string // what differs, or why it is not applied
+	// Advice is what a user can do instead of restoring the spec; empty: nothing.
+	Advice string
 	// Blocks reports that the cluster cannot have the requested value, so that no operation starts
 	// until the spec is restored. Otherwise the cluster keeps its value, and other edits are
 	// applied.
@@ -28,25 +30,19 @@ func Refused(s State) []Refusal {
 	var all []Refusal
 	for _, f := range []struct {
 		field, was, is string
-		blocks         bool
 	}{
-		{"spec.PodSubnet", was.PodSubnet, is.PodSubnet, true},
-		{"spec.kubernetes.serviceSubnet", was.ServiceSubnet, is.ServiceSubnet, true},
-		{"spec.kubernetes.networkPlugin", was.NetworkPlugin, is.NetworkPlugin, true},
-		{"spec.kubernetes.version", was.KubernetesVersion, is.KubernetesVersion, false},
-		{"spec.kubespray.release", was.Release, is.Release, false},
+		{"spec.PodSubnet", was.PodSubnet, is.PodSubnet},
+		{"spec.kubernetes.serviceSubnet", was.ServiceSubnet, is.ServiceSubnet},
+		{"spec.kubernetes.networkPlugin", was.NetworkPlugin, is.NetworkPlugin},
 	} {
 		if f.was != f.is {
-			all = append(all, Refusal{f.field, fmt.Sprintf("%s: %s -> %s", f.field, text(f.was), text(f.is)), f.blocks})
+			all = append(all, Refusal{Field: f.field, Text: fmt.Sprintf("%s: %s -> %s", f.field, text(f.was), text(f.is)), Blocks: true})
 		}
 	}
 	if !reflect.DeepEqual(was.Access, is.Access) && !(len(was.Access.Subnets)+len(is.Access.Subnets) == 0 && was.Access.Interface == is.Access.Interface) {
-		all = append(all, Refusal{"spec.access", "spec.access selects other addresses", true})
+		all = append(all, Refusal{Field: "spec.access", Text: "spec.access selects other addresses", Blocks: true})
 	}
-	if vars := changedVars(was, is); len(vars) > 0 {
-		all = append(all, Refusal{"spec.kubespray.vars", fmt.Sprintf("spec.kubespray.vars: %s", list(vars)), false})
-	}
-	return slices.Concat(all, s.changedRoles(), s.stuck())
+	return slices.Concat(all, s.refusedUpgrade(), s.changedRoles(), s.stuck())
 }
 
 func text(value string) string {
@@ -81,14 +77,6 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(one, other)
 }
 
-func list(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%v and %d more", names[:most], len(names)-most)
-	}
-	return fmt.Sprint(names)
-}
-
 // changedRoles returns the nodes and the node sets that would become control planes or stop being
 // ones. The other role may differ (see State.kept), because it can be implied by other nodes of the
 // spec. The webhook refuses the edits that would take away the last worker.
@@ -96,12 +84,12 @@ func (s State) changedRoles() []Refusal {
 	var all []Refusal
 	for _, slot := range s.Wanted.Slots {
 		if i := s.index(slot.Name); i >= 0 && controlPlane(s.Installed.Nodes[i].Roles) != controlPlane(slot.Roles) {
-			all = append(all, Refusal{"spec." + slot.Name, fmt.Sprintf("the role of node %s", slot.Name), true})
+			all = append(all, Refusal{Field: "spec." + slot.Name, Text: fmt.Sprintf("the role of node %s", slot.Name), Blocks: true})
 		}
 	}
 	for _, set := range s.Wanted.Sets {
 		if s.active(set.Name) > 0 && controlPlane(s.setRoles(set.Name)) != controlPlane(set.Roles) {
-			all = append(all, Refusal{"spec.nodeSets", fmt.Sprintf("the role of node set %s", set.Name), true})
+			all = append(all, Refusal{Field: "spec.nodeSets", Text: fmt.Sprintf("the role of node set %s", set.Name), Blocks: true})
 		}
 	}
 	return all

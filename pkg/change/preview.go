@@ -38,7 +38,10 @@ func count(sets []contract.Set) (n int) {
 
 // after returns the state after the step has succeeded. New nodes have no hosts.
 func (s State) after(step Step) State {
-	nodes := slices.Clone(s.Installed.Nodes)
+	if step.Request.Upgrade != nil {
+		return s.upgraded(step)
+	}
+	nodes := slices.Clone(step.Request.Members) // the installed nodes, each with its own version
 	leave := slices.Clone(step.Replace)
 	if removal := step.Request.Remove; removal != nil {
 		leave = append(leave, removal.Nodes...)
@@ -64,6 +67,27 @@ func (s State) after(step Step) State {
 		nodes = s.joinEtcd(nodes)
 	}
 	s.Installed = contract.Installed{Request: step.Request, Nodes: nodes, EtcdNext: s.Installed.EtcdNext}
+	return s
+}
+
+// upgraded returns the state after the step has upgraded its nodes.
+func (s State) upgraded(step Step) State {
+	s.Rollout.Begun = nil
+	s.Installed.Draining = slices.DeleteFunc(slices.Clone(s.Installed.Draining), func(name string) bool { return slices.Contains(step.Upgrade, name) })
+	target := level{step.Request.KubernetesVersion, step.Request.Settings()}
+	s.Installed.Nodes = slices.Clone(s.Installed.Nodes)
+	for i, n := range s.Installed.Nodes {
+		if slices.Contains(step.Upgrade, n.Name) {
+			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings = target.version, target.settings
+		}
+	}
+	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n) != target }) {
+		return s
+	}
+	s.Installed.Request = step.Request
+	for i := range s.Installed.Nodes {
+		s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings = "", ""
+	}
 	return s
 }
 

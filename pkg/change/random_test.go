@@ -1,6 +1,7 @@
 package change
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -22,6 +23,7 @@ type world struct {
 
 func newWorld(r *rand.Rand, ended map[string]int) *world {
 	w := &world{Rand: r, ended: ended, State: State{Lost: map[string]bool{}, DrainSeconds: 60}}
+	w.Wanted.KubernetesVersion = "1.33.5"
 	for i := range 1 + r.IntN(3) {
 		w.Wanted.Slots = append(w.Wanted.Slots, contract.Slot{Name: fmt.Sprintf("m%d", i), Roles: rolesOf("m")})
 	}
@@ -60,10 +62,14 @@ func (w *world) claim(n contract.Node, pin string) contract.Node {
 // one joins.
 func (w *world) record(request contract.Request, nodes []contract.Node) {
 	stays := func(n contract.Node) bool { return request.Remove == nil && slices.Contains(request.Kept, n.Name) }
+	stamped := w.Installed.Stamped(request)
 	ordered, etcdNext := inventory.Members(request, slices.DeleteFunc(slices.Clone(nodes), stays))
 	joins := slices.ContainsFunc(ordered, func(n contract.Node) bool { return n.Etcd != "" && !w.isMember(n) })
 	for _, n := range nodes {
 		if stays(n) {
+			if i := slices.IndexFunc(stamped, func(o contract.Node) bool { return o.Name == n.Name }); i >= 0 {
+				n = stamped[i]
+			}
 			if joins {
 				n.Etcd = ""
 			}
@@ -89,7 +95,12 @@ func (w *world) isMember(n contract.Node) bool {
 func (w *world) edit() {
 	r := &w.Wanted
 	r.Slots, r.Sets = slices.Clone(r.Slots), slices.Clone(r.Sets)
-	switch w.IntN(6) {
+	switch w.IntN(8) {
+	case 6:
+		r.KubernetesVersion = []string{"1.33.5", "1.34.3", "1.34.7", "1.35.0", "1.35.4"}[w.IntN(5)]
+		w.Rollout = Rollout{MaxUnavailable: w.IntN(4), PauseAfterControlPlane: w.IntN(4) == 0, DrainSeconds: 30, Begun: w.Rollout.Begun}
+	case 7:
+		r.Vars = map[string]json.RawMessage{"a": json.RawMessage(fmt.Sprint(w.IntN(3)))}
 	case 0, 1: // a new node
 		name := fmt.Sprintf("%c%d", "mww"[w.IntN(3)], w.IntN(6))
 		if !slices.ContainsFunc(r.Slots, func(s contract.Slot) bool { return s.Name == name }) {
@@ -137,6 +148,8 @@ func (w *world) check(step Step) string {
 	switch {
 	case !contract.OperationOf(step.Operation).ChangesCluster() || r.Operation != step.Operation:
 		return "the operation does not change a cluster"
+	case len(step.Upgrade) > 0:
+		return w.checkUpgrade(step)
 	case adds != (r.Remove == nil):
 		return "the operation and the removal contradict each other"
 	case adds && len(step.Remove) > 0 || !adds && len(step.Add)+len(step.Replace) > 0:
@@ -224,7 +237,12 @@ func (w *world) apply(step Step, chaos bool) string {
 	}
 	w.ended[step.Operation+" "+outcome]++
 	if outcome == "fails" {
+		w.Rollout.Begun = step.Upgrade
 		return ""
+	}
+	w.Rollout.Begun = nil
+	if step.Request.Upgrade != nil {
+		return w.upgradeSome(step, outcome == "succeeds")
 	}
 	if step.Request.Remove != nil {
 		return w.remove(step, outcome == "succeeds")
@@ -338,6 +356,7 @@ func (w *world) remove(step Step, succeeds bool) string {
 		w.Unfinished = slices.DeleteFunc(slices.Clone(w.Unfinished), left)
 	}
 	request := w.Installed.Request
+	request.Members = w.Installed.Nodes
 	if succeeds {
 		request = step.Request
 		w.Installed.Draining = nil
@@ -423,6 +442,11 @@ func (w *world) missing() string {
 			count[n.Name]++
 		}
 	}
+	for _, n := range w.Installed.Nodes {
+		if len(w.refusedUpgrade()) == 0 && w.level(n) != (level{w.Wanted.KubernetesVersion, w.Wanted.Settings()}) {
+			return fmt.Sprintf("node %s has %v", n.Name, w.level(n))
+		}
+	}
 	for _, slot := range w.Wanted.Slots {
 		if count[slot.Name] != 1 {
 			return "node " + slot.Name + " is missing"
@@ -475,6 +499,9 @@ func TestRandomWorlds(t *testing.T) {
 			if bad == "" {
 				bad = w.apply(step, chaos)
 			}
+			if bad == "" {
+				bad = w.skew()
+			}
 			if bad != "" {
 				t.Fatalf("seed %d: %s\n%s\nwanted %s\nrecord %+v\nlost %v, unfinished %+v", seed, bad, strings.Join(log, "\n"),
 					brief(w.Wanted), w.Installed.Nodes, w.Lost, w.Unfinished)
@@ -495,7 +522,8 @@ func TestRandomWorlds(t *testing.T) {
 		for name := range w.Lost {
 			w.Lost[name] = true
 		}
-		steps, most := 0, 2*(len(w.Installed.Nodes)+len(w.Unfinished)+len(w.Wanted.Slots)+count(w.Wanted.Sets))+4
+		w.Rollout.PauseAfterControlPlane = false
+		steps, most := 0, 5*(len(w.Installed.Nodes)+len(w.Unfinished)+len(w.Wanted.Slots)+count(w.Wanted.Sets))+4
 		added := false // if control planes are only removed, nothing makes another one a member
 		for step, ok := Next(w.State); ok; step, ok = Next(w.State) {
 			do(step, false)

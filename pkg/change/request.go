@@ -11,9 +11,9 @@ import (
 func (s State) step(operation string, add []contract.Slot, addSets map[string]int, stays func(contract.Node) bool) Step {
 	r := s.Wanted
 	was := s.Installed.Request
-	r.KubernetesVersion, r.Release, r.NetworkPlugin = was.KubernetesVersion, was.Release, was.NetworkPlugin
-	r.PodSubnet, r.ServiceSubnet, r.Vars, r.Access = was.PodSubnet, was.ServiceSubnet, was.Vars, was.Access
-	r.Operation, r.Members, r.EtcdNext, r.Complete = operation, s.Installed.Nodes, s.Installed.EtcdNext, true
+	r.NetworkPlugin, r.PodSubnet, r.ServiceSubnet, r.Access = was.NetworkPlugin, was.PodSubnet, was.ServiceSubnet, was.Access
+	r = s.at(r, s.levelOf(operation))
+	r.Operation, r.Members, r.EtcdNext, r.Complete = operation, s.Installed.Stamped(r), s.Installed.EtcdNext, true
 	r.Slots, r.Sets = nil, nil
 	for _, slot := range s.Wanted.Slots {
 		i := s.index(slot.Name)

@@ -250,8 +250,8 @@ type Node struct {
 	// Etcd is the name of the node's member of etcd, such as etcd2. Only the nodes of Installed and
 	// of Request.Members have it. Empty: the node is not a member, or its name is not known.
 	Etcd string `json:"etcd,omitempty"`
-	// Version is the node's Kubernetes version, without a leading v, and Settings the digest of the
-	// variables with which it was last upgraded (Request.Settings). Only the nodes of Installed and of
+	// Version is the node's Kubernetes version, without a leading v, and Settings the kubespray release
+	// and the digest of the variables with which it was last upgraded (Request.Settings). Only the nodes of Installed and of
 	// Request.Members have them. Empty: those of Installed.Request.
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings,omitempty"`

@@ -7,9 +7,15 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 )
 
-// Settings returns a digest of Vars. It does not depend on spaces and on the order of keys.
+// DefaultRelease is the kubespray release whose Tasks BPA installs without a release in their names.
+const DefaultRelease = "v2.31.0"
+
+// Settings returns a digest of Vars. It does not depend on spaces and on the order of keys. Another
+// release than DefaultRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
+// the components, too.
 func (r Request) Settings() string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(r.Vars)) {
@@ -25,7 +31,19 @@ func (r Request) Settings() string {
 		line, _ := json.Marshal([]string{name, string(value)}) // strings can always be encoded
 		sum.Write(line)
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
+	digest := hex.EncodeToString(sum.Sum(nil)[:8])
+	if r.Release == "" || r.Release == DefaultRelease {
+		return digest
+	}
+	return r.Release + "/" + digest
+}
+
+// ReleaseOf returns the release in the result of Settings.
+func ReleaseOf(settings string) string {
+	if release, _, found := strings.Cut(settings, "/"); found {
+		return release
+	}
+	return DefaultRelease
 }
 
 // Level returns the Kubernetes version and the digest of the variables of an installed node.
@@ -38,4 +56,18 @@ func (i Installed) Level(n Node) (version, settings string) {
 		settings = i.Request.Settings()
 	}
 	return version, settings
+}
+
+// Stamped returns the nodes as they are to be stored together with the request. If its version or its
+// variables differ from those of Installed.Request, each node gets its own version and variables, which
+// would otherwise be those of the new request.
+func (i Installed) Stamped(r Request) []Node {
+	nodes := slices.Clone(i.Nodes)
+	if i.Request.KubernetesVersion == r.KubernetesVersion && i.Request.Settings() == r.Settings() {
+		return nodes
+	}
+	for n := range nodes {
+		nodes[n].Version, nodes[n].Settings = i.Level(nodes[n])
+	}
+	return nodes
 }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 )
 
@@ -36,5 +37,36 @@ func TestLevelOfNode(t *testing.T) {
 	}
 	if version, settings := i.Level(Node{Version: "1.35.4", Settings: "x"}); version != "1.35.4" || settings != "x" {
 		t.Errorf("an upgraded node has %s and %s", version, settings)
+	}
+}
+
+func TestSettingsDependOnTheRelease(t *testing.T) {
+	was := Request{Vars: map[string]json.RawMessage{"a": []byte("1")}}
+	named, newer := was, was
+	named.Release, newer.Release = DefaultRelease, "v2.32.0"
+	if was.Settings() != named.Settings() {
+		t.Error("the default release has two names, and two results")
+	}
+	if was.Settings() == newer.Settings() {
+		t.Error("another release gives the same result")
+	}
+	if a, b := ReleaseOf(was.Settings()), ReleaseOf(newer.Settings()); a != DefaultRelease || b != "v2.32.0" {
+		t.Errorf("the releases are %s and %s", a, b)
+	}
+}
+
+func TestStampedNodes(t *testing.T) {
+	i := Installed{Request: Request{KubernetesVersion: "1.34.3"}, Nodes: []Node{{Name: "m"}, {Name: "w", Version: "1.33.0", Settings: "x"}}}
+	if got := i.Stamped(Request{KubernetesVersion: "1.34.3", SSHUser: "other"}); !reflect.DeepEqual(got, i.Nodes) {
+		t.Errorf("beside a request of the same version: %+v", got)
+	}
+	want := []Node{{Name: "m", Version: "1.34.3", Settings: i.Request.Settings()}, {Name: "w", Version: "1.33.0", Settings: "x"}}
+	for _, r := range []Request{{KubernetesVersion: "1.35.4"}, {KubernetesVersion: "1.34.3", Vars: map[string]json.RawMessage{"a": []byte("1")}}} {
+		if got := i.Stamped(r); !reflect.DeepEqual(got, want) {
+			t.Errorf("beside %+v: %+v, want %+v", r, got, want)
+		}
+	}
+	if i.Nodes[0].Version != "" {
+		t.Error("the record was changed")
 	}
 }

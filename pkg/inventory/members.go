@@ -27,6 +27,9 @@ var defaultName = regexp.MustCompile(`^etcd([1-9][0-9]{0,8})$`)
 // makes their number even, because only its removal from the cluster makes it no member. Other
 // control planes become members, with new names, as long as the result is an odd number of members.
 // Nothing becomes a member if the playbook of the run does not do this.
+//
+// The nodes of request.Members keep their Version and Settings, because a run that is no upgrade does
+// not change them. New nodes have none: they get what the request says.
 func Members(request contract.Request, nodes []contract.Node) (ordered []contract.Node, etcdNext int) {
 	former := formerMasters(request.Members)
 	etcdNext = max(request.EtcdNext, highest(former)+1)
@@ -39,6 +42,7 @@ func Members(request contract.Request, nodes []contract.Node) (ordered []contrac
 				n.Etcd = former[i].Etcd
 			}
 		}
+		n.Version, n.Settings = levelOf(request, n)
 		ordered = append(ordered, n)
 	}
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int {
@@ -48,6 +52,16 @@ func Members(request contract.Request, nodes []contract.Node) (ordered []contrac
 		etcdNext = join(ordered, etcdNext)
 	}
 	return ordered, etcdNext
+}
+
+// levelOf returns Version and Settings of a node that was in the cluster before the run. They are empty
+// for a node that the run installs, even if it gets the name or the host of a lost one.
+func levelOf(request contract.Request, n contract.Node) (version, settings string) {
+	i := indexOf(request.Members, n)
+	if i == len(request.Members) || slices.Contains(request.Gone(), request.Members[i].Name) {
+		return "", ""
+	}
+	return request.Members[i].Version, request.Members[i].Settings
 }
 
 // keepEtcd are the playbooks that add no member to etcd.

@@ -24,7 +24,8 @@ type layer struct {
 // the one with the longest path applies.
 var layers = []layer{
 	{folder: "pkg/contract/", foreign: []string{}},
-	{folder: "pkg/apis/", foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
+	{folder: "pkg/upgrade/", ours: []string{"pkg/contract/"}, foreign: []string{}},
+	{folder: "pkg/apis/", ours: []string{"pkg/upgrade/"}, foreign: []string{"k8s.io/api/", "k8s.io/apiextensions-apiserver/pkg/apis/", "k8s.io/apimachinery/", "knative.dev/pkg/apis", "knative.dev/pkg/kmeta/"}},
 	{folder: "pkg/settings/", ours: []string{"pkg/apis/"}, foreign: []string{"k8s.io/api/"}},
 	{folder: "pkg/contract/from/", ours: []string{"pkg/apis/", "pkg/settings/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/client/", ours: []string{"pkg/apis/"}},
@@ -59,7 +60,7 @@ var layers = []layer{
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
 	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
-	{folder: "pkg/change/", ours: []string{"pkg/contract/"}},
+	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
 	{folder: "pkg/cli/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
 
@@ -133,6 +134,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/depot/protocol":                    nothing,
 		module + "pkg/artifacts":                         nothing,
 		module + "pkg/change":                            nothing,
+		module + "pkg/upgrade":                           nothing,
 		module + "pkg/apis/bpa/v1alpha1":                 clients,
 		module + "pkg/settings":                          clients,
 		module + "pkg/contract/from":                     clients,

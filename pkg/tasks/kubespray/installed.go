@@ -82,7 +82,7 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 	joined := joining(formerControlPlanes(request), ordered)
 	return i.change(ctx, func(next *contract.Installed) {
 		adds := request.Remove == nil && contract.OperationOf(request.Operation).ChangesCluster()
-		for _, n := range next.Nodes {
+		for _, n := range next.Stamped(request) {
 			stays := slices.Contains(next.Leaving, n.Name) || slices.Contains(request.Kept, n.Name) || adds && !slices.Contains(request.Gone(), n.Name)
 			if slices.Contains(request.Kept, n.Name) && len(joined) > 0 {
 				n.Etcd = ""

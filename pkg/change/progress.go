@@ -1,0 +1,76 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/upgrade"
+)
+
+// Progress describes an upgrade that is under way or that waits.
+type Progress struct {
+	From, To, Hop string // the oldest version of a node, the requested version, and the one that all nodes get first
+	Newest        string // the newest version of a node
+	Done, Total   int    // nodes that have Hop with the requested variables, and all nodes
+	// Waits is why the upgrade does not go on; empty: it does.
+	Waits string
+	// Versions has the versions of the nodes in words.
+	Versions string
+}
+
+// Upgrading returns how far the requested upgrade is; nil: the nodes have what the spec requests. For an
+// upgrade that is refused after it has begun, Hop is empty.
+func Upgrading(s State) *Progress {
+	if len(s.Installed.Nodes) == 0 {
+		return nil
+	}
+	p := &Progress{To: s.Wanted.KubernetesVersion, Total: len(s.Installed.Nodes), Versions: s.describeVersions()}
+	p.From, p.Newest = s.versions()
+	a := s.ascent()
+	switch {
+	case a != nil:
+		p.Hop, p.Done, p.Waits = a.hop.version, a.done, s.waitsFor(a)
+	case len(s.refusedUpgrade()) == 0 || !s.mixed():
+		return nil
+	}
+	return p
+}
+
+// describeVersions lists the nodes by their versions, the newest first. Nodes of one version that have
+// different variables are listed apart.
+func (s State) describeVersions() string {
+	groups := map[level][]string{}
+	for _, n := range s.Installed.Nodes {
+		groups[s.level(n)] = append(groups[s.level(n)], n.Name)
+	}
+	order := slices.SortedFunc(maps.Keys(groups), func(a, b level) int {
+		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings))
+	})
+	sameVersion := func(l level) bool {
+		return slices.ContainsFunc(order, func(o level) bool { return o.version == l.version && o != l })
+	}
+	var parts []string
+	for _, l := range order {
+		text := l.version
+		switch {
+		case sameVersion(l) && l.settings == s.Wanted.Settings():
+			text += " with the requested settings"
+		case sameVersion(l):
+			text += " with earlier settings"
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s", text, listNames(groups[l])))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// listNames joins at most the first ten names, and adds the number of the others.
+func listNames(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,107 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/upgrade"
+)
+
+// Rollout describes how an upgrade goes from node to node.
+type Rollout struct {
+	// MaxUnavailable is the number of workers that one run upgrades; less than 1 means 1.
+	MaxUnavailable int
+	// DrainSeconds limits the time in which the pods of a node must have left it.
+	DrainSeconds int
+	// PauseAfterControlPlane keeps the workers from being upgraded, unless some of them have been.
+	PauseAfterControlPlane bool
+	// Begun are the workers of an upgrade that failed. Those of them that are not upgraded come first,
+	// and no other worker is upgraded together with them.
+	Begun []string
+}
+
+// ascent is the upgrade that the spec requests of an installed cluster. All nodes get one version
+// before the first of them gets the next one.
+type ascent struct {
+	from string // the oldest version of a node
+	// path has the versions that the cluster still gets. hop is what all nodes get first: the first
+	// of these versions with the requested variables.
+	path []string
+	hop  level
+	// planes and workers are the nodes that do not have the hop yet, in the order of the record.
+	// done is the number of the other nodes.
+	planes, workers []contract.Node
+	done            int
+}
+
+// ascent returns the requested upgrade; nil: the nodes have what the spec requests, or it is refused.
+func (s State) ascent() *ascent {
+	if len(s.Installed.Nodes) == 0 || len(s.refusedUpgrade()) > 0 {
+		return nil
+	}
+	oldest, newest := s.versions()
+	a := &ascent{from: oldest}
+	if a.path, _ = s.rules().Path(oldest, s.Wanted.KubernetesVersion); len(a.path) == 0 {
+		a.path = []string{s.Wanted.KubernetesVersion}
+	}
+	if len(a.path) > 1 && upgrade.SameMinor(newest, a.path[0]) && upgrade.Compare(newest, a.path[0]) > 0 {
+		a.path = slices.Concat([]string{newest}, a.path[1:]) // an earlier spec has requested a newer patch
+	}
+	a.hop = level{a.path[0], s.Wanted.Settings()}
+	for _, n := range s.Installed.Nodes {
+		switch l := s.level(n); {
+		case l == a.hop || upgrade.Compare(l.version, a.hop.version) > 0:
+			a.done++
+		case controlPlane(n.Roles):
+			a.planes = append(a.planes, n)
+		default:
+			a.workers = append(a.workers, n)
+		}
+	}
+	if len(a.planes)+len(a.workers) == 0 {
+		return nil
+	}
+	return a
+}
+
+func (s State) rules() upgrade.Rules {
+	return upgrade.Rules{Release: s.Wanted.Release, AnyVersion: s.Wanted.DepotChecksums || upgrade.OwnChecksums(s.Wanted.Vars)}
+}
+
+// refusedUpgrade returns the parts of the spec that no upgrade applies. As long as there is one, no node
+// is upgraded. Other operations go on.
+func (s State) refusedUpgrade() []Refusal {
+	if len(s.Installed.Nodes) == 0 {
+		return nil
+	}
+	var all []Refusal
+	refuse := func(field string, problem *upgrade.Problem) {
+		if problem != nil {
+			all = append(all, Refusal{Field: field, Text: problem.Text, Advice: problem.Advice})
+		}
+	}
+	oldest, newest := s.versions()
+	if _, problem := s.rules().Path(newest, s.Wanted.KubernetesVersion); problem != nil {
+		refuse("spec.kubernetes.version", problem)
+	} else if _, problem = s.rules().Path(oldest, s.Wanted.KubernetesVersion); problem != nil {
+		refuse("spec.kubernetes.version", problem)
+	}
+	refuse("spec.kubespray.release", upgrade.Release(s.release(), s.Wanted.Release))
+	for _, name := range changedVars(s.Installed.Request, s.Wanted) {
+		refuse("spec.kubespray.vars."+name, upgrade.Variable(name))
+	}
+	return all
+}
+
+// release returns the newest kubespray release that a node has. Names that are no versions count as old
+// ones.
+func (s State) release() string {
+	newest := cmp.Or(s.Installed.Request.Release, contract.DefaultRelease)
+	for _, n := range s.Installed.Nodes {
+		if release := contract.ReleaseOf(s.level(n).settings); upgrade.Compare(release, newest) > 0 {
+			newest = release
+		}
+	}
+	return newest
+}

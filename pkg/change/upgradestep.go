@@ -1,0 +1,81 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// upgradeNext returns the next run of the upgrade: one control plane node, or a batch of workers after
+// all control planes.
+func (s State) upgradeNext() (Step, bool) {
+	a := s.ascent()
+	if a == nil || s.waitsFor(a) != "" {
+		return Step{}, false
+	}
+	if len(a.planes) > 0 {
+		return s.upgradeStep(contract.OperationUpgradeControlPlane, a, a.planes[:1]), true
+	}
+	return s.upgradeStep(contract.OperationUpgradeNodes, a, s.batch(a)), true
+}
+
+// batch returns the workers that one run upgrades. Those of a failed run come first and alone, so that
+// a failure does not spread to other nodes. Workers that are cordoned come before the others, because
+// they do not work anyway.
+func (s State) batch(a *ascent) []contract.Node {
+	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
+	begun := slices.DeleteFunc(slices.Clone(living), func(n contract.Node) bool { return !slices.Contains(s.Rollout.Begun, n.Name) })
+	if len(begun) > 0 {
+		living = begun
+	}
+	slices.SortStableFunc(living, func(a, b contract.Node) int {
+		return oneIf(slices.Contains(s.Installed.Draining, b.Name)) - oneIf(slices.Contains(s.Installed.Draining, a.Name))
+	})
+	return living[:min(len(living), max(s.Rollout.MaxUnavailable, 1))]
+}
+
+// upgradeStep returns an operation that upgrades these nodes. It neither adds nor removes any.
+func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) Step {
+	step := s.step(operation, nil, nil, func(contract.Node) bool { return true })
+	r := &step.Request
+	r.KubernetesVersion, r.Vars, r.Release = a.hop.version, s.Wanted.Vars, s.Wanted.Release
+	r.Members = s.Installed.Stamped(*r)
+	for i := range r.Sets {
+		r.Sets[i].Standby = min(r.Sets[i].Standby, s.standby(r.Sets[i].Name))
+	}
+	r.Upgrade = &contract.Upgrade{Nodes: names(nodes), From: a.from, Path: a.path, DrainSeconds: s.Rollout.DrainSeconds}
+	r.Lost, r.Kept = s.losses(nil)
+	step.Upgrade = names(nodes)
+	return step
+}
+
+// waitsFor returns why the upgrade does not go on now; empty: it does.
+func (s State) waitsFor(a *ascent) string {
+	var planes []string
+	for _, n := range s.Installed.Nodes {
+		if controlPlane(n.Roles) && s.lost(n) {
+			planes = append(planes, n.Name)
+		}
+	}
+	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
+	switch {
+	case len(planes) > 0:
+		return fmt.Sprintf("no node is upgraded while a control plane node is lost: restore or replace %s", strings.Join(planes, ", "))
+	case len(a.planes) > 0:
+		return ""
+	case len(living) == 0:
+		return fmt.Sprintf("%s: lost, and at version %s; the upgrade ends when each such node is back, is replaced, or is removed from the spec",
+			strings.Join(names(a.workers), ", "), a.from)
+	case s.Rollout.PauseAfterControlPlane && !s.begun(a):
+		return fmt.Sprintf("all control plane nodes have %s, and spec.upgrade.pauseAfterControlPlane keeps the workers at their version: set it to false to upgrade them", a.hop)
+	}
+	return ""
+}
+
+// begun reports whether a worker has the hop already.
+func (s State) begun(a *ascent) bool {
+	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return !controlPlane(n.Roles) && s.level(n) == a.hop }) ||
+		len(s.Rollout.Begun) > 0
+}
