@@ -206,12 +206,25 @@ func TestRefused(t *testing.T) {
 		{"nothing", "m1 w1", "m1 w1", nil, nil, false},
 		{"a subnet", "m1", "m1", func(s *State) { s.Wanted.PodSubnet = "10.9.0.0/16" }, []string{"spec.PodSubnet: 10.0.0.0/16 -> 10.9.0.0/16"}, true},
 		{"the network plugin", "m1", "m1", func(s *State) { s.Wanted.NetworkPlugin = "cilium" }, []string{"spec.kubernetes.networkPlugin: none -> cilium"}, true},
-		{"the version", "m1", "m1", func(s *State) { s.Wanted.KubernetesVersion = "1.36.0" }, []string{"spec.kubernetes.version: 1.35.4 -> 1.36.0"}, false},
+		{"the version", "m1", "m1", func(s *State) { s.Wanted.KubernetesVersion = "1.36.0" },
+			[]string{"kubespray v2.31.0 does not know Kubernetes 1.36.0: it has no checksums for it"}, false},
 		{"variables that are stored in another form", "m1", "m1", func(s *State) {
 			s.Installed.Request.Vars = map[string]json.RawMessage{"a": json.RawMessage("{\n  \"x\": [\n    1\n  ],\n  \"b\": 2\n}")}
 			s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage(`{"b":2,"x":[1]}`)}
 		}, nil, false},
-		{"variables", "m1", "m1", func(s *State) { s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1")} }, []string{"spec.kubespray.vars: [a]"}, false},
+		{"an upgrade", "m1", "m1", func(s *State) { at("1.34.3", "")(s); s.Wanted.Vars = vars("1") }, nil, false},
+		{"a downgrade", "m1", "m1", func(s *State) { s.Wanted.KubernetesVersion = "1.34.3" },
+			[]string{"the cluster has Kubernetes 1.35.4, and a downgrade to 1.34.3 is not supported: an older API server may not be able to read what a newer one has stored"}, false},
+		{"back to the version before an upgrade that has begun", "m1 m2 m3", "m1 m2 m3", func(s *State) { at("1.34.3", "m1=1.35.4")(s); s.Wanted.KubernetesVersion = "1.34.3" },
+			[]string{"the cluster has Kubernetes 1.35.4, and a downgrade to 1.34.3 is not supported: an older API server may not be able to read what a newer one has stored"}, false},
+		{"a variable that cannot change", "m1", "m1", func(s *State) {
+			s.Wanted.Vars = map[string]json.RawMessage{"a": json.RawMessage("1"), "dns_domain": json.RawMessage(`"a"`)}
+		}, []string{"the kubespray variable dns_domain cannot change in a running cluster: the names of Services and the certificates contain the domain"}, false},
+		{"an older release", "m1", "m1", func(s *State) { s.Wanted.Release = "v2.30.0" },
+			[]string{"the cluster has kubespray release v2.31.0, and the older release v2.30.0 would downgrade its components"}, false},
+		{"the release before an upgrade that has begun", "m1 m2 m3", "m1 m2 m3", func(s *State) {
+			s.Installed.Nodes[0].Settings = contract.Request{Release: "v2.32.0"}.Settings()
+		}, []string{"the cluster has kubespray release v2.32.0, and the older release v2.31.0 would downgrade its components"}, false},
 		{"access", "m1", "m1", func(s *State) { s.Wanted.Access.Interface = "eth1" }, []string{"spec.access selects other addresses"}, true},
 		{"a worker becomes a control plane", "m1 w1", "m1 w1", func(s *State) { s.Wanted.Slots[1].Roles = rolesOf("m") }, []string{"the role of node w1"}, true},
 		{"a set changes its role", "m1 s-1", "m1 s=1", func(s *State) { s.Wanted.Sets[0].Roles = rolesOf("m") }, []string{"the role of node set s"}, true},

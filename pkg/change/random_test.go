@@ -17,12 +17,13 @@ import (
 type world struct {
 	*rand.Rand
 	State
-	hosts int            // number of hosts so far
-	ended map[string]int // steps by operation and outcome
+	hosts int              // number of hosts so far
+	runs  map[string]level // what the nodes really run, by the UIDs of their hosts
+	ended map[string]int   // steps by operation and outcome
 }
 
 func newWorld(r *rand.Rand, ended map[string]int) *world {
-	w := &world{Rand: r, ended: ended, State: State{Lost: map[string]bool{}, DrainSeconds: 60}}
+	w := &world{Rand: r, ended: ended, runs: map[string]level{}, State: State{Lost: map[string]bool{}, DrainSeconds: 60}}
 	w.Wanted.KubernetesVersion = "1.33.5"
 	for i := range 1 + r.IntN(3) {
 		w.Wanted.Slots = append(w.Wanted.Slots, contract.Slot{Name: fmt.Sprintf("m%d", i), Roles: rolesOf("m")})
@@ -41,6 +42,7 @@ func newWorld(r *rand.Rand, ended map[string]int) *world {
 		}
 	}
 	w.record(request, nodes)
+	w.join(nodes)
 	return w
 }
 
@@ -304,6 +306,7 @@ func (w *world) add(step Step, succeeds bool) string {
 			delete(w.Lost, name)
 		}
 		w.record(r, append(nodes, fresh...))
+		w.join(fresh)
 		return w.describes(r)
 	}
 	for _, n := range fresh {
@@ -356,7 +359,7 @@ func (w *world) remove(step Step, succeeds bool) string {
 		w.Unfinished = slices.DeleteFunc(slices.Clone(w.Unfinished), left)
 	}
 	request := w.Installed.Request
-	request.Members = w.Installed.Nodes
+	request.Members, request.Lost, request.Kept = w.Installed.Nodes, nil, nil
 	if succeeds {
 		request = step.Request
 		w.Installed.Draining = nil

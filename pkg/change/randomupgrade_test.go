@@ -73,6 +73,7 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 				return fmt.Sprintf("node %s goes from %s to %s", n.Name, was, target.version)
 			}
 			w.Installed.Nodes[i].Version, w.Installed.Nodes[i].Settings = target.version, target.settings
+			w.runs[n.HostUID] = target
 		}
 		same = same && w.level(w.Installed.Nodes[i]) == target
 	}
@@ -87,10 +88,20 @@ func (w *world) upgradeSome(step Step, succeeds bool) string {
 	return ""
 }
 
-// skew returns which node is too new for the others.
+// join notes what new nodes run: what the request of their run says.
+func (w *world) join(fresh []contract.Node) {
+	for _, n := range fresh {
+		w.runs[n.HostUID] = w.installedLevel()
+	}
+}
+
+// skew returns which node the record does not describe, and which node is too new for the others.
 func (w *world) skew() string {
 	oldest, newest := "", ""
 	for _, n := range w.Installed.Nodes {
+		if is := w.runs[n.HostUID]; is != w.level(n) {
+			return fmt.Sprintf("node %s runs %v, and the record says %v", n.Name, is, w.level(n))
+		}
 		if version := w.level(n).version; controlPlane(n.Roles) {
 			if oldest == "" || upgrade.Compare(version, oldest) < 0 {
 				oldest = version
