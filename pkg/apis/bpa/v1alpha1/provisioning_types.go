@@ -92,6 +92,9 @@ type ProvisioningSpec struct {
 	Depot DepotSpec `json:"depot,omitempty"`
 	// Timeouts limit the operations on the cluster.
 	Timeouts TimeoutsSpec `json:"timeouts,omitempty"`
+	// Upgrade describes how an installed cluster gets another Kubernetes version, another kubespray
+	// release or other kubespray variables.
+	Upgrade UpgradeSpec `json:"upgrade,omitempty"`
 	// DeletionPolicy selects what happens to the hosts when the Provisioning is deleted. With Reset,
 	// BPA removes the cluster from them before it releases them. With Retain, BPA releases them as
 	// they are. A host that still contains a cluster carries the annotation

@@ -74,6 +74,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		s.Depot.Validate().ViaField("depot"),
 		validateSystem(s.OperatingSystem),
 		s.Timeouts.validate().ViaField("timeouts"),
+		s.Upgrade.validate().ViaField("upgrade"),
 		s.validateReplacing(),
 		validatePlugins(s.KUDPlugins),
 	)

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // OSImageSpec is an operating system image for hosts in Metal3's state "available". It has the
@@ -56,7 +57,8 @@ type AccessSpec struct {
 // KubernetesSpec selects the Kubernetes version and its network.
 type KubernetesSpec struct {
 	// Version is the Kubernetes version, such as 1.35.4. The depot must hold its binaries and
-	// images.
+	// images. A newer version is applied to an installed cluster as spec.upgrade describes, one minor
+	// version after the other. An older version is refused.
 	// +kubebuilder:validation:Pattern=`^$|^v*(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`
 	Version string `json:"version,omitempty"`
 	// ServiceSubnet is the range of service addresses, as a CIDR. Default 10.233.0.0/18.
@@ -71,14 +73,17 @@ type KubernetesSpec struct {
 type KubespraySpec struct {
 	// Vars are kubespray variables with any JSON values. They override all variables that BPA sets.
 	// Ansible evaluates strings in them as templates. Therefore, a user who can write a
-	// Provisioning can run commands in the task that runs kubespray.
+	// Provisioning can run commands in the task that runs kubespray. A change is applied to an
+	// installed cluster as spec.upgrade describes. Some variables cannot change in a running cluster;
+	// docs/operations.md lists them.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Vars map[string]apiextensionsv1.JSON `json:"vars,omitempty"`
 	// Release selects one of several kubespray releases that are installed at the site, such as
 	// v2.31.0. The run then uses the Tasks kubespray-v2.31.0 and seed-registry-v2.31.0 of namespace
-	// bpa-system. If it is empty, the run uses the Tasks kubespray and seed-registry.
+	// bpa-system. If it is empty, the run uses the Tasks kubespray and seed-registry. A newer release is
+	// applied to an installed cluster as spec.upgrade describes. An older release is refused.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Release string `json:"release,omitempty"`
@@ -172,4 +177,22 @@ type TimeoutsSpec struct {
 	// Drain limits the time in which the pods of one node must have left it before the node is
 	// removed from the cluster. Default 10m.
 	Drain *metav1.Duration `json:"drain,omitempty"`
+}
+
+// UpgradeSpec describes how the nodes of an installed cluster get another Kubernetes version, another
+// kubespray release or other kubespray variables: the control plane nodes one by one, and then the
+// workers in batches. Each batch is a run of its own, which begins and ends with a check of the whole
+// cluster.
+type UpgradeSpec struct {
+	// MaxUnavailable is the size of a batch: the number of workers that are upgraded at the same time,
+	// or a percentage of all workers, rounded down, but at least one. Default 1.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// DrainTimeout limits the time in which the pods of one node must have left it before the node is
+	// upgraded. Default spec.timeouts.drain.
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+	// PauseAfterControlPlane keeps the workers at their version after all control plane nodes have the
+	// new one, until it is false. It has no effect after the first worker was upgraded.
+	PauseAfterControlPlane bool `json:"pauseAfterControlPlane,omitempty"`
 }

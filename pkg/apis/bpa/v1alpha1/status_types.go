@@ -28,6 +28,9 @@ type ProvisioningStatus struct {
 	// the retry annotation has a new value. A host that did not answer by SSH leaves the list when the
 	// cluster is complete.
 	PassedOver []PassedOverHost `json:"passedOver,omitempty"`
+	// Upgrade is set while the nodes do not all have the requested Kubernetes version, kubespray release
+	// and variables: the upgrade is under way, has failed or waits.
+	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 	// Queue is set while the next run waits because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa). Nothing else is missing for the run.
 	Queue *QueueStatus `json:"queue,omitempty"`
@@ -48,6 +51,24 @@ type RunStatus struct {
 	// CompletionTime is the completion time of the PipelineRun. It is absent while the run is
 	// active.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// UpgradeStatus describes an upgrade that is under way or that has stopped.
+type UpgradeStatus struct {
+	// From is the oldest Kubernetes version of a node, and To the version that the spec requests.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Hop is the version that all nodes get first. It differs from To if To is more than one minor
+	// version newer. It is empty if the upgrade was taken back after it had begun.
+	Hop string `json:"hop,omitempty"`
+	// Newest is the newest Kubernetes version of a node. The spec cannot go back to an older one.
+	Newest string `json:"newest"`
+	// Done is the number of nodes that have Hop with the requested variables, of Total nodes.
+	Done  int32 `json:"done"`
+	Total int32 `json:"total"`
+	// Message lists the nodes by their versions, and says why the upgrade has stopped and how it goes
+	// on.
+	Message string `json:"message,omitempty"`
 }
 
 // QueueStatus is the place of a Provisioning among those that wait for a free run.

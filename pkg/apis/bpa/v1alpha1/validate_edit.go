@@ -13,40 +13,48 @@ type edit struct {
 	was, is       *ProvisioningSpec
 	before, after []namedNode
 	status        []NodeStatus // of the stored object
+	// kept has the versions of the cluster; nil: they are not known, because the controller has not seen
+	// the stored spec yet.
+	kept    *keptVersions
 	refused       []refusal
 	warnings      *apis.FieldError
 }
 
 // refusal is a part of an update that the installed cluster cannot follow, with its path in the spec.
-// If the controller finds such a part in a stored spec, it blocks every run until the spec is restored
-// (change.Refusal.Blocks), or it does not, and would apply the update.
+// If the controller finds such a part in a stored spec, it does one of three things. If unapplied, it
+// ignores the part, and for the roles, the subnets and so on it also blocks every run until the spec is
+// restored (change.Refusal.Blocks). Otherwise it would apply the update.
 type refusal struct {
 	path, text, advice string
-	blocks             bool
+	unapplied, blocks  bool
 }
 
-// validateEdit refuses an update that requests what BPA cannot change in an installed cluster, and
-// warns of what this version does not change. Every other edit is applied. Before a cluster is
-// installed, every edit is accepted, because nothing has to be kept.
+// validateEdit refuses an update that requests what BPA cannot change in an installed cluster. Every
+// other edit is applied. Before a cluster is installed, every edit is accepted, because nothing has to
+// be kept.
 //
-// If the condition SpecChanged says that the stored spec is not that of the cluster, the refusals that
-// block every run are only warnings. Otherwise a user could not restore the spec. The other refusals
-// stay, because the controller would apply the update: to rename a node, it erases the node's host.
+// If the condition SpecChanged says that the stored spec is not that of the cluster, the refusals of what
+// the controller does not apply are only warnings. Otherwise a user could not restore the spec. The other
+// refusals stay, because the controller would apply the update: to rename a node, it erases the node's
+// host.
 func (p *Provisioning) validateEdit(old *Provisioning) *apis.FieldError {
 	if old == nil || old.Status.InstalledDigest == "" {
 		return nil
 	}
-	e := &edit{was: &old.Spec, is: &p.Spec, before: old.Spec.namedNodes(), after: p.Spec.namedNodes(), status: old.Status.Nodes}
+	e := &edit{was: &old.Spec, is: &p.Spec, before: old.Spec.namedNodes(), after: p.Spec.namedNodes(), status: old.Status.Nodes, kept: old.keptVersions()}
 	e.checkFixed()
 	e.checkRoles()
 	e.checkControlPlane()
 	e.checkNames()
-	e.warnOfLater()
+	e.checkUpgrade()
 	errs := e.warnings
 	for _, r := range e.refused {
-		if r.blocks && old.differs() {
+		switch {
+		case r.blocks && old.differs():
 			errs = errs.Also(warning(r.path, "%s; the spec already differs from the cluster, so this is only a warning; unless this edit restores the spec, BPA starts no run until it is restored", r.text))
-		} else {
+		case r.unapplied && old.differs():
+			errs = errs.Also(warning(r.path, "%s; the spec already differs from the cluster, so this is only a warning; the cluster keeps what it has", r.text))
+		default:
 			errs = errs.Also(problem(r.path, r.advice, "%s", r.text))
 		}
 	}
@@ -59,12 +67,12 @@ func (p *Provisioning) differs() bool {
 }
 
 func (e *edit) refuse(path, advice, format string, args ...any) {
-	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice, false})
+	e.refused = append(e.refused, refusal{path: path, text: fmt.Sprintf(format, args...), advice: advice})
 }
 
 // refuseFixed is like refuse, for what the controller does not apply either: it starts no run.
 func (e *edit) refuseFixed(path, advice, format string, args ...any) {
-	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice, true})
+	e.refused = append(e.refused, refusal{path, fmt.Sprintf(format, args...), advice, true, true})
 }
 
 func (e *edit) warn(path, format string, args ...any) {
@@ -89,20 +97,6 @@ func (e *edit) checkFixed() {
 	if !equality.Semantic.DeepEqual(was.Access, is.Access) {
 		e.refuseFixed("access", fmt.Sprintf("restore it (subnets: %v, interface: %q)", was.Access.Subnets, was.Access.Interface)+anew,
 			"the nodes of the installed cluster keep their addresses, so the selection of addresses cannot change")
-	}
-}
-
-// warnOfLater warns of edits that do not reach an installed cluster.
-func (e *edit) warnOfLater() {
-	const text = "this version of BPA does not change the %s of an installed cluster: it keeps the installed one, and new nodes get the installed one too"
-	if e.was.Kubernetes.Version != e.is.Kubernetes.Version {
-		e.warn("kubernetes.version", text, "Kubernetes version")
-	}
-	if e.was.Kubespray.Release != e.is.Kubespray.Release {
-		e.warn("kubespray.release", text, "kubespray release")
-	}
-	if !equality.Semantic.DeepEqual(e.was.Kubespray.Vars, e.is.Kubespray.Vars) {
-		e.warn("kubespray.vars", "this version of BPA does not change the variables of an installed cluster: it keeps the installed ones, and new nodes get the installed ones too")
 	}
 }
 

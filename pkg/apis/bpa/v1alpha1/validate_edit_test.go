@@ -50,9 +50,18 @@ func TestEditsOfAnInstalledCluster(t *testing.T) {
 		{"interface of the nodes", cluster, strings.Replace(cluster, "access: {", "access: {interface: a, ", 1), nil, "cannot change: spec.access\n", ""},
 		{"the defaults are written", "masters: [{m: {cpu: 1}}]", "masters: [{m: {cpu: 1}}]\nPodSubnet: 10.233.64.0/18\nkubernetes: {serviceSubnet: 10.233.0.0/18}\naccess: {subnets: []}", nil, "", ""},
 
-		{"Kubernetes", cluster, cluster + "kubernetes: {version: 1.35.5}", nil, "", "does not change the Kubernetes version of an installed cluster: it keeps the installed one"},
-		{"release", cluster, cluster + "kubespray: {release: v2.31.0}", nil, "", "does not change the kubespray release"},
-		{"variables", cluster, cluster + "kubespray: {vars: {a: 1}}", nil, "", "does not change the variables"},
+		{"a newer Kubernetes", cluster, cluster + "kubernetes: {version: 1.35.5}\ndepot: {checksums: Depot}", nil, "", ""},
+		{"an unknown Kubernetes", cluster, cluster + "kubernetes: {version: 1.36.0}", nil, "kubespray v2.31.0 does not know Kubernetes 1.36.0: it has no checksums for it: spec.kubernetes.version\nwrite one of its versions", ""},
+		{"an older Kubernetes", cluster, cluster + "kubernetes: {version: 1.34.3}", nil, "a downgrade to 1.34.3 is not supported", ""},
+		{"over two minors", cluster + "kubernetes: {version: 1.33.5}", cluster + "kubernetes: {version: 1.35.4}", nil, "", ""},
+		{"the name of the release", cluster, cluster + "kubespray: {release: v2.31.0}", nil, "", ""},
+		{"a newer release", cluster, cluster + "kubespray: {release: v2.32.0}", nil, "", ""},
+		{"an older release", cluster, cluster + "kubespray: {release: v2.30.0}", nil, "the older release v2.30.0 would downgrade its components: spec.kubespray.release\nselect v2.31.0 or a newer release", ""},
+		{"a release without a number", cluster, cluster + "kubespray: {release: site}", nil, "it is not known whether site is newer", ""},
+		{"variables", cluster, cluster + "kubespray: {vars: {a: 1}}", nil, "", ""},
+		{"a variable that cannot change", cluster, cluster + "kubespray: {vars: {a: 1, dns_domain: x}}", nil,
+			"the kubespray variable dns_domain cannot change in a running cluster: the names of Services and the certificates contain the domain: spec.kubespray.vars.dns_domain\nrestore the variable", ""},
+		{"a variable that cannot be left out", cluster + "kubespray: {vars: {bin_dir: /b}}", cluster, nil, "bin_dir cannot change", ""},
 
 		{"a worker becomes a master", cluster, "masters: [{m: {cpu: 1}}, {v: {cpu: 1}}, {o: {cpu: 1}}]\nworkers: [{w: {" + mac1 + "}}]\n" + cluster[strings.Index(cluster, "PodSubnet"):], nil,
 			"node \"v\" is a worker of the installed cluster, and cannot become a control plane node: spec.masters[1].v\nrestore the role", ""},
@@ -206,5 +215,38 @@ func TestRandomEdits(t *testing.T) {
 	}
 	if refused[true] < 100 || refused[false] < 10 {
 		t.Errorf("%d edits were refused and %d accepted: too few of one kind", refused[true], refused[false])
+	}
+}
+
+// TestVersionDuringAnUpgrade: what counts is what the nodes have, not what the stored spec requests.
+func TestVersionDuringAnUpgrade(t *testing.T) {
+	for _, r := range []struct {
+		name, to string
+		change   func(*Provisioning)
+		want     string
+	}{
+		{"back before the first node", "1.34.3", func(p *Provisioning) { p.Status.Upgrade.Newest = "1.34.3" }, ""},
+		{"back after the first node", "1.34.3", nil, "a downgrade to 1.34.3 is not supported"},
+		{"back to another version", "1.35.0", nil, ""},
+		{"forward", "1.35.4", nil, ""},
+		{"the controller has not seen the spec", "1.34.3", func(p *Provisioning) { p.Generation++ }, ""},
+		{"the controller reports that the spec is not applied", "1.34.3", func(p *Provisioning) {
+			p.Status.Conditions = append(p.Status.Conditions, apis.Condition{Type: "Ready", Reason: ReasonSpecChanged})
+		}, ""},
+	} {
+		old := installedFrom(t, cluster+"kubernetes: {version: 1.35.1}")
+		old.Status.Upgrade = &UpgradeStatus{From: "1.34.3", To: "1.35.1", Hop: "1.35.1", Newest: "1.35.0", Done: 0, Total: 3}
+		if r.change != nil {
+			r.change(old)
+		}
+		p := old.DeepCopy()
+		p.Spec.Kubernetes.Version = r.to
+		got := ""
+		if err := p.Validate(apis.WithinUpdate(context.Background(), old)); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (r.want == "") || !strings.Contains(got, r.want) {
+			t.Errorf("%s: %q, want %q", r.name, got, r.want)
+		}
 	}
 }
