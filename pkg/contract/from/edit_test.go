@@ -4,11 +4,13 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"knative.dev/pkg/apis"
 
@@ -23,7 +25,7 @@ type effect string
 const (
 	applied effect = "applied" // a run changes the cluster
 	refused effect = "refused" // the webhook refuses the edit; if it is stored nevertheless, no run starts
-	later   effect = "later"   // the webhook warns; the cluster keeps what it has
+	kept    effect = "kept"    // the webhook refuses the edit; if it is stored nevertheless, the cluster keeps what it has, and other edits are applied
 	nothing effect = "nothing" // the cluster is the requested one
 )
 
@@ -70,13 +72,22 @@ var edits = map[string][]edit{
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.Access.Interface = "eth1" }},
 	},
 	"Kubernetes": {
-		{later, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.Version = "1.35.5" }},
+		{applied, func(s *v1alpha1.ProvisioningSpec) {
+			s.Kubernetes.Version, s.Depot.Checksums = "1.35.5", v1alpha1.ChecksumsDepot
+		}},
+		{kept, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.Version = "1.35.5" }},
+		{kept, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.Version = "1.34.3" }},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.ServiceSubnet = "10.3.0.0/16" }},
 		{refused, func(s *v1alpha1.ProvisioningSpec) { s.Kubernetes.NetworkPlugin = "calico" }},
 	},
 	"Kubespray": {
-		{later, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.31.0" }},
-		{later, func(s *v1alpha1.ProvisioningSpec) {
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.31.0" }},
+		{applied, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.32.0" }},
+		{kept, func(s *v1alpha1.ProvisioningSpec) { s.Kubespray.Release = "v2.30.0" }},
+		{kept, func(s *v1alpha1.ProvisioningSpec) {
+			s.Kubespray.Vars = map[string]apiextensionsv1.JSON{"dns_domain": {Raw: []byte(`"x"`)}}
+		}},
+		{applied, func(s *v1alpha1.ProvisioningSpec) {
 			s.Kubespray.Vars = map[string]apiextensionsv1.JSON{"x": {Raw: []byte("1")}}
 		}},
 	},
@@ -95,6 +106,10 @@ var edits = map[string][]edit{
 	"Timeouts": {
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Timeouts.Install = &metav1.Duration{Duration: time.Hour} }},
 		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Timeouts.Drain = &metav1.Duration{Duration: time.Hour} }},
+	},
+	"Upgrade": {
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Upgrade.MaxUnavailable = ptr.To(intstr.FromString("10%")) }},
+		{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Upgrade.PauseAfterControlPlane = true }},
 	},
 	"DeletionPolicy": {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.DeletionPolicy = v1alpha1.DeletionRetain }}},
 	"ReplacePolicy":  {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.ReplacePolicy = v1alpha1.ReplaceAny }}},
@@ -144,7 +159,7 @@ func check(t *testing.T, field string, i int, old *v1alpha1.Provisioning, edit e
 	p.SetDefaults(context.Background())
 	found := p.Validate(apis.WithinUpdate(context.Background(), old))
 	errs, warnings := found.Filter(apis.ErrorLevel), found.Filter(apis.WarningLevel)
-	if (errs != nil) != (edit.effect == refused) || edit.effect == later && warnings == nil {
+	if (errs != nil) != (edit.effect == refused || edit.effect == kept) {
 		t.Errorf("%s, edit %d, %s: the webhook has the errors %v and the warnings %v", field, i, edit.effect, errs, warnings)
 	}
 	state := planned.State{Installed: contract.Installed{Request: requestOf(t, old), Nodes: nodesOf(requestOf(t, old))}, Wanted: requestOf(t, p)}
@@ -153,10 +168,13 @@ func check(t *testing.T, field string, i int, old *v1alpha1.Provisioning, edit e
 		got = applied
 	}
 	for _, r := range planned.Refused(state) {
+		if r.Advice != "" && !strings.Contains(errs.Error(), r.Text) {
+			t.Errorf("%s, edit %d: package change says %q, and the webhook %v", field, i, r.Text, errs)
+		}
 		if r.Blocks {
 			got = refused
 		} else if got != refused {
-			got = later
+			got = kept
 		}
 	}
 	if got != edit.effect {
@@ -167,7 +185,7 @@ func check(t *testing.T, field string, i int, old *v1alpha1.Provisioning, edit e
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	if was == is && (edit.effect == refused || edit.effect == later) {
+	if was == is && (edit.effect == refused || edit.effect == kept) {
 		t.Errorf("%s, edit %d: the edit is %s, but the digest stays", field, i, edit.effect)
 	}
 }
