@@ -63,7 +63,9 @@ func (s Step) String() string {
 	if s.Standby {
 		parts = append(parts, "claim standby hosts")
 	}
-	if len(s.Upgrade) > 0 {
+	if u := s.Request.Upgrade; u != nil && u.From == s.Request.KubernetesVersion {
+		parts = append(parts, "give "+listNames(s.Upgrade)+" the requested settings")
+	} else if u != nil {
 		parts = append(parts, fmt.Sprintf("upgrade %s to %s", listNames(s.Upgrade), s.Request.KubernetesVersion))
 	}
 	if len(parts) == 0 {

@@ -17,6 +17,8 @@ type Progress struct {
 	Done, Total   int    // nodes that have Hop with the requested variables, and all nodes
 	// Waits is why the upgrade does not go on; empty: it does.
 	Waits string
+	// Paused reports that it waits because of Rollout.PauseAfterControlPlane.
+	Paused bool
 	// Versions has the versions of the nodes in words.
 	Versions string
 }
@@ -33,6 +35,7 @@ func Upgrading(s State) *Progress {
 	switch {
 	case a != nil:
 		p.Hop, p.Done, p.Waits = a.hop.version, a.done, s.waitsFor(a)
+		p.Paused = s.pauses(a)
 	case len(s.refusedUpgrade()) == 0 || !s.mixed():
 		return nil
 	}

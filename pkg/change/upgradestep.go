@@ -53,12 +53,7 @@ func (s State) upgradeStep(operation string, a *ascent, nodes []contract.Node) S
 
 // waitsFor returns why the upgrade does not go on now; empty: it does.
 func (s State) waitsFor(a *ascent) string {
-	var planes []string
-	for _, n := range s.Installed.Nodes {
-		if controlPlane(n.Roles) && s.lost(n) {
-			planes = append(planes, n.Name)
-		}
-	}
+	planes := s.lostPlanes()
 	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
 	switch {
 	case len(planes) > 0:
@@ -68,10 +63,25 @@ func (s State) waitsFor(a *ascent) string {
 	case len(living) == 0:
 		return fmt.Sprintf("%s: lost, and at version %s; the upgrade ends when each such node is back, is replaced, or is removed from the spec",
 			strings.Join(names(a.workers), ", "), a.from)
-	case s.Rollout.PauseAfterControlPlane && !s.begun(a):
+	case s.pauses(a):
 		return fmt.Sprintf("all control plane nodes have %s, and spec.upgrade.pauseAfterControlPlane keeps the workers at their version: set it to false to upgrade them", a.hop)
 	}
 	return ""
+}
+
+// pauses reports whether the workers wait although they could be upgraded.
+func (s State) pauses(a *ascent) bool {
+	living := slices.ContainsFunc(a.workers, func(n contract.Node) bool { return !s.lost(n) })
+	return s.Rollout.PauseAfterControlPlane && len(a.planes) == 0 && len(s.lostPlanes()) == 0 && living && !s.begun(a)
+}
+
+func (s State) lostPlanes() (planes []string) {
+	for _, n := range s.Installed.Nodes {
+		if controlPlane(n.Roles) && s.lost(n) {
+			planes = append(planes, n.Name)
+		}
+	}
+	return planes
 }
 
 // begun reports whether a worker has the hop already.

@@ -125,7 +125,7 @@ func ownerOf(p *v1alpha1.Provisioning) hosts.Owner {
 func (s *site) look(ctx context.Context, p *v1alpha1.Provisioning) (plan.Seen, error) {
 	seen := plan.Seen{
 		Namespace: p.Namespace, Name: p.Name, InstalledDigest: p.Status.InstalledDigest, Replace: p.Spec.ReplacePolicy,
-		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout()},
+		PassedOver: p.Status.PassedOver, Limits: plan.Limits{Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()}, Upgrade: p.Spec.Upgrade,
 	}
 	installed := &contract.Installed{}
 	for _, f := range []struct {

@@ -170,6 +170,9 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 	if step, _ = plan.Upcoming(*seen, now); removes() { // another step than before, if a loss is not confirmed
 		return r.observeRemoval(ctx, p, step, seen, all)
 	}
+	if step.Request.Upgrade != nil { // it needs no other hosts
+		return r.observeKey(ctx, p, seen)
+	}
 	request := step.Request
 	var noFit *assign.NoFit
 	seen.PassOver = seen.PassedOverHosts()

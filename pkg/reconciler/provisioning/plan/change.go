@@ -27,6 +27,7 @@ func (s Seen) State() change.State {
 	}
 	if s.Memory != nil {
 		state.Installed = *s.Memory
+		state.Rollout = s.rollout()
 	}
 	for _, n := range state.Installed.Nodes {
 		h := s.Site[n.Host]
@@ -152,7 +153,7 @@ func (s Seen) removes(n contract.Node) bool {
 	if s.Memory != nil && slices.Contains(s.Memory.Leaving, n.Name) {
 		return true
 	}
-	if r := s.Newest(); r == nil || r.State != Active || !contract.OperationOf(r.Operation).ChangesCluster() {
+	if r := s.Newest(); r == nil || r.State != Active || !contract.OperationOf(r.Operation).ChangesCluster() || s.Started.Upgrade != nil {
 		return false
 	}
 	return s.Memory != nil && slices.Contains(s.Memory.Draining, n.Name) || s.Started.Remove != nil && slices.Contains(s.Started.Remove.Nodes, n.Name)

@@ -51,7 +51,7 @@ func (s Seen) editedText(r Run) string {
 // specChanged reports whether the spec describes another cluster than the installed one.
 func (s Seen) specChanged() bool {
 	if s.Memory != nil {
-		return len(s.refused(false)) > 0 || len(s.unconfirmed()) > 0
+		return len(s.refused(false)) > 0 || len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade()
 	}
 	was := s.installedDigest()
 	return was != "" && s.Digest != "" && was != s.Digest
@@ -59,7 +59,7 @@ func (s Seen) specChanged() bool {
 
 // blocked reports whether no run starts before the spec is restored.
 func (s Seen) blocked() bool {
-	return len(s.refused(true)) > 0 || len(s.unconfirmed()) > 0 || s.Memory == nil && s.specChanged()
+	return len(s.refused(true)) > 0 || len(s.unconfirmed()) > 0 || s.unconfirmedUpgrade() || s.Memory == nil && s.specChanged()
 }
 
 // changedText describes the parts of the spec that are not applied to the installed cluster, and what
@@ -76,12 +76,35 @@ func (s Seen) changedText() string {
 			"To drain and remove these nodes: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
 			some(nodes, ", "), s.Namespace, s.Name, contract.AnnotationRetry, back)
 	}
-	edits := s.edits()
-	if refused := s.refused(false); len(refused) > 0 {
+	if s.unconfirmedUpgrade() {
+		return fmt.Sprintf("the spec requests another Kubernetes version, kubespray release or other variables than the installed cluster has. An earlier version of BPA did not "+
+			"apply such an edit, so nothing is changed. To upgrade the cluster: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep it as it is: %s",
+			s.Namespace, s.Name, contract.AnnotationRetry, back)
+	}
+	edits, refused := s.edits(), s.refused(false)
+	if len(refused) > 0 {
 		edits = " (" + refusedText(refused) + ")"
+	}
+	if advice := adviceOf(refused); advice != "" {
+		return "the spec requests what an upgrade of the installed cluster cannot do" + edits + ". What to do: " + advice + "; or " + back
 	}
 	return "the spec requests what BPA does not change in an installed cluster" + edits + ". What to do: " +
 		back + "; the cluster is then Ready again. Or delete the Provisioning and apply it again"
+}
+
+// adviceOf returns the advice for parts of the spec that are only not applied. It is empty if a part must
+// be restored.
+func adviceOf(refused []change.Refusal) string {
+	var texts []string
+	for _, r := range refused {
+		if r.Advice == "" {
+			return ""
+		}
+		if !slices.Contains(texts, r.Advice) {
+			texts = append(texts, r.Advice)
+		}
+	}
+	return some(texts, "; ")
 }
 
 // unconfirmed returns the installed nodes that must not be removed before a user requests it with the
@@ -89,9 +112,7 @@ func (s Seen) changedText() string {
 // edit can be old when an upgrade rebuilds the record. A run of this build for the same spec shows that
 // the edit was applied before the record was lost.
 func (s Seen) unconfirmed() (nodes []string) {
-	newest := s.Newest()
-	applied := newest != nil && s.wanted(*newest) && len(s.Started.Members) > 0
-	if !s.Rebuilt || s.Memory == nil || !s.Complete() || s.Invalid != "" || s.asked() || applied {
+	if !s.fromOlderBuild() {
 		return nil
 	}
 	state := s.State()
@@ -101,4 +122,17 @@ func (s Seen) unconfirmed() (nodes []string) {
 	return slices.DeleteFunc(nodes, func(name string) bool {
 		return slices.ContainsFunc(state.Unfinished, func(n contract.Node) bool { return n.Name == name })
 	})
+}
+
+// unconfirmedUpgrade reports the same of an upgrade.
+func (s Seen) unconfirmedUpgrade() bool {
+	return s.fromOlderBuild() && s.upgrading() != nil && len(s.refused(false)) == 0
+}
+
+// fromOlderBuild reports whether the record was rebuilt, and no run shows that this build has applied the
+// spec.
+func (s Seen) fromOlderBuild() bool {
+	newest := s.Newest()
+	applied := newest != nil && s.wanted(*newest) && len(s.Started.Members) > 0
+	return s.Rebuilt && s.Memory != nil && s.Complete() && s.Invalid == "" && !s.asked() && !applied
 }

@@ -207,7 +207,7 @@ func (c conditions) remedy() string {
 		return ". What to do: " + s.controlPlaneAdvice() + s.holdsUp()
 	case s.Paused:
 		return ". No host is replaced while spec.paused is set"
-	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Message != "":
+	case c.step.Do == Stay && c.step.Reason != ReasonInstalled && c.step.Reason != ReasonUpgradeWaiting && c.step.Message != "":
 		return ". It is not replaced yet: " + c.step.Message
 	case s.Newest() != nil && s.Newest().State == Failed: // the condition with the failure says what to do
 		return ""

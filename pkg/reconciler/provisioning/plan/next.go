@@ -81,6 +81,7 @@ const (
 	ReasonKubeconfigLost = "KubeconfigLost"
 	ReasonExpired        = "KubeconfigExpired"
 	ReasonHostsLost      = "HostsLost"
+	ReasonUpgradeWaiting = "UpgradeWaiting"
 	ReasonGivingBack     = "GivingBackHosts"
 	ReasonFencing        = "FencingHosts"
 	reasonAvailable      = "Available"
@@ -98,7 +99,7 @@ func Next(seen Seen, now time.Time) Step {
 		return remind(seen, step, now)
 	}
 	rules := []func(Seen, time.Time) (Step, bool){
-		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, paused, hosts, sshKey, fence,
+		deleting, working, surplusClaims, installed, settings, invalid, depot, leftovers, unwanted, failed, changed, controlPlaneLost, upgradeWaits, paused, hosts, sshKey, fence,
 	}
 	for _, rule := range rules {
 		if step, ok := rule(seen, now); ok {
@@ -150,7 +151,7 @@ func installed(s Seen, now time.Time) (Step, bool) {
 	if old := surplus(s); len(old) > 0 {
 		return Step{Do: Prune, Runs: old, Reason: ReasonInstalled}, true
 	}
-	if _, changes := s.nextChange(); changes || len(s.refused(false)) > 0 {
+	if _, changes := s.nextChange(); changes || len(s.refused(false)) > 0 || s.upgradeWaiting() != "" {
 		return Step{}, false
 	}
 	return Step{Do: Stay, Reason: ReasonInstalled}, true
@@ -295,7 +296,7 @@ func start(s Seen) Step {
 	if newest := s.Newest(); newest != nil {
 		step.Number = newest.Number + 1
 		switch {
-		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, step.Operation), s.repairsOther(*newest):
+		case !s.wanted(*newest) || newest.State == Succeeded || s.otherChange(*newest, next), s.repairsOther(*newest):
 		case costless(*newest, Classify(*newest).Reason):
 			step.Attempt = newest.Attempt
 		default:

@@ -29,17 +29,29 @@ func (s Seen) operation() change.Step {
 	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
 }
 
-// unchecked reports whether the failed run has removed its nodes, but has not found the cluster healthy
-// after that.
+// unchecked reports whether the failed run has removed or upgraded its nodes, but has not found the
+// cluster healthy after that. Then no other change is left.
 func (s Seen) unchecked(failed Run) bool {
 	operation, t := contract.OperationOf(failed.Operation), failed.task(contract.TaskKubespray)
 	return s.Memory != nil && operation.ChangesCluster() && !operation.Has(contract.TaskSelectHosts) && t != nil && t.State == Failed
 }
 
 // otherChange reports whether the new run does something else than the newest run, which failed, so
-// that it is a first attempt. A run that only collects the kubeconfig continues the newest run.
-func (s Seen) otherChange(failed Run, operation string) bool {
-	return contract.OperationOf(failed.Operation).ChangesCluster() && operation != failed.Operation && operation != contract.OperationCollect
+// that it is a first attempt. A run that only collects the kubeconfig continues the newest run. Each batch
+// of an upgrade is another change. A run for the rest of a batch is another attempt at it.
+func (s Seen) otherChange(failed Run, next change.Step) bool {
+	if !contract.OperationOf(failed.Operation).ChangesCluster() || next.Operation == contract.OperationCollect {
+		return false
+	}
+	if next.Operation != failed.Operation {
+		return true
+	}
+	was, is := s.Started.Upgrade, next.Request.Upgrade
+	if was == nil || is == nil {
+		return false
+	}
+	return s.Started.KubernetesVersion != next.Request.KubernetesVersion || s.Started.Settings() != next.Request.Settings() ||
+		slices.ContainsFunc(is.Nodes, func(name string) bool { return !slices.Contains(was.Nodes, name) })
 }
 
 // repairsOther reports whether the next change replaces a lost node that the newest run, which failed,
@@ -68,10 +80,11 @@ func (s Seen) onlyCollects() bool {
 }
 
 // played returns the digest of the inventory with which the playbook of the newest run succeeded. It
-// is empty if that playbook did not run or failed, and if a user has requested another attempt.
+// is empty if that playbook did not run or failed, and if a user has requested another attempt. It is also
+// empty for an upgrade: its record says which nodes are upgraded.
 func (s Seen) played(operation string) string {
 	newest := s.Newest()
-	if newest == nil || newest.State != Failed || !s.wanted(*newest) || !contract.OperationOf(operation).Has(contract.TaskRenderInventory) ||
+	if newest == nil || contract.OperationOf(operation).Playbook == contract.PlaybookUpgrade || newest.State != Failed || !s.wanted(*newest) || !contract.OperationOf(operation).Has(contract.TaskRenderInventory) ||
 		Classify(*newest).Reason != contract.ReasonClusterUnhealthy {
 		return ""
 	}

@@ -127,7 +127,9 @@ func randomCluster(r *rand.Rand, s *Seen) {
 	s.Memory, s.Nodes, s.Slots, s.Sets = &contract.Installed{}, nil, nil, nil
 	s.Replace = pick(r, "", v1alpha1.ReplaceAny, v1alpha1.ReplaceNever, v1alpha1.ReplaceStandby)
 	s.RemoveFirst = r.IntN(3) == 0
-	s.Memory.Request.PodSubnet = "one"
+	s.Memory.Request.PodSubnet, s.Memory.Request.KubernetesVersion = "one", "1.34.3"
+	s.Request.KubernetesVersion = pick(r, "1.34.3", "1.34.3", "1.33.0", "1.35.4", "1.35.4")
+	s.Upgrade.PauseAfterControlPlane = r.IntN(4) == 0
 	for i, name := range []string{"a", "b", "c", "d", "e"}[:1+r.IntN(5)] {
 		was := slot(name)
 		s.Memory.Request.Slots = append(s.Memory.Request.Slots, was)
@@ -189,6 +191,13 @@ func harmfulChange(s Seen, step Step) string {
 		return "the request does not describe the cluster"
 	case !s.quorum():
 		return "a run starts although etcd has no majority"
+	}
+	if u := r.Upgrade; u != nil {
+		for _, l := range s.losses() {
+			if controlPlane(l.Node) && !l.Node.Standby || slices.Contains(u.Nodes, l.Node.Name) {
+				return "a node is upgraded while " + l.Node.Name + " is lost"
+			}
+		}
 	}
 	leave := map[string]bool{}
 	for _, name := range removed(r.Remove) {
@@ -414,6 +423,14 @@ func finish(s Seen, step Step, now time.Time) Seen {
 	if s.Memory == nil || !contract.OperationOf(step.Operation).ChangesCluster() {
 		return s
 	}
+	if r.Upgrade != nil {
+		memory := *s.Memory
+		memory.Nodes, memory.Request = s.Memory.Stamped(r), r
+		markUpgraded(memory.Nodes, r.Upgrade)
+		memory.Draining = slices.DeleteFunc(slices.Clone(memory.Draining), func(name string) bool { return slices.Contains(r.Upgrade.Nodes, name) })
+		s.Memory = &memory
+		return s
+	}
 	gone := slices.Clone(r.Lost)
 	if r.Remove != nil {
 		gone = append(gone, leaving(r.Remove)...)
@@ -423,7 +440,7 @@ func finish(s Seen, step Step, now time.Time) Seen {
 			}
 		}
 	}
-	nodes := slices.DeleteFunc(slices.Clone(s.Memory.Nodes), func(n contract.Node) bool { return slices.Contains(gone, n.Name) })
+	nodes := slices.DeleteFunc(s.Memory.Stamped(r), func(n contract.Node) bool { return slices.Contains(gone, n.Name) })
 	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n contract.Node) bool { return !n.Standby })
 	if r.Remove == nil {
 		nodes, s.Nodes = chosen(s, r, nodes), nil

@@ -57,9 +57,20 @@ func (s *Seen) Remember(held []contract.Node) {
 	} else { // the order and the names that the run has given
 		memory.Nodes, memory.EtcdNext = inventory.Members(s.Started, nodes)
 		memory.Nodes = append(memory.Nodes, lost...)
+		markUpgraded(memory.Nodes, s.Started.Upgrade)
 	}
 	slices.SortStableFunc(memory.Nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	s.Memory = memory
+}
+
+// markUpgraded gives the nodes that a run has upgraded the version and the variables of its request. The
+// request has those of the other nodes in Members.
+func markUpgraded(nodes []contract.Node, upgrade *contract.Upgrade) {
+	for i := range nodes {
+		if upgrade != nil && slices.Contains(upgrade.Nodes, nodes[i].Name) {
+			nodes[i].Version, nodes[i].Settings = "", ""
+		}
+	}
 }
 
 // before returns the nodes that the cluster had before an older build of BPA started this run, which

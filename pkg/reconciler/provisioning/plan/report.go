@@ -25,6 +25,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportQueue(status, s, step, err)
 	reportRun(status, s)
 	reportInstalled(status, s)
+	reportUpgrade(status, s)
 	reportFailure(p, s, step, now)
 	reportNodes(status, s, now)
 	status.PassedOver = s.passedOver(now)
@@ -159,6 +160,8 @@ func (c conditions) clusterInstalled() (corev1.ConditionStatus, string, string) 
 		return c.changing()
 	case s.Installed() && s.specChanged():
 		return corev1.ConditionUnknown, ReasonSpecChanged, s.changedText()
+	case s.Installed() && s.upgradeWaiting() != "":
+		return corev1.ConditionUnknown, ReasonUpgradeWaiting, cut(s.upgradeWaiting(), longestMessage)
 	case s.Installed():
 		return corev1.ConditionTrue, ReasonInstalled, recap(s) + remains(s)
 	case c.failure() != nil:
@@ -191,7 +194,7 @@ func (c conditions) changing() (corev1.ConditionStatus, string, string) {
 // in this list.
 var lasting = map[string]bool{
 	ReasonInvalidSpec: true, ReasonSpecChanged: true, ReasonSSHKeyInvalid: true, ReasonKubeconfigLost: true, ReasonExpired: true, ReasonHostsLost: true,
-	ReasonBadSettings: true, ReasonDepotRefused: true,
+	ReasonBadSettings: true, ReasonDepotRefused: true, ReasonUpgradeWaiting: true,
 }
 
 // stalled returns the reason why nothing continues until a user acts. It is empty if something
@@ -266,6 +269,7 @@ func (c conditions) failureText() string {
 	if f.Message != "" {
 		text.WriteString(": " + strings.TrimRight(f.Message, ". \n"))
 	}
+	text.WriteString(c.seen.upgradeStopped())
 	if f.Hint != nothingToDo && f.Hint != "" {
 		text.WriteString(". What to do: " + f.Hint)
 	}

@@ -72,6 +72,8 @@ type Seen struct {
 	Rebuilt bool
 	// Replace is the policy by which lost hosts are replaced; empty: the default.
 	Replace v1alpha1.ReplacePolicy
+	// Upgrade describes how an upgrade goes from node to node.
+	Upgrade v1alpha1.UpgradeSpec
 	// RemoveFirst means that nodes are removed before others are added, because there is no host for
 	// the new nodes. It is observed together with Hosts.
 	RemoveFirst bool
@@ -147,8 +149,9 @@ type Limits struct {
 	Attempts int32 // maximum number of attempts for one requested state
 	History  int   // finished runs to keep
 	Runs     int   // maximum number of runs at a time on the whole site; 0: no limit
-	// Drain is the time in which the pods of a node must have left it before it is removed.
-	Drain time.Duration
+	// Drain is the time in which the pods of a node must have left it before it is removed, and
+	// UpgradeDrain that before it is upgraded.
+	Drain, UpgradeDrain time.Duration
 }
 
 // State is the state of a run or a task.
@@ -277,13 +280,14 @@ func (s Seen) Installed() bool {
 
 // settled reports whether the newest run, which failed, has no meaning any more, because the installed
 // cluster is the requested one: a user has taken back the edit that the run was to apply, or the lost
-// hosts that it was to replace are back. Without a kubeconfig, another run must collect one.
+// hosts that it was to replace are back. An upgrade that was taken back after it has begun is not
+// settled, because nodes have the newer version. Without a kubeconfig, another run must collect one.
 func (s Seen) settled() bool {
 	newest := s.Newest()
 	if newest == nil || newest.State != Failed || newest.resets() || s.Memory == nil || !s.Complete() || s.asked() || s.Kubeconfig == nil {
 		return false
 	}
-	if _, changes := s.nextChange(); changes {
+	if _, changes := s.nextChange(); changes || s.Started.Upgrade != nil && s.upgrading() != nil {
 		return false
 	}
 	return !s.wanted(*newest) || len(newest.Replaces) > 0 && !slices.ContainsFunc(newest.Replaces, s.isLost) && !s.onlyCollects()

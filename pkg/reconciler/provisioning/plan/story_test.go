@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -121,7 +124,7 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 	case "edit": // the same words as without "edit", after the first run
 		w.happen(t, words[1:])
-		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets, w.seen.Request.KubernetesVersion, w.seen.Request.PodSubnet, w.macs))
+		w.edited(fmt.Sprint(w.seen.Slots, w.seen.Sets, w.seen.Request.KubernetesVersion, w.seen.Request.PodSubnet, w.macs, w.seen.Request.Settings()))
 	case "policy-replace":
 		w.seen.Replace = v1alpha1.ReplacePolicy(arg(1))
 	case "mac": // pins a node to a host; the hosts of this world have the MAC addresses mac-of-HOST
@@ -137,6 +140,20 @@ func (w *scene) happen(t *testing.T, words []string) {
 		}
 	case "version":
 		w.seen.Request.KubernetesVersion = arg(1)
+	case "release":
+		w.seen.Request.Release = arg(1)
+	case "vars": // NAME=VALUE
+		w.seen.Request.Vars = map[string]json.RawMessage{}
+		for _, word := range words[1:] {
+			name, value, _ := strings.Cut(word, "=")
+			w.seen.Request.Vars[name] = json.RawMessage(value)
+		}
+	case "batches": // spec.upgrade.maxUnavailable
+		w.seen.Upgrade.MaxUnavailable = ptr.To(intstr.Parse(arg(1)))
+	case "pause-workers": // spec.upgrade.pauseAfterControlPlane
+		w.seen.Upgrade.PauseAfterControlPlane = arg(1) == "yes"
+	case "gets": // the run has upgraded these nodes, and goes on
+		w.upgrade(words[1:])
 	case "record": // lost
 		w.seen.Memory = nil
 	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
@@ -426,8 +443,41 @@ func (w *scene) remember() {
 			return n.Name == name
 		})
 	}
+	stamped := contract.Installed{}
+	if w.seen.Memory != nil {
+		stamped.Nodes = w.seen.Memory.Stamped(r)
+	}
 	w.seen.Memory, w.seen.Rebuilt = &contract.Installed{Request: r}, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
+	for i, n := range w.seen.Memory.Nodes { // lost nodes that stay are not nodes of the run
+		if j := slices.IndexFunc(stamped.Nodes, func(o contract.Node) bool { return o.Name == n.Name }); j >= 0 && slices.Contains(r.Kept, n.Name) {
+			w.seen.Memory.Nodes[i].Version, w.seen.Memory.Nodes[i].Settings = stamped.Nodes[j].Version, stamped.Nodes[j].Settings
+		}
+	}
+}
+
+// upgrade simulates how the task kubespray records the nodes that it has upgraded.
+func (w *scene) upgrade(names []string) {
+	memory := *w.seen.Memory
+	r := w.seen.Started
+	memory.Nodes = slices.Clone(memory.Nodes)
+	memory.Draining = slices.DeleteFunc(slices.Clone(memory.Draining), func(name string) bool { return slices.Contains(names, name) })
+	all := true
+	for i, n := range memory.Nodes {
+		if slices.Contains(names, n.Name) {
+			memory.Nodes[i].Version, memory.Nodes[i].Settings = r.KubernetesVersion, r.Settings()
+		}
+		version, settings := memory.Level(memory.Nodes[i])
+		all = all && version == r.KubernetesVersion && settings == r.Settings()
+	}
+	if all {
+		r.Upgrade, r.Operation, r.Members = nil, "", nil
+		memory.Request = r
+		for i := range memory.Nodes {
+			memory.Nodes[i].Version, memory.Nodes[i].Settings = "", ""
+		}
+	}
+	w.seen.Memory, w.seen.Rebuilt = &memory, false
 }
 
 // leaving returns the names of the nodes that a run removes.
@@ -563,7 +613,10 @@ func (w *scene) task(t *testing.T, name, state, text string) {
 			if leave := leaving(w.seen.Started.Remove); len(leave) > 0 {
 				task.Results[contract.ResultRecap] = fmt.Sprintf("%s removed: %s", plural(len(leave), "node"), strings.Join(leave, ", "))
 			}
-			if w.seen.Recorded && !r.resets() {
+			if u := w.seen.Started.Upgrade; u != nil {
+				task.Results[contract.ResultRecap] = fmt.Sprintf("%s upgraded to %s", strings.Join(u.Nodes, ", "), w.seen.Started.KubernetesVersion)
+				w.upgrade(u.Nodes)
+			} else if w.seen.Recorded && !r.resets() {
 				w.remember()
 			}
 		}
@@ -656,6 +709,9 @@ func (w *scene) describe() string {
 	}
 	if q := status.Queue; q != nil {
 		say("  queue            since %s, place %d of %d", q.Since.UTC().Format("15:04:05"), q.Place, q.Length)
+	}
+	if u := status.Upgrade; u != nil {
+		say("  upgrade          %s to %s, hop %s, %d of %d: %s", u.From, u.To, u.Hop, u.Done, u.Total, u.Message)
 	}
 	if p := status.Progress; p != nil {
 		end := ""

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/change"
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// rollout returns how an upgrade goes from node to node. If the newest run was to upgrade workers and
+// failed after it was connected to them, they come first.
+func (s Seen) rollout() change.Rollout {
+	workers := 0
+	for _, n := range s.Memory.Nodes {
+		if !controlPlane(n) {
+			workers++
+		}
+	}
+	r := change.Rollout{
+		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: int(s.Limits.UpgradeDrain / time.Second),
+		PauseAfterControlPlane: s.Upgrade.PauseAfterControlPlane,
+	}
+	newest := s.Newest()
+	if u := s.Started.Upgrade; u != nil && newest != nil && newest.State == Failed && newest.Touched && newest.Operation == contract.OperationUpgradeNodes {
+		r.Begun = u.Nodes
+	}
+	return r
+}
+
+// upgrading returns how far the requested upgrade is; nil: none is requested.
+func (s Seen) upgrading() *change.Progress {
+	if s.Memory == nil || !s.Complete() || s.Invalid != "" {
+		return nil
+	}
+	return change.Upgrading(s.State())
+}
+
+// upgradeWaiting returns why the upgrade waits, although nothing else is to be done; empty: it does not.
+func (s Seen) upgradeWaiting() string {
+	if _, changes := s.nextChange(); changes {
+		return ""
+	}
+	if p := s.upgrading(); p != nil && p.Waits != "" {
+		return "the upgrade to Kubernetes " + p.To + " waits: " + s.whyWaits(p) + " (" + p.Versions + ")"
+	}
+	return ""
+}
+
+// whyWaits returns why the upgrade waits, with the command that lets it go on if there is one.
+func (s Seen) whyWaits(p *change.Progress) string {
+	if !p.Paused {
+		return p.Waits
+	}
+	return fmt.Sprintf("%s: `kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"upgrade\":{\"pauseAfterControlPlane\":false}}}'`", p.Waits, s.Namespace, s.Name)
+}
+
+// upgradeWaits starts nothing while an upgrade waits for a user.
+func upgradeWaits(s Seen, _ time.Time) (Step, bool) {
+	text := s.upgradeWaiting()
+	return Step{Do: Stay, Reason: ReasonUpgradeWaiting, Message: text}, text != "" && !s.asked()
+}
+
+// reportUpgrade reports an upgrade that is under way, has failed or waits.
+func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
+	p := s.upgrading()
+	if status.Upgrade = nil; p == nil || s.Deleting {
+		return
+	}
+	message := p.Versions
+	switch refused := s.refused(false); {
+	case p.Hop == "" && len(refused) > 0:
+		message += ". It does not go on: " + refusedText(refused)
+	case s.upgradeStopped() != "":
+		message = strings.TrimPrefix(s.upgradeStopped(), ". ")
+	case p.Waits != "":
+		message += ". It waits: " + s.whyWaits(p)
+	}
+	status.Upgrade = &v1alpha1.UpgradeStatus{
+		From: p.From, To: p.To, Hop: p.Hop, Newest: p.Newest, Done: int32(p.Done), Total: int32(p.Total), Message: cut(message, longestMessage),
+	}
+}
+
+// upgradeStopped describes, as the end of a sentence about the failure, which nodes a failed run of an
+// upgrade leaves at which version. It is empty if the newest run is no such run.
+func (s Seen) upgradeStopped() string {
+	newest, u := s.Newest(), s.Started.Upgrade
+	if newest == nil || newest.State != Failed || u == nil || newest.Operation != contract.OperationUpgradeControlPlane && newest.Operation != contract.OperationUpgradeNodes {
+		return ""
+	}
+	p := s.upgrading()
+	if p == nil {
+		return ""
+	}
+	var untouched, left []string
+	for _, n := range s.Memory.Nodes {
+		version, settings := s.Memory.Level(n)
+		switch {
+		case version == s.Started.KubernetesVersion && settings == s.Started.Settings():
+		case slices.Contains(u.Nodes, n.Name):
+			left = append(left, n.Name)
+		default:
+			untouched = append(untouched, n.Name)
+		}
+	}
+	text := ". Versions of the nodes: " + p.Versions
+	if len(untouched) > 0 {
+		text += ". Not touched by the run: " + some(untouched, ", ")
+	}
+	if len(left) > 0 {
+		text += ". The next attempt goes on with " + some(left, ", ")
+	}
+	return text
+}
