@@ -77,6 +77,12 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 		add("run", fmt.Sprintf("%s: %s, attempt %d, %s %s", run.Name, run.Operation, run.Attempt, state, clock(elapsed(p, now))))
 	}
 	add("queue", queuePlace(p, now))
+	if u := p.Status.Upgrade; u != nil && u.Hop != "" {
+		add("upgrade", fmt.Sprintf("%s to %s: %d of %d nodes have %s", u.From, u.To, u.Done, u.Total, upgraded(u)))
+	}
+	if u := p.Status.Upgrade; u != nil {
+		add("versions", clean(u.Message))
+	}
 	if percent, text := present(p); percent >= 0 {
 		add("progress", fmt.Sprintf("%d%%  %s%s", percent, text, timeLeft(p, now)))
 	}
@@ -84,6 +90,14 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 		add("kubeconfig", "Secret "+k.SecretName+expiry(k.Expires, now))
 	}
 	return columns(rows)
+}
+
+// upgraded describes what the nodes get first.
+func upgraded(u *v1alpha1.UpgradeStatus) string {
+	if u.From == u.Hop && u.To == u.Hop {
+		return "the requested settings"
+	}
+	return u.Hop
 }
 
 // queuePlace describes how long the Provisioning waits for a free run, and its place. It is empty if

@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -82,6 +85,29 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, objects := changing(t)
 			edit(p)
+			w := newStopped(t, objects...)
+			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
+		})
+	}
+}
+
+// TestPlanOfAnUpgrade: the cluster is installed at this version, and the spec requests 1.35.4.
+func TestPlanOfAnUpgrade(t *testing.T) {
+	for name, r := range map[string]struct {
+		version string
+		edit    func(*v1alpha1.Provisioning)
+	}{
+		"upgrade":           {"1.34.3", func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 3 }},
+		"upgrade-far":       {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.MaxUnavailable = ptr.To(intstr.FromString("100%")) }},
+		"upgrade-pause":     {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.PauseAfterControlPlane = true }},
+		"upgrade-variables": {"1.35.4", func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"a": {Raw: []byte("1")}} }},
+		"upgrade-refused":   {"1.35.9", func(*v1alpha1.Provisioning) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, objects := changing(t)
+			r.edit(p)
+			cm := objects[len(objects)-1].(*corev1.ConfigMap)
+			cm.Data[contract.KeyInstalled] = strings.ReplaceAll(cm.Data[contract.KeyInstalled], "1.35.4", r.version)
 			w := newStopped(t, objects...)
 			w.golden("plan/"+name, w.run(t.Context(), "plan", "edge-1"))
 		})

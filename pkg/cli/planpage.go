@@ -10,11 +10,11 @@ import (
 func (v *planView) page() string {
 	var b strings.Builder
 	switch {
-	case len(v.Operations) == 0 && len(v.NotApplied) == 0 && len(v.Lost) == 0 && v.Note == "":
+	case len(v.Operations) == 0 && len(v.NotApplied) == 0 && len(v.Lost) == 0 && v.Note == "" && v.Upgrade == nil:
 		fmt.Fprintf(&b, "%s: the cluster has the requested nodes. Nothing is to be done.\n", v.Provisioning)
 	case !v.Installed:
 		fmt.Fprintf(&b, "%s: no cluster is installed.\n\n", v.Provisioning)
-	case len(v.Operations) == 0 && (len(v.Lost) > 0 || v.Note != ""):
+	case len(v.Operations) == 0 && (len(v.Lost) > 0 || v.Note != "" || v.Upgrade != nil):
 		fmt.Fprintf(&b, "%s: no operation starts now.\n", v.Provisioning)
 	case len(v.Operations) == 0:
 		fmt.Fprintf(&b, "%s: no operation is to be done.\n", v.Provisioning)
@@ -33,6 +33,7 @@ func (v *planView) page() string {
 	if v.Active != "" {
 		fmt.Fprintf(&b, "\nRun %s is active. The operations start after it, one at a time.\n", v.Active)
 	}
+	b.WriteString(v.upgrade())
 	b.WriteString(v.losses())
 	if len(v.NotApplied) > 0 {
 		fmt.Fprintf(&b, "\nNot applied to the installed cluster:\n  %s\n", strings.Join(v.NotApplied, "\n  "))
@@ -41,7 +42,7 @@ func (v *planView) page() string {
 		fmt.Fprintf(&b, "\nNo host for a new node: %s\n", clean(v.NoFit))
 	}
 	if len(v.Operations) > 0 {
-		b.WriteString("\nArtifacts: " + cmp.Or(v.Artifacts, "not checked yet") + ". A run that adds nodes checks the depot before it claims a host.\n")
+		b.WriteString("\nArtifacts: " + cmp.Or(v.Artifacts, "not checked yet") + ". A run that adds nodes checks the depot before it claims a host." + v.checks() + "\n")
 	}
 	if v.Note != "" {
 		fmt.Fprintf(&b, "\nNote: %s.\n", v.Note)

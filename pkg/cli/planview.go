@@ -34,6 +34,8 @@ type planView struct {
 	// "node on host". AddsWait reports that no node is added because of them.
 	Lost     []string `json:"lost,omitempty"`
 	AddsWait bool     `json:"addsWait,omitempty"`
+	// Upgrade describes the upgrade of the nodes; nil: none is requested.
+	Upgrade *plannedUpgrade `json:"upgrade,omitempty"`
 	// NotApplied are the parts of the spec that are not applied to the installed cluster.
 	NotApplied []string `json:"notApplied,omitempty"`
 	// NoFit explains why there is no host for a new node.
@@ -54,6 +56,8 @@ type plannedStep struct {
 	// Leave has the nodes that leave, in the order in which they leave. For a node set these are
 	// candidates, with the number of those that leave.
 	Leave []string `json:"leave,omitempty"`
+	// Upgrade has the names of the nodes that are upgraded at the same time.
+	Upgrade []string `json:"upgrade,omitempty"`
 	// Drain limits the time in which the pods of one node must have left it.
 	Drain string `json:"drain,omitempty"`
 }
@@ -189,10 +193,15 @@ func (v *planView) add(seen plan.Seen, all []hosts.Host) {
 	}
 	steps, after := change.Preview(state)
 	v.addSteps(steps, seen, all)
+	v.addUpgrade(state, after, steps)
 	v.lose(state, after)
 	v.NotApplied = nil
 	for _, r := range change.Refused(after) { // with the nodes that cannot leave or move
-		v.NotApplied = append(v.NotApplied, r.Text)
+		text := r.Text
+		if r.Advice != "" {
+			text += ". What to do: " + r.Advice
+		}
+		v.NotApplied = append(v.NotApplied, text)
 	}
 }
 
@@ -201,7 +210,9 @@ func (v *planView) addSteps(steps []change.Step, seen plan.Seen, all []hosts.Hos
 	freed := false
 	for _, next := range steps {
 		step := plannedStep{Operation: next.Operation, What: next.String()}
-		if remove := next.Request.Remove; remove != nil {
+		if u := next.Request.Upgrade; u != nil {
+			step.Upgrade, step.Drain = u.Nodes, (time.Duration(u.DrainSeconds) * time.Second).String()
+		} else if remove := next.Request.Remove; remove != nil {
 			step.leaving(*remove)
 			freed = true
 		} else if !freed {

@@ -15,9 +15,9 @@ type edit struct {
 	status        []NodeStatus // of the stored object
 	// kept has the versions of the cluster; nil: they are not known, because the controller has not seen
 	// the stored spec yet.
-	kept    *keptVersions
-	refused       []refusal
-	warnings      *apis.FieldError
+	kept     *keptVersions
+	refused  []refusal
+	warnings *apis.FieldError
 }
 
 // refusal is a part of an update that the installed cluster cannot follow, with its path in the spec.

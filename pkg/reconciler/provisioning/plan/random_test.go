@@ -139,6 +139,13 @@ func randomCluster(r *rand.Rand, s *Seen) {
 		}
 	}
 	set := contract.Set{Name: "w", Roles: []string{contract.RoleWorker}, Active: r.IntN(3), Standby: r.IntN(2)}
+	if r.IntN(3) == 0 { // an upgrade is under way
+		for i, n := range s.Memory.Nodes {
+			if controlPlane(n) {
+				s.Memory.Nodes[i].Version = "1.35.4"
+			}
+		}
+	}
 	s.Memory.Request.Sets = []contract.Set{set}
 	for i := range set.Active {
 		s.Memory.Nodes = append(s.Memory.Nodes, contract.Node{Name: fmt.Sprintf("w-%d", i+1), Set: "w", Roles: set.Roles, Host: fmt.Sprintf("h%d", i+6), HostUID: "u"})
