@@ -213,3 +213,19 @@ func TestStatusShowsHosts(t *testing.T) {
 	w := newTerminal(t, p)
 	w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, "PROBLEM", "Lost        in quarantine (disk)", "Standby", "HostsHealthy", "w-2: host-3 is in quarantine (disk)")
 }
+
+// TestStatusShowsTheUpgrade checks that the page says how far an upgrade is, and why it has stopped.
+func TestStatusShowsTheUpgrade(t *testing.T) {
+	for want, u := range map[string]*v1alpha1.UpgradeStatus{
+		"upgrade   1.33.5 to 1.35.4: 2 of 3 nodes have 1.34.7\n  versions  1.34.7: m, v; 1.33.5: w. It waits: for w\n": {
+			From: "1.33.5", To: "1.35.4", Hop: "1.34.7", Newest: "1.34.7", Done: 2, Total: 3, Message: "1.34.7: m, v; 1.33.5: w. It waits: for w"},
+		"upgrade  1.35.4 to 1.35.4: 1 of 3 nodes have the requested settings\n": {From: "1.35.4", To: "1.35.4", Hop: "1.35.4", Newest: "1.35.4", Done: 1, Total: 3},
+		"versions  1.35.4: m; 1.34.3: w. It does not go on: a downgrade\n":      {From: "1.34.3", To: "1.34.3", Newest: "1.35.4", Total: 2, Message: "1.35.4: m; 1.34.3: w. It does not go on: a downgrade"},
+	} {
+		p := provisioning("edge-1")
+		isReady(p)
+		p.Status.Upgrade = u
+		w := newTerminal(t, p)
+		w.expect(w.run(t.Context(), "status", "edge-1"), codeDone, want)
+	}
+}

@@ -97,11 +97,13 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 		version string
 		edit    func(*v1alpha1.Provisioning)
 	}{
-		"upgrade":           {"1.34.3", func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 3 }},
-		"upgrade-far":       {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.MaxUnavailable = ptr.To(intstr.FromString("100%")) }},
-		"upgrade-pause":     {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.PauseAfterControlPlane = true }},
-		"upgrade-variables": {"1.35.4", func(p *v1alpha1.Provisioning) { p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"a": {Raw: []byte("1")}} }},
-		"upgrade-refused":   {"1.35.9", func(*v1alpha1.Provisioning) {}},
+		"upgrade":       {"1.34.3", func(p *v1alpha1.Provisioning) { p.Spec.NodeSets[0].Count.Active = 3 }},
+		"upgrade-far":   {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.MaxUnavailable = ptr.To(intstr.FromString("100%")) }},
+		"upgrade-pause": {"1.33.5", func(p *v1alpha1.Provisioning) { p.Spec.Upgrade.PauseAfterControlPlane = true }},
+		"upgrade-variables": {"1.35.4", func(p *v1alpha1.Provisioning) {
+			p.Spec.Kubespray.Vars = map[string]apiextensionsv1.JSON{"a": {Raw: []byte("1")}}
+		}},
+		"upgrade-refused": {"1.35.9", func(*v1alpha1.Provisioning) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, objects := changing(t)

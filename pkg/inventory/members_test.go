@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -253,5 +254,20 @@ func joinable(t *testing.T, before []contract.Node, n contract.Node) {
 				t.Fatalf("%s joins as %s, like the member at position %d of %s", n.Name, n.Etcd, position, describe(before))
 			}
 		}
+	}
+}
+
+// TestVersionsOfMembers: a node keeps its version through a run that upgrades nothing. A node that the
+// run installs has none, even on the host or by the name of a lost one.
+func TestVersionsOfMembers(t *testing.T) {
+	worker := func(name, uid, version string) contract.Node {
+		return contract.Node{Name: name, Roles: []string{contract.RoleWorker}, HostUID: uid, Version: version, Settings: version}
+	}
+	r := contract.Request{Operation: contract.OperationAddNodes, Lost: []string{"b", "c", "d"}, Kept: []string{"d"},
+		Members: []contract.Node{worker("a", "1", "1.34.3"), worker("b", "2", "1.34.3"), worker("c", "3", "1.34.3"), worker("d", "4", "1.34.3")}}
+	got, _ := Members(r, []contract.Node{worker("a", "1", ""), worker("b", "9", "1.33.0"), worker("x", "3", ""), worker("d", "4", "")})
+	want := []contract.Node{worker("a", "1", "1.34.3"), worker("b", "9", ""), worker("x", "3", ""), worker("d", "4", "1.34.3")}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("nodes %+v, want %+v", got, want)
 	}
 }
