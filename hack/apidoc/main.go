@@ -125,6 +125,9 @@ func fields(out io.Writer, more *details, prefix string, schema apiextensionsv1.
 	for _, name := range names {
 		field := schema.Properties[name]
 		path, inner, kind := prefix+name, field, field.Type
+		if field.XIntOrString {
+			kind = "integer or string"
+		}
 		for {
 			switch {
 			case inner.Items != nil && inner.Items.Schema != nil:
