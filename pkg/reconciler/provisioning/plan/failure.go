@@ -132,7 +132,7 @@ func hint(namespace, name, run string, cause Cause) string {
 	case contract.ReasonHostOccupied:
 		return "to remove that cluster and everything else from the machine, run the commands in the message, " + again
 	case contract.ReasonDrainBlocked:
-		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain, then " + annotate +
+		return "make the pods leave that the message names, for example by more replicas or a larger spec.timeouts.drain (of an upgrade: spec.upgrade.drainTimeout), then " + annotate +
 			"; or take back the edit, and the node stays"
 	case contract.ReasonOutOfMemory:
 		return "raise the memory limit in the Task, " + again

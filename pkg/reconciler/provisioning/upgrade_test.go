@@ -1,0 +1,74 @@
+package provisioning
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/settings"
+)
+
+// TestUpgradeNeedsNoHost: a newer version starts a run of the upgrade with the site's Pipeline, although a
+// worker is lost for which there is no other host.
+func TestUpgradeNeedsNoHost(t *testing.T) {
+	version := func(version string) func(*v1alpha1.Provisioning) {
+		return func(p *v1alpha1.Provisioning) {
+			p.Spec.Kubernetes.Version, p.Spec.ReplacePolicy = version, v1alpha1.ReplaceNever
+			p.Spec.Workers = []map[string]v1alpha1.Worker{{"worker-1": {}}, {"worker-2": {}}}
+		}
+	}
+	hosts, nodes := fleet()
+	for i, node := range []string{"master-1", "worker-1", "worker-2"} {
+		nodes[i].Name, nodes[i].Set = node, ""
+		hosts.all[i].Node, hosts.all[i].Set = node, ""
+	}
+	list, err := json.Marshal(nodes[:3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts.all = slices.Delete(hosts.all, 2, len(hosts.all))
+	before, after := edge(version("1.34.3")), edge(version("1.35.4"))
+	after.Generation = 2
+	request, err := from.Provisioning(before, settings.Depot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(contract.Installed{Request: request, Nodes: nodes[:3]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}),
+		written(contract.InventoryName(after.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record))}, nil)
+	w.settle(t)
+	pr := w.runNamed(t, "edge-1-upgrade-control-plane-2")
+	if pr == nil {
+		t.Fatalf("no run; Ready: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
+	}
+	if pipeline := pr.Spec.PipelineRef; pipeline == nil || pr.Labels[contract.LabelOperation] != contract.OperationUpgradeControlPlane {
+		t.Errorf("the run has the Pipeline %+v and the labels %v", pipeline, pr.Labels)
+	}
+	cm, err := w.kube.CoreV1().ConfigMaps("site").Get(t.Context(), contract.RequestName(after.Name), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got contract.Request
+	if err := json.Unmarshal([]byte(cm.Data[contract.KeyRequest]), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := &contract.Upgrade{Nodes: []string{"master-1"}, From: "1.34.3", Path: []string{"1.35.4"}, DrainSeconds: 600}
+	if diff := cmp.Diff(want, got.Upgrade); diff != "" || got.KubernetesVersion != "1.35.4" || !slices.Equal(got.Kept, []string{"worker-2"}) {
+		t.Errorf("version %s, lost nodes that stay %v (-want +got):\n%s", got.KubernetesVersion, got.Kept, diff)
+	}
+	u := w.stored(t).Status.Upgrade
+	if u == nil || u.From != "1.34.3" || u.Hop != "1.35.4" || u.Total != 3 {
+		t.Errorf("status.upgrade is %+v", u)
+	}
+}
