@@ -66,11 +66,14 @@ func TestEditsOfAnInstalledCluster(t *testing.T) {
 	change := func(from, to string) string { return manifest("running", strings.Replace(spec, from, to, 1)) }
 	must(t, change("10.1.0.0", "10.2.0.0"), "apply", "-f", "-") // nothing is installed yet
 	must(t, manifest("running", spec), "apply", "-f", "-")
-	must(t, "", "patch", "provisioning", "running", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1"}}`)
+	must(t, "", "patch", "provisioning", "running", "--subresource=status", "--type=merge", "-p", `{"status": {"installedDigest": "v2:sha256:1", "observedGeneration": 3}}`)
 
 	for name, r := range map[string]struct{ from, to, want string }{
 		"subnet":        {"10.1.0.0", "10.2.0.0", "the cluster is installed with 10.1.0.0/16 and cannot change to 10.2.0.0/16: spec.PodSubnet\nwrite 10.1.0.0/16; to install the cluster again"},
 		"plugin":        {"PodSubnet", "kubernetes: {networkPlugin: calico}\nPodSubnet", "flannel and cannot change to calico: spec.kubernetes.networkPlugin"},
+		"older":         {"PodSubnet", "kubernetes: {version: 1.34.3}\nPodSubnet", "the cluster has Kubernetes 1.35.4, and a downgrade to 1.34.3 is not supported"},
+		"variable":      {"PodSubnet", "kubespray: {vars: {dns_domain: x}}\nPodSubnet", "the kubespray variable dns_domain cannot change in a running cluster"},
+		"batch":         {"PodSubnet", "upgrade: {maxUnavailable: 101%}\nPodSubnet", "spec.upgrade.maxUnavailable"},
 		"role":          {"workers: [", "workers: [{m: null}, ", `node "m" is a control plane node of the installed cluster, and cannot become a worker too`},
 		"name":          {"{w: {", "{x: {", `node "w" of the installed cluster, and a node cannot be renamed to "x"`},
 		"control plane": {"[{m: {cpu: 1}}, {n: {cpu: 1}}, {o: {cpu: 1}}]", "[{p: {cpu: 1}}]", "none of the installed control plane nodes would be left"},
@@ -83,7 +86,8 @@ func TestEditsOfAnInstalledCluster(t *testing.T) {
 		t.Errorf("a refused edit is stored: generation %d, want 3", got.Generation)
 	}
 	for name, r := range map[string]struct{ from, to, want string }{
-		"version": {"PodSubnet", "kubernetes: {version: 1.35.5}\nPodSubnet", "Warning: this version of BPA does not change the Kubernetes version of an installed cluster"},
+		"version": {"PodSubnet", "kubernetes: {version: 1.35.5}\ndepot: {checksums: Depot}\nupgrade: {maxUnavailable: 2, pauseAfterControlPlane: true}\nPodSubnet", "configured"},
+		"vars":    {"PodSubnet", "kubespray: {vars: {containerd_version: 2.1.6}}\nupgrade: {maxUnavailable: 10%, drainTimeout: 5m}\nPodSubnet", "configured"},
 		"host":    {"04:61:b1", "04:61:b2", `Warning: node "w" is now pinned to 00:c6:14:04:61:b2`},
 		"even":    {", {o: {cpu: 1}}", "", "Warning: 2 masters tolerate no more failures than 1"},
 		"grow":    {"{v: {cpu: 1}}", "{v: {cpu: 1}}, {u: {cpu: 1}}", "configured"},
