@@ -106,27 +106,6 @@ func Next(s State) (Step, bool) {
 // operation returns the step of one kind of operations, if the difference requires one.
 type operation func(difference) (Step, bool)
 
-// upgrades returns the operations of an upgrade, in their order. Lost nodes are replaced first, because
-// the upgrade takes nodes away for a while. Nodes that are not requested leave before it, so that their
-// pods do not move twice. They stay until the end if other nodes are to come: the cluster would have
-// fewer nodes than now during the whole upgrade. New nodes come after it, at their final version.
-func (s State) upgrades(d difference) []operation {
-	step, ok := s.upgradeNext()
-	if !ok {
-		return nil
-	}
-	lost := difference{replace: d.replace}
-	all := []operation{
-		func(difference) (Step, bool) { return s.addControlPlane(lost) },
-		func(difference) (Step, bool) { return s.addNodes(lost) },
-	}
-	moves := slices.ContainsFunc(d.remove, func(n contract.Node) bool { return s.installed(n) && s.requested(n) })
-	if len(d.addSlots)+len(d.addSets) == 0 && !moves {
-		all = append(all, s.removeNodes, s.removeControlPlane)
-	}
-	return append(all, func(difference) (Step, bool) { return step, true })
-}
-
 // Waiting returns the lost nodes that keep the requested nodes from being added, because the spec
 // requests them and they are not replaced now. The hosts that are free are first of all for lost
 // nodes. Waiting nodes do not keep other lost nodes from being replaced.

@@ -8,6 +8,27 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
+// upgrades returns the operations of an upgrade, in their order. Lost nodes are replaced first, because
+// the upgrade takes nodes away for a while. Nodes that are not requested leave before it, so that their
+// pods do not move twice. They stay until the end if other nodes are to come: the cluster would have
+// fewer nodes than now during the whole upgrade. New nodes come after it, at their final version.
+func (s State) upgrades(d difference) []operation {
+	step, ok := s.upgradeNext()
+	if !ok {
+		return nil
+	}
+	lost := difference{replace: d.replace}
+	all := []operation{
+		func(difference) (Step, bool) { return s.addControlPlane(lost) },
+		func(difference) (Step, bool) { return s.addNodes(lost) },
+	}
+	moves := slices.ContainsFunc(d.remove, func(n contract.Node) bool { return s.installed(n) && s.requested(n) })
+	if len(d.addSlots)+len(d.addSets) == 0 && !moves {
+		all = append(all, s.removeNodes, s.removeControlPlane)
+	}
+	return append(all, func(difference) (Step, bool) { return step, true })
+}
+
 // upgradeNext returns the next run of the upgrade: one control plane node, or a batch of workers after
 // all control planes.
 func (s State) upgradeNext() (Step, bool) {
