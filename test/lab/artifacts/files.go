@@ -18,7 +18,7 @@ import (
 // file describes one file that nodes download. Exactly one of source and entries is set.
 type file struct {
 	path     string       // path below /files: the upstream URL without the scheme
-	variable string       // kubespray variable for the checksum
+	variable string       // kubespray variable for the checksum; for PreviousKubernetes with a space and the version
 	source   string       // program to copy
 	entries  []pack.Entry // entries of an archive to create
 }
@@ -89,7 +89,8 @@ func (b *Builder) store(f file) error {
 	for _, e := range f.entries {
 		key = append(key, e.Name, stamp.FileKey(e.Source))
 	}
-	return b.once("file "+filepath.Base(f.path), stamp.Key(key...), []string{out}, func() error {
+	_, version, _ := strings.Cut(f.variable, " ")
+	return b.once(strings.TrimSpace("file "+filepath.Base(f.path)+" "+version), stamp.Key(key...), []string{out}, func() error {
 		if f.entries != nil {
 			if err := pack.Gzip(out, f.entries); err != nil {
 				return err

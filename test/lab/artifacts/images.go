@@ -39,11 +39,7 @@ func (b *Builder) makeClusterImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tools, err := b.systemLayer(ctx, osimage.ProxyTools)
-	if err != nil {
-		return err
-	}
-	links, err := b.proxyLinks()
+	tools, links, err := b.proxyLayers(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,6 +96,15 @@ func (b *Builder) etcdctl(ctx context.Context) (string, error) {
 	defer b.etcdctlMu.Unlock()
 	dir := b.cache("etcdctl")
 	return dir, b.goBuild(ctx, "test/lab/modules/etcd", "", dir, "go.etcd.io/etcd/etcdctl/v3")
+}
+
+// proxyLayers returns the layers with the programs that kube-proxy calls.
+func (b *Builder) proxyLayers(ctx context.Context) (tools, links string, err error) {
+	if tools, err = b.systemLayer(ctx, osimage.ProxyTools); err != nil {
+		return "", "", err
+	}
+	links, err = b.proxyLinks()
+	return tools, links, err
 }
 
 func (b *Builder) proxyLinks() (string, error) {

@@ -29,7 +29,16 @@ func artifactsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	builder := builderFlags(c)
-	c.RunE = func(c *cobra.Command, _ []string) error { return artifacts.Make(c.Context(), builder) }
+	kubernetes := c.Flags().String("kubernetes", "", "also build another version of Kubernetes, for an upgrade: "+artifacts.PreviousKubernetes)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *kubernetes != "" && *kubernetes != artifacts.PreviousKubernetes {
+			return fmt.Errorf("--kubernetes=%s: the lab can build only %s", *kubernetes, artifacts.PreviousKubernetes)
+		}
+		if err := artifacts.Make(c.Context(), builder); err != nil || *kubernetes == "" {
+			return err
+		}
+		return artifacts.MakePrevious(c.Context(), builder)
+	}
 	return c
 }
 
