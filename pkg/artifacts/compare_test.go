@@ -68,7 +68,7 @@ const depotURL = "http://10.60.0.1:5000"
 
 func TestShort(t *testing.T) {
 	some := Compare(List{Images: []Image{{Ref: proxy}}, Files: []File{{Path: kubelet}}}, Have{})
-	want := "the depot http://10.60.0.1:5000 lacks 2 of 2 artifacts: kube-proxy:v1.35.4, kubelet. The task's log lists all; " +
+	want := "the depot http://10.60.0.1:5000 lacks 2 of 2 artifacts: kube-proxy:v1.35.4, kubelet v1.35.4. The task's log lists all; " +
 		"import them with: kubectl bpa bundle import FILE --depot http://10.60.0.1:5000"
 	if got := some.Short(depotURL); got != want {
 		t.Errorf("Short = %q\nwant   %q", got, want)

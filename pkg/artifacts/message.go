@@ -3,6 +3,8 @@ package artifacts
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -96,8 +98,12 @@ func (m Missing) line(b *strings.Builder, kind, name, identity string) {
 	fmt.Fprintf(b, "  %-7s %s%s\n", kind, name, note)
 }
 
+// pathVersion is a part of a file's path that is only a version. Kubernetes' own programs have theirs
+// there, and an upgrade needs them in several versions.
+var pathVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
 // names returns short names of the missing artifacts: images without their registry, files without
-// their folder.
+// their folder, and with the version in their path if their name has none.
 func (m Missing) names() []string {
 	var names []string
 	for _, i := range m.Images {
@@ -109,7 +115,11 @@ func (m Missing) names() []string {
 	}
 	for _, f := range m.Files {
 		parts := strings.Split(f.Path, "/")
-		names = append(names, parts[len(parts)-1])
+		n := parts[len(parts)-1]
+		if i := slices.IndexFunc(parts, pathVersion.MatchString); i >= 0 && !strings.Contains(n, parts[i][1:]) {
+			n += " " + parts[i]
+		}
+		names = append(names, n)
 	}
 	for _, p := range m.Packages {
 		names = append(names, p.String())

@@ -47,12 +47,40 @@ const entry = "artifacts.yml"
 var kubesprayEntry []byte
 
 // List runs a playbook that lists the artifacts which this request needs from the depot. It returns
-// the list, and the files in it for which the playbooks have no checksum. It connects to no host.
+// the list, and the files in it for which the playbooks have no checksum. It connects to no host. For
+// an upgrade, the list has the artifacts of all versions on the way: otherwise the cluster could stop
+// between two versions. The files without a checksum are those of the first version, because the run
+// upgrades nodes only to this one.
 func List(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	if in.Request.DepotURL == "" {
 		fmt.Fprintln(ports.Log, "No depot is set: nodes fetch images, files and packages from the Internet.")
 		return artifacts.List{}, nil, nil
 	}
+	list, pins, err := listOne(ctx, in, ports)
+	if err != nil || in.Request.Upgrade == nil {
+		return list, pins, err
+	}
+	lists := []artifacts.List{list}
+	for _, version := range in.Request.Upgrade.Path {
+		if version == in.Request.KubernetesVersion {
+			continue
+		}
+		later := in
+		later.Request.KubernetesVersion = version
+		later.ScratchDir = filepath.Join(in.ScratchDir, fmt.Sprintf("later-%d", len(lists)))
+		if list, _, err = listOne(ctx, later, ports); err != nil {
+			return artifacts.List{}, nil, err
+		}
+		lists = append(lists, list)
+	}
+	if list, err = artifacts.Merge(lists...); err != nil {
+		return artifacts.List{}, nil, task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("the versions %s need different artifacts: %w", strings.Join(in.Request.Upgrade.Path, ", "), err))
+	}
+	return list, pins, nil
+}
+
+// listOne lists the artifacts of one version of Kubernetes.
+func listOne(ctx context.Context, in ListInput, ports ListPorts) (artifacts.List, []Pin, error) {
 	system, err := SystemOf(in.Request.OperatingSystem)
 	if err != nil {
 		return artifacts.List{}, nil, task.Because(contract.ReasonInvalidRequest, err)

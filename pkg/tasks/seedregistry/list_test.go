@@ -226,3 +226,52 @@ func TestReadList(t *testing.T) {
 		t.Errorf("no list: %v", err)
 	}
 }
+
+// An upgrade over several versions needs the artifacts of all of them before it begins. Only the
+// files of the first version are pinned.
+func TestListOfAnUpgrade(t *testing.T) {
+	in := ListInput{Request: request(), PlaybooksDir: checkout(t, false), ScratchDir: t.TempDir()}
+	in.Request.KubernetesVersion = "1.34.3"
+	in.Request.Upgrade = &contract.Upgrade{Nodes: []string{"master-1"}, From: "1.33.1", Path: []string{"1.34.3", "1.35.4"}}
+	var versions []string
+	playbook := func(ctx context.Context, c process.Command, stdout, stderr io.Writer) (int, error) {
+		var vars struct {
+			Version string `json:"kube_version"`
+		}
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(c.Args[2]), "group_vars", "all", "bpa.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &vars)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, vars.Version)
+		f := fakePlaybooks{events: greenEvents, listing: strings.ReplaceAll(`{"images": [{"ref": "registry.k8s.io/kube-proxy:vVERSION"}, {"ref": "registry.k8s.io/pause:3.10.1"}],
+			"files": [{"url": "http://10.60.0.1:5000/files/dl.k8s.io/release/vVERSION/bin/linux/amd64/kubelet", "checksum": "", "variable": "kubelet_binary_checksum", "architecture": "amd64"}]}`,
+			"VERSION", vars.Version)}
+		return f.run(ctx, c, stdout, stderr)
+	}
+	var log bytes.Buffer
+	list, pins, err := List(t.Context(), in, ListPorts{Playbook: playbook, Log: &log})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	if diff := cmp.Diff([]string{"1.34.3", "1.35.4"}, versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	const kubelet = "dl.k8s.io/release/v%s/bin/linux/amd64/kubelet"
+	want := artifacts.List{
+		Images: []artifacts.Image{{Ref: "registry.k8s.io/kube-proxy:v1.34.3"}, {Ref: "registry.k8s.io/kube-proxy:v1.35.4"}, {Ref: "registry.k8s.io/pause:3.10.1"}},
+		Files:  []artifacts.File{{Path: fmt.Sprintf(kubelet, "1.34.3")}, {Path: fmt.Sprintf(kubelet, "1.35.4")}},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	if len(pins) != 1 || pins[0].Path != fmt.Sprintf(kubelet, "1.34.3") {
+		t.Errorf("pins %v", pins)
+	}
+	missing := artifacts.Missing{List: list, Of: 5}
+	if text := missing.Short(depotURL); !strings.Contains(text, "kubelet v1.35.4") || !strings.Contains(text, "kube-proxy:v1.35.4") {
+		t.Errorf("the message does not name version and artifact: %s", text)
+	}
+}
