@@ -65,7 +65,7 @@ func levelOf(request contract.Request, n contract.Node) (version, settings strin
 }
 
 // keepEtcd are the playbooks that add no member to etcd.
-var keepEtcd = []string{contract.PlaybookScale, contract.PlaybookRemove}
+var keepEtcd = []string{contract.PlaybookScale, contract.PlaybookRemove, contract.PlaybookUpgrade}
 
 // join makes control planes members of etcd, as long as this gives an odd number of members.
 func join(ordered []contract.Node, etcdNext int) int {

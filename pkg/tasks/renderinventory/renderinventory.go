@@ -62,7 +62,9 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 // renders the inventory. It ignores standby nodes, because nothing is installed on them.
 func render(in Input) (inventory.Inventory, error) {
 	nodes := slices.DeleteFunc(slices.Clone(in.Nodes), func(n contract.Node) bool { return n.Standby })
-	if remove := in.Request.Remove; remove != nil {
+	if in.Request.Upgrade != nil {
+		nodes = withoutLost(in.Request, ofCluster(in.Request, nodes))
+	} else if remove := in.Request.Remove; remove != nil {
 		nodes = ofCluster(in.Request, nodes)
 		if wanted, got := requested(in.Request), staying(*remove, nodes); !sameItems(wanted, got) {
 			return inventory.Inventory{}, fmt.Errorf("the cluster is to keep the nodes %v, but without the nodes that leave it has %v", wanted, got)
@@ -73,9 +75,18 @@ func render(in Input) (inventory.Inventory, error) {
 	return inventory.RenderPinned(in.Request, nodes, in.Pins)
 }
 
-// ofCluster returns the nodes for a run that removes some of them: all members of the cluster, and
-// nodes that a failed run was to add and that leave. In such a run nobody claims hosts, so the
-// claimed nodes can be those of an earlier run.
+// withoutLost returns the nodes whose hosts work. Kubespray works through the first control plane, and
+// waits for all of them. The request of an upgrade is not compared with the nodes, because BPA
+// upgrades the cluster that is there: an edit of the nodes may wait until after the upgrade.
+func withoutLost(request contract.Request, nodes []contract.Node) []contract.Node {
+	return slices.DeleteFunc(nodes, func(n contract.Node) bool {
+		return slices.Contains(request.Kept, n.Name) || slices.Contains(request.Lost, n.Name)
+	})
+}
+
+// ofCluster returns the nodes for a run that removes or upgrades some of them: all members of the
+// cluster, and nodes that a failed run was to add and that leave. In such a run nobody claims hosts, so
+// the claimed nodes can be those of an earlier run.
 func ofCluster(request contract.Request, claimed []contract.Node) []contract.Node {
 	nodes := slices.Clone(request.Members)
 	for _, n := range claimed {
@@ -84,7 +95,7 @@ func ofCluster(request contract.Request, claimed []contract.Node) []contract.Nod
 		case i >= 0:
 			nodes[i] = n // its address is the newest
 		case n.Address == "": // no playbook can reach it
-		case slices.Contains(request.Remove.Nodes, n.Name):
+		case request.Remove != nil && slices.Contains(request.Remove.Nodes, n.Name):
 			nodes = append(nodes, n)
 		}
 	}

@@ -165,3 +165,30 @@ func TestRunFails(t *testing.T) {
 		})
 	}
 }
+
+// An upgrade works on the nodes of the cluster, at their present addresses and without lost ones. The
+// claimed nodes are those of an earlier run: one of them has left since.
+func TestRenderAnUpgrade(t *testing.T) {
+	in := input()
+	in.Request.Operation, in.Request.Upgrade = contract.OperationUpgradeNodes, &contract.Upgrade{Nodes: []string{"m-2"}, From: "1.34.3", Path: []string{"1.35.4"}}
+	for i := range in.Nodes {
+		in.Nodes[i].HostUID = fmt.Sprintf("uid-%d", i+1)
+	}
+	in.Request.Members = append(slices.Clone(in.Nodes), contract.Node{Name: "w-1", Roles: []string{contract.RoleWorker}, HostUID: "uid-3", Host: "host-3", Address: "10.0.0.3"})
+	in.Request.Members[0].Etcd, in.Request.Members[1].Roles = "etcd1", []string{contract.RoleWorker}
+	in.Nodes[1].Address, in.Nodes[1].Roles = "10.0.0.22", in.Request.Members[1].Roles
+	in.Nodes = append(in.Nodes, contract.Node{Name: "w-9", Roles: []string{contract.RoleWorker}, HostUID: "uid-9", Host: "host-9", Address: "10.0.0.9"})
+	in.Request.Kept = []string{"w-1"}
+	store := &memory{data: map[string]string{}}
+	if _, err := Run(t.Context(), in, Ports{store, unavailable, &bytes.Buffer{}}); err != nil {
+		t.Fatal(err)
+	}
+	hosts := store.data[contract.KeyHostsINI]
+	if !strings.Contains(hosts, "m-1 ansible_host=10.0.0.1 ") || !strings.Contains(hosts, "etcd_member_name=etcd1") || !strings.Contains(hosts, "m-2 ansible_host=10.0.0.22") ||
+		strings.Contains(hosts, "w-1") || strings.Contains(hosts, "w-9") {
+		t.Errorf("hosts.ini:\n%s", hosts)
+	}
+	if vars := store.data[contract.KeyGroupVars]; !strings.Contains(vars, `"kube_version": "1.35.4"`) {
+		t.Errorf("variables:\n%s", vars)
+	}
+}
