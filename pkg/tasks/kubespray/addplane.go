@@ -28,6 +28,10 @@ const quorumAdvice = "If more than half of the members of etcd are lost, switch 
 // recoverySection is the heading of the text about a lost majority.
 const recoverySection = "Recover a lost majority of etcd"
 
+// refreshCertificates is the variable with which kubespray replaces the certificates of all members of
+// etcd in the play. It is true by default.
+const refreshCertificates = "force_etcd_cert_refresh"
+
 // addition adds a control plane to an installed cluster, also in the place of a lost one.
 type addition struct {
 	in       Input // with the nodes in their order, and the names of their members of etcd
@@ -140,9 +144,8 @@ func (a *addition) limit() {
 	if len(a.joins()) > 0 {
 		in.limit = namesOf(node.ControlPlanes(in.Nodes))
 	}
-	const refresh = "force_etcd_cert_refresh"
-	if _, own := in.Request.Vars[refresh]; !own {
-		in.extra = map[string]any{refresh: false}
+	if _, own := in.Request.Vars[refreshCertificates]; !own {
+		in.extra = map[string]any{refreshCertificates: false}
 	}
 	if len(in.fresh) > 0 {
 		fmt.Fprintf(a.ports.Log, "New control plane: %s. The playbook runs on %s\n", strings.Join(in.fresh, ", "), strings.Join(in.limit, ", "))

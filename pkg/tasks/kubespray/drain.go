@@ -29,24 +29,48 @@ const (
 	drainFlags = " --ignore-daemonsets --delete-emptydir-data --force"
 )
 
+// drainer drains nodes of a cluster.
+type drainer struct {
+	w       *watch
+	members *installed
+	ports   Ports
+	limit   time.Duration // for one node
+	// stays reports that the nodes stay in the cluster, so that a dead one must not be taken for
+	// drained.
+	stays bool
+	// report receives the part of the drain of all nodes that is done, 0 to 1.
+	report func(done float64, step string)
+}
+
+// drain drains the nodes that leave.
+func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
+	return r.drainer().drain(ctx, nodes)
+}
+
+func (r *remover) drainer() drainer {
+	return drainer{w: r.w, members: r.members, ports: r.ports, limit: time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second,
+		report: func(done float64, step string) { r.progress.set(drainFrom+int(drainShare*done), step) }}
+}
+
 // drain moves the pods of some nodes to other nodes. First it cordons all of the nodes, so that no
 // pod moves to another one of them. Then it drains them one after the other, so that the cluster
-// never loses more pods at the same time than one node has. If a node cannot be drained, all of
-// them accept pods again.
-func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
+// never loses more pods at the same time than one node has. It does not wait until the pods run
+// elsewhere: the PodDisruptionBudgets of a workload decide how many may be missing. If a node cannot
+// be drained, all of them accept pods again.
+func (d drainer) drain(ctx context.Context, nodes []contract.Node) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	users, err := r.w.cordoned(ctx)
+	users, err := d.w.cordoned(ctx)
 	if err != nil {
 		return unanswered("find the cordoned nodes", err)
 	}
-	ours := func(name string) bool { return !users[name] || slices.Contains(r.members.now.Draining, name) }
+	ours := func(name string) bool { return !users[name] || slices.Contains(d.members.now.Draining, name) }
 	all := slices.DeleteFunc(namesOf(nodes), func(name string) bool { return !ours(name) })
-	if err := r.members.change(ctx, func(next *contract.Installed) { next.Draining = with(next.Draining, all) }); err != nil {
+	if err := d.members.change(ctx, func(next *contract.Installed) { next.Draining = with(next.Draining, all) }); err != nil {
 		return err
 	}
-	err = r.drainAll(ctx, nodes)
+	err = d.drainAll(ctx, nodes)
 	if err == nil {
 		return nil
 	}
@@ -55,23 +79,24 @@ func (r *remover) drain(ctx context.Context, nodes []contract.Node) error {
 		undo, cancel = context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	}
 	defer cancel()
-	if failed := r.uncordon(undo, all); failed != nil {
-		fmt.Fprintf(r.ports.Log, "  %v; the next attempt does this\n", failed)
+	if failed := uncordon(undo, d.w, d.members, all, d.ports); failed != nil {
+		fmt.Fprintf(d.ports.Log, "  %v; the next attempt does this\n", failed)
 	}
 	return err
 }
 
-func (r *remover) drainAll(ctx context.Context, nodes []contract.Node) error {
+func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) error {
 	for _, n := range nodes {
-		if _, err := r.w.ask(ctx, "cordon "+n.Name, 64<<10); err != nil {
+		if _, err := d.w.ask(ctx, "cordon "+n.Name, 64<<10); err != nil {
 			return unanswered("cordon node "+n.Name, err)
 		}
 	}
+	if d.limit <= 0 {
+		return nil
+	}
 	for i, n := range nodes {
-		report := func(done float64, step string) {
-			r.progress.set(drainFrom+int(drainShare*(float64(i)+done)/float64(len(nodes))), step)
-		}
-		if err := r.drainNode(ctx, n.Name, report); err != nil {
+		report := func(done float64, step string) { d.report((float64(i)+done)/float64(len(nodes)), step) }
+		if err := d.drainNode(ctx, n.Name, report); err != nil {
 			return err
 		}
 	}
@@ -139,19 +164,21 @@ func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports 
 
 // drainNode evicts the pods of one node, and waits until they have ended and their volumes are
 // detached. report is as in drainage.
-func (r *remover) drainNode(ctx context.Context, name string, report func(done float64, step string)) error {
-	limit := time.Duration(r.in.Request.Remove.DrainSeconds) * time.Second
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (d drainer) drainNode(ctx context.Context, name string, report func(done float64, step string)) error {
+	limited, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
-	d := drainage{w: r.w, name: name, limit: limit, log: r.ports.Log, report: report}
-	fmt.Fprintf(r.ports.Log, "\nDraining node %s, at most %s\n", name, limit)
+	one := drainage{w: d.w, name: name, limit: d.limit, stays: d.stays, log: d.ports.Log, report: report}
+	fmt.Fprintf(d.ports.Log, "\nDraining node %s, at most %s\n", name, d.limit)
 	for {
-		done, err := d.round(limited)
+		done, err := one.round(limited)
 		if limited.Err() != nil {
 			break
 		}
+		if errors.Is(err, errDied) {
+			return &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: name, Step: "drain the node", Err: fmt.Errorf("node %s: %w", name, err)}
+		}
 		if err != nil {
-			d.said = err.Error()
+			one.said = err.Error()
 		}
 		if done {
 			report(1, "Drain "+name)
@@ -167,7 +194,7 @@ func (r *remover) drainNode(ctx context.Context, name string, report func(done f
 	if err := stopped(ctx, "the drain of node "+name); err != nil {
 		return err
 	}
-	return d.blocked(ctx)
+	return one.blocked(ctx)
 }
 
 var errNoAPI = errors.New("no API server answers")

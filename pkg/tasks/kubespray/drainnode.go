@@ -20,6 +20,7 @@ type drainage struct {
 	w     *watch
 	name  string
 	limit time.Duration
+	stays bool // as in drainer
 	log   io.Writer
 	// report receives the part of the drain that is done, 0 to 1.
 	report func(done float64, step string)
@@ -30,6 +31,9 @@ type drainage struct {
 	empty time.Time // when no pod was left for the first time
 	said  string    // the last error of kubectl
 }
+
+// errDied reports that a node that is to stay stopped working during its drain.
+var errDied = errors.New("it is not Ready any more, so its pods cannot end. The node was not changed. Repair it; the next attempt continues")
 
 // round evicts pods for a short time. It reports whether the node is drained, or is dead, so that
 // nothing more can be done.
@@ -43,6 +47,8 @@ func (d *drainage) round(ctx context.Context) (done bool, err error) {
 		d.sick = time.Time{}
 	case d.sick.IsZero():
 		d.sick = time.Now()
+	case time.Since(d.sick) > d.patience() && d.stays:
+		return false, errDied
 	case time.Since(d.sick) > d.patience():
 		fmt.Fprintf(d.log, "  node %s is not Ready, so its pods cannot end. They are deleted with the node\n", d.name)
 		return true, nil

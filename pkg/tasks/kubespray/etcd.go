@@ -127,17 +127,19 @@ func (c *cluster) onEtcdVia(ctx context.Context, via contract.Node, do func(etcd
 		return err
 	}
 	defer conn.Close()
-	etcdctl, err := c.etcdctl(ctx, conn, via)
+	client, err := c.etcdctl(ctx, conn, via)
 	if err != nil {
 		return err
 	}
-	return do(etcdClient{via, etcdctl})
+	return do(client)
 }
 
 // etcdClient runs etcdctl on a control plane.
 type etcdClient struct {
-	via contract.Node
-	run func(arguments string, into any) error
+	via     contract.Node
+	run     func(arguments string, into any) error
+	command string // etcdctl with the endpoint and the certificates
+	inPod   bool   // command runs in the pod of etcd
 }
 
 // look returns the members of etcd, and the client URLs of those that are healthy.
@@ -176,15 +178,15 @@ const (
 	etcdEndpoint     = " --endpoints https://127.0.0.1:2379"
 )
 
-// etcdctl returns a function that runs etcdctl on a control plane and parses its output.
-func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contract.Node) (func(arguments string, into any) error, error) {
+// etcdctl returns a client that runs etcdctl on a control plane and parses its output.
+func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contract.Node) (etcdClient, error) {
 	asRoot := func(command string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.w.in.ProbeLimit)
 		defer cancel()
 		return conn.Output(ctx, node.AsRoot(c.w.in.Request, command), 1<<20)
 	}
 	client := hostCertificates + "admin-" + via.Name
-	for _, way := range []struct{ needs, command string }{
+	for i, way := range []struct{ needs, command string }{
 		{client + ".pem", `env PATH="$PATH:/usr/local/bin:/opt/bin" ETCDCTL_API=3 etcdctl` + etcdEndpoint +
 			" --cacert " + hostCertificates + "ca.pem --cert " + client + ".pem --key " + client + "-key.pem "},
 		{"/etc/kubernetes/ssl/etcd/server.crt", podEtcdctl(c.w.in.kubectlOn(via), via, "/etc/kubernetes/ssl/etcd/")},
@@ -194,9 +196,9 @@ func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contrac
 		if _, err := asRoot("test -s " + way.needs); errors.As(err, &exit) {
 			continue
 		} else if err != nil {
-			return nil, err
+			return etcdClient{}, err
 		}
-		return func(arguments string, into any) error {
+		run := func(arguments string, into any) error {
 			text, err := asRoot(way.command + arguments + " --write-out json")
 			if into != nil && len(text) > 0 {
 				if broken := json.Unmarshal(text, into); broken != nil {
@@ -204,9 +206,10 @@ func (c *cluster) etcdctl(ctx context.Context, conn node.Connection, via contrac
 				}
 			}
 			return err
-		}, nil
+		}
+		return etcdClient{via: via, run: run, command: way.command, inPod: i > 0}, nil
 	}
-	return nil, errNoEtcd
+	return etcdClient{}, errNoEtcd
 }
 
 // podEtcdctl is the command that runs etcdctl in the pod of etcd.

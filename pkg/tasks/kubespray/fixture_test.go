@@ -100,7 +100,7 @@ func newFixture(t *testing.T, workers int) *fixture {
 	w.user, file = sshtest.NewKey(t)
 	w.hostKey, _ = sshtest.NewKey(t)
 	playbooks := t.TempDir()
-	for _, name := range []string{contract.PlaybookInstall, contract.PlaybookScale, contract.PlaybookReset, contract.PlaybookRemove} {
+	for _, name := range []string{contract.PlaybookInstall, contract.PlaybookScale, contract.PlaybookReset, contract.PlaybookRemove, contract.PlaybookUpgrade} {
 		if err := os.WriteFile(filepath.Join(playbooks, name), []byte("- {hosts: all, tasks: [{debug: {}}]}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,29 +28,38 @@ const maxObjects = 64 << 20
 // awaitHealthy waits until all nodes are registered and Ready, and all system pods are Ready. The
 // success of a playbook does not mean this: for example, the DNS server may crash again and again.
 func awaitHealthy(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports Ports) error {
-	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
-	defer cancel()
 	w, err := newWatch(ctx, in, node.Access{Dial: ports.Dial, Request: in.Request, Key: key, Pins: pins, Limit: in.ConnectLimit})
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	fmt.Fprintf(ports.Log, "\nWaiting until nodes and system pods are Ready\n")
-	var bad []trouble
+	ctx, cancel := context.WithTimeout(ctx, in.HealthLimit)
+	defer cancel()
+	if bad, healthy := w.awaitHealthy(ctx, ports.Log, nil); !healthy {
+		return unhealthy(ctx, in, bad)
+	}
+	return nil
+}
+
+// awaitHealthy waits until the context ends for healthy nodes of w.in and system pods. If they are
+// not healthy then, it returns the problems that it has seen last. It does not count problems for
+// which ignore returns true; nil: it counts all.
+func (w *watch) awaitHealthy(ctx context.Context, log io.Writer, ignore func(trouble) bool) (bad []trouble, healthy bool) {
+	fmt.Fprintf(log, "\nWaiting until nodes and system pods are Ready\n")
 	for last := ""; ; {
 		now := w.probe(ctx)
-		if ctx.Err() == nil {
-			bad = now
-		}
-		if len(bad) == 0 && ctx.Err() == nil {
-			fmt.Fprintf(ports.Log, "  %s and all system pods are Ready\n", some(len(in.Nodes), "node"))
-			return nil
+		if ignore != nil {
+			now = slices.DeleteFunc(now, ignore)
 		}
 		if ctx.Err() != nil {
-			return unhealthy(ctx, in, bad)
+			return bad, false
+		}
+		if bad = now; len(bad) == 0 {
+			fmt.Fprintf(log, "  %s and all system pods are Ready\n", some(len(w.in.Nodes), "node"))
+			return nil, true
 		}
 		if text := summary(bad); text != last {
-			fmt.Fprintf(ports.Log, "  %s\n", text)
+			fmt.Fprintf(log, "  %s\n", text)
 			last = text
 		}
 		pause := time.After(time.Second) // if kubectl wait has nothing to wait for, the loop must not run without a pause
@@ -113,6 +123,8 @@ type trouble struct {
 	node  string // the node with the problem; empty: not about a node
 	what  string
 	await string // arguments of kubectl to wait for the end of the problem; empty: kubectl cannot wait for it
+	// unplaced: the problem is a pod that no node runs yet.
+	unplaced bool
 }
 
 // probe queries nodes and system pods and returns the problems of the cluster.
@@ -170,11 +182,11 @@ func findTrouble(nodes []contract.Node, networkPlugin string, objects []object) 
 	for _, n := range nodes {
 		o, there := registered[n.Name]
 		if !there {
-			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not registered", await("create", "node", n.Name)})
+			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " is not registered", await: await("create", "node", n.Name)})
 		} else if ready, why := o.ready(); !ready && !ownNetwork(networkPlugin, why) {
-			bad = append(bad, trouble{n.Name, "node " + n.Name + " is not Ready: " + why, await("condition=Ready", "node", n.Name)})
+			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " is not Ready: " + why, await: await("condition=Ready", "node", n.Name)})
 		} else if pressure, why := o.pressure(); pressure != "" {
-			bad = append(bad, trouble{n.Name, "node " + n.Name + " does not accept pods: " + why, await("condition="+pressure+"=False", "node", n.Name)})
+			bad = append(bad, trouble{node: n.Name, what: "node " + n.Name + " does not accept pods: " + why, await: await("condition="+pressure+"=False", "node", n.Name)})
 		}
 	}
 	if pods == 0 {
@@ -208,7 +220,7 @@ func sickPod(o object, networkPlugin string) (trouble, bool) {
 		on = " on " + o.Spec.NodeName
 	}
 	what := fmt.Sprintf("pod kube-system/%s%s is not Ready: %s", o.Metadata.Name, on, why)
-	return trouble{o.Spec.NodeName, what, "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name)}, true
+	return trouble{node: o.Spec.NodeName, what: what, await: "--namespace kube-system " + await("condition=Ready", "pod", o.Metadata.Name), unplaced: on == ""}, true
 }
 
 // ready reports whether the object is Ready. If not, it also returns why: the reason of a waiting

@@ -46,7 +46,7 @@ func (i *installed) rebuild(ctx context.Context, request contract.Request) error
 		return nil
 	}
 	if len(request.Members) == 0 {
-		return task.Because(contract.ReasonInvalidRequest, errors.New("it is not known which nodes the cluster has, so none is removed: "+
+		return task.Because(contract.ReasonInvalidRequest, errors.New("it is not known which nodes the cluster has, so none is changed: "+
 			contract.KeyInstalled+" does not exist, and the request has no members"))
 	}
 	return i.change(ctx, func(next *contract.Installed) {
@@ -91,6 +91,9 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 				ordered = append(ordered, n)
 			}
 		}
+		for i := range ordered {
+			ordered[i].Version, ordered[i].Settings = levelAfter(*next, request, ordered[i])
+		}
 		slices.SortStableFunc(ordered, func(a, b contract.Node) int { return cmp.Compare(rankOfRole(a), rankOfRole(b)) })
 		next.Request, next.Nodes, next.EtcdNext = lasting(request), ordered, max(etcdNext, next.EtcdNext)
 		gone := func(name string) bool { return !named(ordered, name) }
@@ -98,12 +101,29 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 	})
 }
 
+// levelAfter returns the version and the digest of the variables of a node for a record with this
+// request; empty: those of the request. A run that changes some nodes of a cluster leaves the others
+// at their level, which differs from that of the request during an upgrade.
+func levelAfter(former contract.Installed, request contract.Request, n contract.Node) (version, settings string) {
+	i := slices.IndexFunc(former.Nodes, func(f contract.Node) bool { return f.HostUID == n.HostUID })
+	if i < 0 || !contract.OperationOf(request.Operation).ChangesCluster() {
+		return "", ""
+	}
+	if version, settings = former.Level(former.Nodes[i]); version == request.KubernetesVersion {
+		version = ""
+	}
+	if settings == request.Settings() {
+		settings = ""
+	}
+	return version, settings
+}
+
 // rankOfRole returns 0 for a control plane and 1 for any other node.
 func rankOfRole(n contract.Node) int { return 1 - len(node.ControlPlanes([]contract.Node{n})) }
 
 // lasting returns the request without the fields that describe one run.
 func lasting(r contract.Request) contract.Request {
-	r.Operation, r.Members, r.EtcdNext, r.Remove = "", nil, 0, nil
+	r.Operation, r.Members, r.EtcdNext, r.Remove, r.Upgrade = "", nil, 0, nil, nil
 	r.Installed, r.Complete, r.Lost, r.Kept, r.PassedOver = nil, false, nil, nil, nil
 	return r
 }

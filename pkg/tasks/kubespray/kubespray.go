@@ -82,8 +82,8 @@ type Store interface {
 	Set(ctx context.Context, key, value string) error
 }
 
-// Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, or removes
-// the whole cluster if it is contract.PlaybookReset. It can be repeated if the playbook can be
+// Run installs a cluster, removes nodes from it if the playbook is contract.PlaybookRemove, upgrades
+// nodes if it is contract.PlaybookUpgrade, or removes the whole cluster if it is contract.PlaybookReset. It can be repeated if the playbook can be
 // repeated.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 	key, err := in.check()
@@ -99,6 +99,8 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		run = reset
 	case contract.PlaybookRemove:
 		run = remove
+	case contract.PlaybookUpgrade:
+		run = upgrade
 	case contract.PlaybookInstall:
 		if in.Request.Operation == contract.OperationAddControlPlane {
 			run = addControlPlane

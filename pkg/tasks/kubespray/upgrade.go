@@ -1,0 +1,308 @@
+package kubespray
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/inventory"
+	"github.com/akraino-icn/bpa/pkg/ssh"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// Progress of an upgrade in percent: where the check of the cluster, the snapshot of etcd, the drain,
+// the playbook and the last check begin.
+const (
+	gateFrom, snapshotFrom, evictFrom, upgradeFrom, checkFrom = 2, 6, 8, 30, 92
+)
+
+// upgrader upgrades one control plane node or a batch of workers of a cluster.
+type upgrader struct {
+	in       Input // with the nodes of the record, except lost ones
+	key      ssh.Key
+	ports    Ports
+	progress *progressWriter
+	members  *installed
+	c        contact         // of the nodes that are upgraded, in their order
+	w        *watch          // asks the control planes, those that are not upgraded first
+	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
+}
+
+// upgrade upgrades the nodes of the request and returns the recap. No other node is changed, and none
+// is reset.
+//
+// A healthy cluster is the condition before and after the upgrade: kubespray has no check between its
+// own batches, and upgrades nodes that are not Ready without draining them. The record has the
+// version and the variables of each node, so an attempt that was interrupted is continued by the next
+// one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining.
+func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
+	progress.set(0, "Choose the nodes to upgrade")
+	u := &upgrader{in: in, key: key, ports: ports, progress: progress}
+	if err := u.plan(ctx); err != nil {
+		return "", err
+	}
+	defer u.w.close()
+	if err := u.resume(ctx); err != nil {
+		return "", err
+	}
+	progress.set(gateFrom, "Check the cluster")
+	if err := u.gateBefore(ctx); err != nil {
+		return "", err
+	}
+	if len(u.batch) > 0 {
+		if err := u.run(ctx); err != nil {
+			return "", err
+		}
+	}
+	progress.set(checkFrom+4, "Wait for nodes and system pods")
+	if err := u.gateAfter(ctx); err != nil {
+		return "", err
+	}
+	if err := u.complete(ctx); err != nil {
+		return "", err
+	}
+	progress.set(100, "The cluster is healthy")
+	return u.recap(), nil
+}
+
+// plan reads the record, and chooses the nodes of the request that are not upgraded yet.
+func (u *upgrader) plan(ctx context.Context) (err error) {
+	if u.in.Request.Upgrade == nil || len(u.in.Request.Upgrade.Nodes) == 0 {
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes are upgraded", u.in.Playbook))
+	}
+	if !versionPattern.MatchString(u.in.Request.KubernetesVersion) || !versionPattern.MatchString(u.in.Request.Upgrade.From) {
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q and %q must be versions of Kubernetes, such as 1.35.4", u.in.Request.Upgrade.From, u.in.Request.KubernetesVersion))
+	}
+	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
+		return err
+	}
+	if u.members, err = readInstalled(ctx, u.ports.Installed); err != nil {
+		return err
+	}
+	if err := u.members.rebuild(ctx, u.before()); err != nil {
+		return err
+	}
+	u.in.Nodes = union(u.members.now.Nodes, u.in.Nodes, nil)
+	u.in.Request.Members, u.in.Request.EtcdNext = u.members.now.Nodes, u.members.now.EtcdNext
+	u.in.Nodes, _ = inventory.Members(u.in.Request, u.in.Nodes)
+	u.in.Nodes = slices.DeleteFunc(u.in.Nodes, func(n contract.Node) bool { return u.lost(n.Name) })
+	if err := u.choose(); err != nil {
+		return err
+	}
+	asked := slices.Clone(u.in.Nodes)
+	slices.SortStableFunc(asked, func(a, b contract.Node) int { return cmp.Compare(u.rankInBatch(a), u.rankInBatch(b)) })
+	access := u.access()
+	if u.w, err = newWatch(ctx, u.in.only(asked), access); err != nil {
+		return err
+	}
+	if len(u.batch) == 0 {
+		fmt.Fprintf(u.ports.Log, "Every node of this run has been upgraded in an earlier attempt\n")
+	} else {
+		fmt.Fprintf(u.ports.Log, "These nodes are upgraded to Kubernetes %s: %s\n", u.in.Request.KubernetesVersion, names(u.batch))
+	}
+	return nil
+}
+
+// before returns the request with the version before the upgrade, for a record that is rebuilt.
+func (u *upgrader) before() contract.Request {
+	r := u.in.Request
+	r.KubernetesVersion = r.Upgrade.From
+	return r
+}
+
+func (u *upgrader) access() node.Access {
+	return node.Access{Dial: u.ports.Dial, Request: u.in.Request, Key: u.key, Pins: u.c.pins, Limit: u.in.ConnectLimit}
+}
+
+// lost reports whether the host of a node is lost, so that nothing connects to it or waits for it.
+func (u *upgrader) lost(name string) bool {
+	return slices.Contains(u.in.Request.Kept, name) || slices.Contains(u.in.Request.Lost, name)
+}
+
+// rankInBatch returns 1 for a node of the batch and 0 for any other node.
+func (u *upgrader) rankInBatch(n contract.Node) int {
+	if named(u.batch, n.Name) {
+		return 1
+	}
+	return 0
+}
+
+// choose finds the nodes of the request that are not upgraded yet. A control plane node must be the
+// only one of its run: etcd must be able to spare it.
+func (u *upgrader) choose() error {
+	refuse := func(format string, arguments ...any) error {
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf(format, arguments...))
+	}
+	wanted := u.in.Request.Upgrade.Nodes
+	var left []string
+	for _, name := range wanted {
+		i := slices.IndexFunc(u.in.Nodes, func(n contract.Node) bool { return n.Name == name })
+		switch {
+		case !kubernetesName.MatchString(name):
+			return refuse("%q is not the name of a node", name)
+		case u.lost(name):
+			return refuse("the host of node %s is lost, so the node cannot be upgraded", name)
+		case i < 0 || !named(u.members.now.Nodes, name):
+			return refuse("node %s is not in the cluster, so it cannot be upgraded", name)
+		case rankOfRole(u.in.Nodes[i]) == 0 && len(wanted) > 1:
+			return refuse("control plane node %s is to be upgraded together with other nodes, but control plane nodes are upgraded one at a time", name)
+		case !u.upgraded(name):
+			left = append(left, name)
+		}
+	}
+	u.batch = u.in.called(left)
+	return nil
+}
+
+// upgraded reports whether a node of the record has the version and the variables of the request.
+func (u *upgrader) upgraded(name string) bool {
+	i := slices.IndexFunc(u.members.now.Nodes, func(n contract.Node) bool { return n.Name == name })
+	if i < 0 {
+		return false
+	}
+	version, settings := u.members.now.Level(u.members.now.Nodes[i])
+	return version == u.in.Request.KubernetesVersion && settings == u.in.Request.Settings()
+}
+
+// resume uncordons the nodes that an earlier run has left cordoned, and that this run does not
+// upgrade. A node that is not Ready stays cordoned: it has failed, and a user repairs it.
+func (u *upgrader) resume(ctx context.Context) error {
+	names := without(u.members.now.Draining, slices.Concat(u.members.now.Leaving, namesOf(u.batch)))
+	if len(names) == 0 {
+		return nil
+	}
+	ready, err := u.w.registered(ctx)
+	if err != nil {
+		return unanswered("find the nodes that an earlier run has cordoned", err)
+	}
+	return uncordon(ctx, u.w, u.members, slices.DeleteFunc(names, func(name string) bool {
+		isReady, there := ready[name]
+		return there && !isReady
+	}), u.ports)
+}
+
+// run upgrades the nodes of the batch. Until the playbook begins, an error leaves all nodes as they
+// were.
+func (u *upgrader) run(ctx context.Context) error {
+	if err := u.meet(ctx); err != nil {
+		return err
+	}
+	u.progress.set(snapshotFrom, "Check etcd")
+	if err := u.secureEtcd(ctx); err != nil {
+		return err
+	}
+	if err := equip(ctx, u.in.only(u.batch), u.key, u.c, u.ports); err != nil {
+		return err
+	}
+	u.progress.set(evictFrom, "Drain the nodes")
+	if err := u.drainer().drain(ctx, u.batch); err != nil {
+		return err
+	}
+	if err := u.play(ctx); err != nil {
+		return u.failed(ctx, err)
+	}
+	u.progress.set(checkFrom, "Wait for the upgraded nodes")
+	return u.await(ctx)
+}
+
+// meet connects to the machines of the batch and to the first control plane, where kubespray works by
+// delegation. It changes no machine.
+func (u *upgrader) meet(ctx context.Context) error {
+	u.progress.set(snapshotFrom-1, "Connect to the nodes")
+	c, err := preflight(ctx, u.in.only(u.limited().contacted()), u.key, u.ports)
+	if err != nil {
+		return err
+	}
+	c.nodes, c.visits = c.nodes[:len(u.batch)], c.visits[:len(u.batch)] // these are the first ones of contacted()
+	u.c, u.w.access.Pins = c, c.pins
+	return c.record.set(ctx, contract.HostUsed, uids(u.batch)...)
+}
+
+// limited returns the input of the playbook. The batch of the run is one batch of kubespray. BPA has
+// cordoned and drained the nodes, and kubespray neither drains nor uncordons a node that is cordoned
+// already, unless upgrade_node_always_cordon is set. Nobody could answer its questions.
+func (u *upgrader) limited() Input {
+	in := u.in
+	in.limit = namesOf(u.batch)
+	in.extra = map[string]any{
+		"serial": "100%", "upgrade_node_always_cordon": false, "upgrade_node_confirm": false, "upgrade_node_post_upgrade_confirm": false,
+	}
+	if _, own := in.Request.Vars[refreshCertificates]; !own { // otherwise the members of etcd restart once more for new certificates
+		in.extra[refreshCertificates] = false
+	}
+	return in
+}
+
+// play runs the playbook on the batch.
+func (u *upgrader) play(ctx context.Context) error {
+	in := u.limited()
+	counted := count(in)
+	files, err := prepare(in, u.c.pins)
+	if err != nil {
+		return task.Because(contract.ReasonInternal, err)
+	}
+	_, err = play(ctx, in, files, u.ports, func(percent int, step string) {
+		u.progress.set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)
+	}, counted)
+	return err
+}
+
+func (u *upgrader) drainer() drainer {
+	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true,
+		report: func(done float64, step string) { u.progress.set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
+}
+
+// recap returns the result in one line: "worker-1, worker-2 upgraded to 1.35.4".
+func (u *upgrader) recap() string {
+	if len(u.batch) == 0 {
+		return "no node is left to upgrade"
+	}
+	return task.Cut(names(u.batch)+" upgraded to "+u.in.Request.KubernetesVersion, contract.MaxText)
+}
+
+// complete stores the record after a check of the whole cluster. If every node is at the level of the
+// request, the request is that of the cluster.
+func (u *upgrader) complete(ctx context.Context) error {
+	if err := storeComplete(ctx, u.ports.Installed, true); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(u.members.now.Nodes, func(n contract.Node) bool { return !u.upgraded(n.Name) }) {
+		return nil
+	}
+	return u.members.change(ctx, func(next *contract.Installed) {
+		next.Request = lasting(u.in.Request)
+		for i := range next.Nodes {
+			next.Nodes[i].Version, next.Nodes[i].Settings = "", ""
+		}
+	})
+}
+
+// failed uncordons those nodes of the batch that work, and returns the error of the run with the state
+// of each node. A node that does not work stays cordoned, so that no pod moves to it before a user
+// has repaired it.
+func (u *upgrader) failed(ctx context.Context, err error) error {
+	if stopped(ctx, "") != nil {
+		return err
+	}
+	states, working := u.examine(ctx)
+	if undo := uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, working), u.ports); undo != nil {
+		fmt.Fprintf(u.ports.Log, "  %v; the next attempt does this\n", undo)
+	}
+	var known *task.Error
+	if !errors.As(err, &known) {
+		known = &task.Error{Reason: contract.ReasonInternal, Err: err}
+	}
+	failed := *known
+	failed.Err = fmt.Errorf("the upgrade to %s is not complete: %s. No other node was changed. %w", u.in.Request.KubernetesVersion, strings.Join(states, "; "), known.Err)
+	return &failed
+}
+
+func intersect(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(others, name) })
+}

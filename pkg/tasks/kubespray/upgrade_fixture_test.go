@@ -1,0 +1,293 @@
+package kubespray
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/ansible/process"
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// upgrading is a fixture of an installed cluster whose nodes are upgraded from 1.34.3 to 1.35.4.
+type upgrading struct {
+	*planesFixture
+	kubelets map[string]string // versions by the name of the node
+	servers  map[string]string // versions of the API servers by the address of the node
+	etcdNow  string            // version of etcd
+	beats    int
+	silent   map[string]bool // nodes without heartbeats
+	// playing is called for each node that the playbook upgrades; false: the playbook fails there.
+	playing func(name string) bool
+}
+
+// newUpgrading returns a cluster with control plane nodes, of which each is a member of etcd, and
+// workers.
+func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...string) *upgrading {
+	u := &upgrading{planesFixture: newPlanes(t, stacked, masters, workers, masters), kubelets: map[string]string{}, servers: map[string]string{}, etcdNow: "3.5.30", silent: map[string]bool{}}
+	u.playing = func(string) bool { return true }
+	for _, n := range u.machines {
+		u.kubelets[n.Name], u.servers[n.Address] = "1.34.3", "1.34.3"
+	}
+	record := u.now()
+	record.Request.KubernetesVersion = "1.34.3"
+	u.installed.data[contract.KeyInstalled] = string(asJSON(t, record))
+	r := &u.in.Request
+	r.Members, r.KubernetesVersion, r.Operation = record.Nodes, "1.35.4", contract.OperationUpgradeNodes
+	if strings.HasPrefix(nodes[0], "master") {
+		r.Operation = contract.OperationUpgradeControlPlane
+	}
+	r.Upgrade = &contract.Upgrade{Nodes: nodes, From: "1.34.3", Path: []string{"1.35.4"}, DrainSeconds: 60}
+	u.in.Playbook, u.in.Run = contract.PlaybookUpgrade, "edge-1-upgrade-2"
+	u.render()
+	content := []byte("the content of etcd")
+	sum := sha256.Sum256(content)
+	u.write("cluster/etcd.db", string(content)+string(sum[:]))
+	u.write("bin/etcdctl", "#!/bin/sh\nset -eu\nfor last; do :; done\n[ ! -e \"$C/etcd-fails\" ] || { echo no space left >&2; exit 1; }\ncp \"$C/etcd.db\" \"$last\"\n")
+	kubectl := strings.Replace(u.read("bin/kubectl"), "*) echo", "*\" exec etcd-\"*\" snapshot save \"*) exec \"$B/etcdctl\" \"$@\";;\n*) echo", 1)
+	u.write("bin/kubectl", kubectl)
+	u.write("bin/df", "#!/bin/sh\nprintf 'x\\n/dev/x 9 9 %s 1%% /\\n' \"$(cat \"$C/free\")\"\n")
+	u.write("cluster/free", "99999999")
+	u.living.commands, u.scripts, u.play, u.fixture.etcd = u.answer, u.saves, u.playbook, u.status
+	return u
+}
+
+// answer answers the questions of an upgrade, before those of the other fixtures.
+func (u *upgrading) answer(command string, stdout, stderr io.Writer) (int, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case strings.Contains(command, " get leases "):
+		u.beats++
+		for name, ready := range u.nodes {
+			if beat := u.beats; ready && !u.silent[name] {
+				fmt.Fprintln(stdout, name, beat)
+			} else {
+				fmt.Fprintln(stdout, name, 0)
+			}
+		}
+	case strings.Contains(command, "kubeletVersion"):
+		for name, v := range u.kubelets {
+			fmt.Fprintln(stdout, name, "v"+v)
+		}
+	case strings.Contains(command, " get --raw /version"):
+		v := slices.Collect(maps.Values(u.servers))[0]
+		for address, own := range u.servers {
+			if strings.Contains(command, "https://"+address+":") {
+				v = own
+			}
+		}
+		fmt.Fprintf(stdout, `{"gitVersion": "v%s"}`, v)
+	default:
+		u.mu.Unlock()
+		defer u.mu.Lock()
+		return u.planesFixture.kubectl(command, stdout, stderr)
+	}
+	return 0, true
+}
+
+func (u *upgrading) status(command string, stdout io.Writer) int {
+	if !strings.Contains(command, " endpoint status --cluster ") {
+		return u.etcdctl(command, stdout)
+	}
+	var all []string
+	for _, m := range u.members {
+		if !m.sick {
+			all = append(all, fmt.Sprintf(`{"Endpoint":"https://%s:2379","Status":{"version":%q,"dbSize":20480}}`, m.address, u.etcdNow))
+		}
+	}
+	fmt.Fprintf(stdout, "[%s]", strings.Join(all, ","))
+	return 0
+}
+
+// saves really runs the script that saves etcd.
+func (u *upgrading) saves(i int, command string, stdout, stderr io.Writer) (int, bool) {
+	if !strings.Contains(command, " snapshot save ") {
+		return u.script(i, command, stdout, stderr)
+	}
+	if status := u.change("snapshot "+u.machines[i].Name, true); status != 0 {
+		return status, true
+	}
+	script := strings.TrimSuffix(strings.TrimPrefix(command, "sh -c '"), "'")
+	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1))
+	if u.stacked {
+		_ = os.MkdirAll(filepath.Join(at, "var/lib/etcd"), 0o700)
+	}
+	for _, path := range []string{"/var/backups/", "/var/lib/etcd"} {
+		script = strings.ReplaceAll(script, path, at+path)
+	}
+	return u.sh(i, script, stdout, stderr), true
+}
+
+// snapshots returns the names of the snapshots on a machine.
+func (u *upgrading) snapshots(i int) (names []string) {
+	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1), snapshotFolder)
+	files, _ := os.ReadDir(at)
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// playbook is kubespray: it upgrades the nodes of --limit.
+func (u *upgrading) playbook(c process.Command, stdout, stderr io.Writer) int {
+	name := c.Args[len(c.Args)-1]
+	limit := strings.Split(c.Args[slices.Index(c.Args, "--limit")+1], ",")
+	if status := u.change(name+" "+strings.Join(limit, ","), true); status != 0 {
+		return status
+	}
+	for _, n := range u.machines {
+		if !slices.Contains(limit, n.Name) {
+			continue
+		}
+		if !u.playing(n.Name) {
+			return recorded("failed", 2)(c, stdout, stderr)
+		}
+		u.mu.Lock()
+		u.kubelets[n.Name] = u.in.Request.KubernetesVersion
+		if slices.Contains(n.Roles, contract.RoleControlPlane) {
+			u.servers[n.Address] = u.in.Request.KubernetesVersion
+		}
+		u.mu.Unlock()
+	}
+	return recorded("green", 0)(c, stdout, stderr)
+}
+
+// expectLevels checks the nodes of the record that are not at the version of its request.
+func (u *upgrading) expectLevels(request string, want map[string]string) {
+	u.t.Helper()
+	record, got := u.now(), map[string]string{}
+	for _, n := range record.Nodes {
+		if n.Version != "" {
+			got[n.Name] = n.Version
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || record.Request.KubernetesVersion != request {
+		u.t.Errorf("record of Kubernetes %s, nodes with another version (-want +got):\n%s\n%s", record.Request.KubernetesVersion, diff, &u.log)
+	}
+	if record.Request.Upgrade != nil || record.Request.Operation != "" {
+		u.t.Errorf("the record has fields of a run: %+v", record.Request)
+	}
+}
+
+// setLevels stores the versions of nodes in the record.
+func (u *upgrading) setLevels(versions map[string]string) {
+	record := u.now()
+	for i, n := range record.Nodes {
+		record.Nodes[i].Version = versions[n.Name]
+	}
+	u.installed.data[contract.KeyInstalled] = string(asJSON(u.t, record))
+	maps.Copy(u.kubelets, versions)
+}
+
+// extraVars returns the extra variables of the last playbook.
+func (u *upgrading) extraVars() (all map[string]any) {
+	u.t.Helper()
+	text, err := os.ReadFile(filepath.Join(u.in.ScratchDir, "extra-vars.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return all
+}
+
+// etcdNext lets the playbooks install this version of etcd; empty: they fail.
+func (u *upgrading) etcdNext(version string) {
+	inner := u.play
+	u.play = func(c processCommand, stdout, stderr io.Writer) int {
+		if !strings.HasSuffix(c.Args[len(c.Args)-1], "/etcd-version.yml") {
+			return inner(c, stdout, stderr)
+		}
+		if version == "" {
+			return 4
+		}
+		at, _ := u.extraVars()["bpa_result"].(string)
+		if err := os.WriteFile(at, []byte(version), 0o600); err != nil {
+			u.t.Error(err)
+		}
+		return 0
+	}
+}
+
+// killed runs the task and kills it before its n-th change. It returns false if the task has fewer
+// changes.
+func (u *upgrading) killed(n int) bool {
+	u.killAt = n
+	ctx, cancel := context.WithTimeout(u.t.Context(), 20*time.Second)
+	defer cancel()
+	u.kill = cancel
+	_, err := Run(ctx, u.in, u.living.ports())
+	u.killAt = 0
+	return err != nil
+}
+
+func (u *upgrading) played(playbook string) bool {
+	return slices.ContainsFunc(u.did, func(what string) bool { return strings.HasPrefix(what, playbook) })
+}
+
+func (u *upgrading) remove(name string) {
+	if err := os.Remove(filepath.Join(u.dir, name)); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// age gives the files of a folder the ages of their names.
+func (u *upgrading) age(folder string) {
+	files, err := os.ReadDir(filepath.Join(u.dir, folder))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	for i, f := range files {
+		then := time.Now().Add(time.Duration(i-len(files)) * time.Hour)
+		if err := os.Chtimes(filepath.Join(u.dir, folder, f.Name()), then, then); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+}
+
+// expectModes checks the mode of a folder, and that of its newest snapshot.
+func (u *upgrading) expectModes(folder string, dir, file os.FileMode) {
+	u.t.Helper()
+	at := filepath.Join(u.dir, folder)
+	files, err := os.ReadDir(at)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{at: dir, filepath.Join(at, files[len(files)-1].Name()): file} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			u.t.Errorf("%s: mode %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+}
+
+type processCommand = process.Command
+
+func vars(text string) (all map[string]json.RawMessage) {
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		panic(err)
+	}
+	return all
+}
+
+// expectDid checks the changes, without the marks on the machines, which are written in parallel.
+func (u *upgrading) expectDid(want ...string) {
+	u.t.Helper()
+	u.did = slices.DeleteFunc(u.did, func(what string) bool { return strings.HasPrefix(what, "mark ") })
+	if len(u.did) == 0 {
+		u.did = nil
+	}
+	u.living.expectDid(want...)
+}

@@ -1,0 +1,250 @@
+package kubespray
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/node"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// gateBefore waits until all nodes of the record, except lost ones, and all system pods are Ready.
+// Then it checks that etcd can spare the control plane node of the batch.
+func (u *upgrader) gateBefore(ctx context.Context) error {
+	ready, err := u.w.registered(ctx)
+	if err != nil {
+		return unanswered("check the cluster before the upgrade", err)
+	}
+	limit := u.in.HealthLimit
+	if slices.ContainsFunc(u.batch, func(n contract.Node) bool { return !ready[n.Name] }) {
+		limit = min(limit, deadAfter) // it may only restart, but it is not worth a longer wait
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	// in a small cluster, a system pod may wait for a node that an earlier attempt has cordoned
+	cordoned := len(intersect(u.members.now.Draining, namesOf(u.batch))) > 0
+	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, func(t trouble) bool { return cordoned && t.unplaced })
+	if healthy {
+		return u.checkQuorum(ctx)
+	}
+	if err := stopped(ctx, "the upgrade"); err != nil {
+		return err
+	}
+	return u.closed(bad)
+}
+
+// closed is the error of an upgrade that does not begin.
+func (u *upgrader) closed(bad []trouble) error {
+	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster before the upgrade"}
+	if len(bad) == 0 {
+		failed.Err = errors.New("the control plane does not answer, so no node was upgraded. Nothing was changed")
+		return failed
+	}
+	i := slices.IndexFunc(bad, func(t trouble) bool { return named(u.batch, t.node) })
+	if i < 0 {
+		failed.Host = bad[0].node
+		failed.Err = fmt.Errorf("the cluster is not healthy, so no node was upgraded: %s. Nothing was changed. The next attempt continues", summary(bad))
+		return failed
+	}
+	failed.Host = bad[i].node
+	failed.Err = fmt.Errorf("node %s is to be upgraded, but it does not work: %s. Nothing was changed in this attempt. Repair the node, for example "+
+		"by journalctl -u kubelet on its host, then run: %s", bad[i].node, bad[i].what, u.retry())
+	return failed
+}
+
+func (u *upgrader) retry() string {
+	return fmt.Sprintf("kubectl bpa retry %s -n %s", u.in.Request.Provisioning, u.in.Request.Namespace)
+}
+
+// checkQuorum checks that etcd has a majority while the control plane node of the batch is upgraded.
+func (u *upgrader) checkQuorum(ctx context.Context) error {
+	for _, n := range node.ControlPlanes(u.batch) {
+		err := u.onEtcd(ctx, func(e etcdClient) error {
+			members, healthy, err := e.look()
+			if err != nil {
+				return err
+			}
+			return spare(members, healthy, []string{n.Address, n.Address6})
+		})
+		if err != nil {
+			return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: n.Name, Step: "check etcd",
+				Err: fmt.Errorf("control plane node %s cannot be upgraded: %w. Nothing was changed. The next attempt continues", n.Name, err)}
+		}
+	}
+	return nil
+}
+
+// spare returns an error if etcd has no majority while the member at the addresses does not answer.
+// One or two members have none then. They must be healthy, and no API server answers for a moment.
+func spare(members []member, healthy, addresses []string) error {
+	voters, alive, others := 0, 0, 0
+	for _, m := range members {
+		if m.IsLearner {
+			return fmt.Errorf("member %s of etcd is a learner", printable(m.Name))
+		}
+		voters++
+		if m.healthyIn(healthy) {
+			alive++
+			if !m.at(addresses...) {
+				others++
+			}
+		}
+	}
+	switch {
+	case voters <= 2 && alive < voters:
+		return fmt.Errorf("only %d of %d members of etcd are healthy", alive, voters)
+	case voters > 2 && others < voters/2+1:
+		return fmt.Errorf("without it, only %d of %d members of etcd are healthy, and %d must be", others, voters, voters/2+1)
+	}
+	return nil
+}
+
+// onEtcd calls do with a client of etcd on a control plane, if possible on one that is not upgraded.
+func (u *upgrader) onEtcd(ctx context.Context, do func(etcdClient) error) error {
+	ready, err := u.w.registered(ctx)
+	if err != nil {
+		return err
+	}
+	return (&cluster{w: u.w, ready: ready}).onEtcd(ctx, u.w.in.Nodes, do)
+}
+
+// await waits until the nodes of the batch work with the new version. Each of them is then recorded,
+// and accepts pods again.
+func (u *upgrader) await(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, u.in.HealthLimit)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	pending, why := slices.Clone(u.batch), map[string]string{}
+	var since map[string]string // the heartbeats at the first look: a node is Ready for some time after its kubelet has stopped
+	for {
+		done, now := u.look(limited, pending, &since)
+		if limited.Err() == nil {
+			why = now
+		}
+		if err := u.finish(ctx, done); err != nil {
+			return err
+		}
+		if pending = slices.DeleteFunc(pending, func(n contract.Node) bool { return slices.Contains(done, n.Name) }); len(pending) == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-limited.Done():
+		}
+		if err := stopped(ctx, "the upgrade"); err != nil {
+			return err
+		}
+		return u.failed(ctx, &task.Error{Reason: contract.ReasonClusterUnhealthy, Host: pending[0].Name, Step: "wait for the upgraded nodes",
+			Err: fmt.Errorf("the playbook succeeded, but %s does not work after %s: %s", pending[0].Name, u.in.HealthLimit, why[pending[0].Name])})
+	}
+}
+
+// look returns the names of the pending nodes that work with the new version, and why the others do
+// not. Pods that no node runs yet do not count: they may wait for these nodes.
+func (u *upgrader) look(ctx context.Context, pending []contract.Node, since *map[string]string) (done []string, why map[string]string) {
+	why = map[string]string{}
+	all := func(text string) ([]string, map[string]string) {
+		for _, n := range pending {
+			why[n.Name] = text
+		}
+		return nil, why
+	}
+	beats, err := u.w.heartbeats(ctx)
+	if err != nil {
+		return all(err.Error())
+	}
+	if *since == nil {
+		*since = beats
+	}
+	kubelets, err := u.w.kubelets(ctx)
+	if err != nil {
+		return all(err.Error())
+	}
+	bad := u.w.probe(ctx)
+	for _, n := range pending {
+		about := slices.IndexFunc(bad, func(t trouble) bool { return t.node == n.Name || t.node == "" && !t.unplaced })
+		switch want := "v" + u.in.Request.KubernetesVersion; {
+		case about >= 0:
+			why[n.Name] = bad[about].what
+		case beats[n.Name] == (*since)[n.Name]:
+			why[n.Name] = "its kubelet has sent no heartbeat since the playbook ended"
+		case kubelets[n.Name] != want:
+			why[n.Name] = fmt.Sprintf("its kubelet has version %s, not %s", printable(kubelets[n.Name]), want)
+		default:
+			if why[n.Name] = u.serverTrouble(ctx, n); why[n.Name] == "" {
+				done = append(done, n.Name)
+			}
+		}
+	}
+	return done, why
+}
+
+// serverTrouble returns what is wrong with the API server of a control plane node; empty: nothing.
+func (u *upgrader) serverTrouble(ctx context.Context, n contract.Node) string {
+	if rankOfRole(n) != 0 {
+		return ""
+	}
+	w := &watch{in: u.in.only([]contract.Node{n}), access: u.w.access}
+	defer w.close()
+	text, err := w.ask(ctx, "get --raw /version --request-timeout=10s", 64<<10)
+	if err != nil {
+		return "its API server does not answer: " + task.Cut(err.Error(), 200)
+	}
+	if want := `"v` + u.in.Request.KubernetesVersion + `"`; !strings.Contains(string(text), want) {
+		return fmt.Sprintf("its API server does not have version %s", want)
+	}
+	return ""
+}
+
+// finish records nodes as upgraded, and lets them accept pods again.
+func (u *upgrader) finish(ctx context.Context, done []string) error {
+	if len(done) == 0 {
+		return nil
+	}
+	fmt.Fprintf(u.ports.Log, "  upgraded to %s: %s\n", u.in.Request.KubernetesVersion, strings.Join(done, ", "))
+	err := u.members.change(ctx, func(next *contract.Installed) {
+		for i := range next.Nodes {
+			if slices.Contains(done, next.Nodes[i].Name) {
+				next.Nodes[i].Version, next.Nodes[i].Settings = u.in.Request.KubernetesVersion, u.in.Request.Settings()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, done), u.ports)
+}
+
+// gateAfter waits until the whole cluster is healthy again.
+func (u *upgrader) gateAfter(ctx context.Context) error {
+	in := u.in.only(u.w.in.Nodes)
+	if len(node.ControlPlanes(in.called(in.Request.Upgrade.Nodes))) > 0 {
+		if err := awaitMembers(ctx, in, u.access(), u.ports); err != nil {
+			return err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, u.in.HealthLimit)
+	defer cancel()
+	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, nil)
+	if healthy {
+		return nil
+	}
+	if err := stopped(ctx, "the upgrade"); err != nil {
+		return err
+	}
+	failed := &task.Error{Reason: contract.ReasonClusterUnhealthy, Step: "check the cluster after the upgrade"}
+	what := "the control plane does not answer"
+	if len(bad) > 0 {
+		failed.Host, what = bad[0].node, summary(bad)
+	}
+	failed.Err = fmt.Errorf("%s: the upgrade to %s is done, but the cluster is not healthy after %s: %s. No other node was changed",
+		strings.Join(u.in.Request.Upgrade.Nodes, ", "), u.in.Request.KubernetesVersion, u.in.HealthLimit, what)
+	return failed
+}

@@ -1,0 +1,100 @@
+package kubespray
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// heartbeatLimit is the time in which a kubelet that works renews its lease: the lease is valid for
+// 40 s, and the kubelet renews it every 10 s.
+const heartbeatLimit = 30 * time.Second
+
+// heartbeats returns, for each node, a text that changes with every heartbeat of its kubelet.
+func (w *watch) heartbeats(ctx context.Context) (map[string]string, error) {
+	return w.pairs(ctx, `get leases --namespace kube-node-lease --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.metadata.resourceVersion}{"\n"}{end}'`)
+}
+
+// kubelets returns the version of the kubelet of each node, such as v1.35.4.
+func (w *watch) kubelets(ctx context.Context) (map[string]string, error) {
+	return w.pairs(ctx, `get nodes --request-timeout=30s --output jsonpath='{range .items[*]}{.metadata.name}{" "}{.status.nodeInfo.kubeletVersion}{"\n"}{end}'`)
+}
+
+// pairs runs kubectl, and returns the second word of each line by the first one.
+func (w *watch) pairs(ctx context.Context, arguments string) (map[string]string, error) {
+	text, err := w.ask(ctx, arguments, maxObjects)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if field := strings.Fields(line); len(field) == 2 {
+			all[field[0]] = field[1]
+		}
+	}
+	return all, nil
+}
+
+// examine describes each node of the batch after a failure, and returns the names of those that work.
+// A node works if it is Ready and has sent a heartbeat after the failure.
+func (u *upgrader) examine(ctx context.Context) (states, working []string) {
+	limited, cancel := context.WithTimeout(ctx, min(heartbeatLimit, u.in.HealthLimit))
+	defer cancel()
+	alive := u.awaitHeartbeats(limited)
+	ready, err := u.w.registered(ctx)
+	if err != nil {
+		return []string{"the state of " + names(u.batch) + " is not known, because no API server answers"}, nil
+	}
+	kubelets, err := u.w.kubelets(ctx)
+	if err != nil {
+		kubelets = map[string]string{} // the states are complete without the versions
+	}
+	for _, n := range u.batch {
+		version := ""
+		if v := kubelets[n.Name]; v != "" {
+			version = " (" + printable(v) + ")"
+		}
+		switch works := ready[n.Name] && slices.Contains(alive, n.Name); {
+		case u.upgraded(n.Name):
+			states = append(states, n.Name+version+" is upgraded")
+		case works:
+			working = append(working, n.Name)
+			states = append(states, n.Name+version+" works, but is not upgraded")
+		default:
+			states = append(states, fmt.Sprintf("%s%s does not work and stays cordoned: repair it, then run: %s", n.Name, version, u.retry()))
+		}
+	}
+	return states, working
+}
+
+// awaitHeartbeats returns the nodes of the batch that have sent a heartbeat since the first look. It
+// waits for all of them until the context ends.
+func (u *upgrader) awaitHeartbeats(ctx context.Context) (alive []string) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	first := map[string]string(nil)
+	for {
+		beats, err := u.w.heartbeats(ctx)
+		if err == nil && first == nil {
+			first = beats
+		}
+		if err == nil {
+			alive = nil
+			for _, n := range u.batch {
+				if beats[n.Name] != "" && beats[n.Name] != first[n.Name] {
+					alive = append(alive, n.Name)
+				}
+			}
+		}
+		if len(alive) == len(u.batch) {
+			return alive
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return alive
+		}
+	}
+}
