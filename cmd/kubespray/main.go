@@ -1,5 +1,5 @@
-// Command kubespray is the task kubespray. With a kubespray playbook, it installs the cluster, adds or
-// removes nodes, or removes the cluster.
+// Command kubespray is the task kubespray. With a kubespray playbook, it installs the cluster, adds,
+// upgrades or removes nodes, or removes the cluster.
 package main
 
 import (

@@ -1,19 +1,19 @@
-// Package kubespray is the task kubespray, which installs a cluster, adds nodes to it, removes
-// nodes from it, or removes it from its machines.
+// Package kubespray is the task kubespray, which installs a cluster, adds nodes to it, upgrades nodes,
+// removes nodes from it, or removes it from its machines.
 //
 // An installation first checks that every node answers by SSH and is free of other clusters. It
 // resets machines on which an earlier attempt of this Provisioning has left a part of a node. Then
 // it runs a kubespray playbook on the nodes, and writes progress and a readable log. At the end it
 // checks that nodes and system pods are Ready. A reset removes the cluster from all machines that
 // answer, and proves for each that it is empty. A removal drains nodes, removes them from the
-// cluster, and resets their machines in the same way. The task records what the cluster consists
-// of.
+// cluster, and resets their machines in the same way. An upgrade begins and ends with a healthy
+// cluster, and drains its nodes. The task records what the cluster consists of.
 //
 // Invariants: the task does not change a machine that has none of the known MAC addresses of the
 // node's host, nor a machine whose SSH host key differs from the key at the first contact, nor one
 // with a Kubernetes of another owner. Before it changes a machine for the first time, it records
 // the host as used. A repair never resets a Ready node. A removal resets only machines whose nodes
-// are recorded as leaving, after they were drained. A control plane joins or leaves only if etcd
+// are recorded as leaving, after they were drained. An upgrade resets nothing. A control plane joins or leaves only if etcd
 // keeps a healthy majority. All output of Ansible is redacted before it leaves the task. The task
 // depends on kubespray's entry points and inventory, but not on the contents of the playbooks. It
 // accesses the bootstrap machine's API server only through the interface Store. It queries the new

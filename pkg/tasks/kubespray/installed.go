@@ -91,31 +91,11 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 				ordered = append(ordered, n)
 			}
 		}
-		for i := range ordered {
-			ordered[i].Version, ordered[i].Settings = levelAfter(*next, request, ordered[i])
-		}
 		slices.SortStableFunc(ordered, func(a, b contract.Node) int { return cmp.Compare(rankOfRole(a), rankOfRole(b)) })
 		next.Request, next.Nodes, next.EtcdNext = lasting(request), ordered, max(etcdNext, next.EtcdNext)
 		gone := func(name string) bool { return !named(ordered, name) }
 		next.Draining, next.Leaving = slices.DeleteFunc(next.Draining, gone), slices.DeleteFunc(next.Leaving, gone)
 	})
-}
-
-// levelAfter returns the version and the digest of the variables of a node for a record with this
-// request; empty: those of the request. A run that changes some nodes of a cluster leaves the others
-// at their level, which differs from that of the request during an upgrade.
-func levelAfter(former contract.Installed, request contract.Request, n contract.Node) (version, settings string) {
-	i := slices.IndexFunc(former.Nodes, func(f contract.Node) bool { return f.HostUID == n.HostUID })
-	if i < 0 || !contract.OperationOf(request.Operation).ChangesCluster() {
-		return "", ""
-	}
-	if version, settings = former.Level(former.Nodes[i]); version == request.KubernetesVersion {
-		version = ""
-	}
-	if settings == request.Settings() {
-		settings = ""
-	}
-	return version, settings
 }
 
 // rankOfRole returns 0 for a control plane and 1 for any other node.

@@ -102,7 +102,7 @@ func (u *upgrader) checkEtcd(ctx context.Context, running []endpoint) error {
 	}
 	return &task.Error{Reason: contract.ReasonInvalidRequest, Host: u.batch[0].Name, Step: "check etcd",
 		Err: fmt.Errorf("the cluster has etcd %s, and the upgrade to Kubernetes %s would install etcd %s. From a version before %s this can bring back members of etcd that were "+
-			"removed long ago, and stop the cluster. Nothing was changed. First update etcd: set etcd_version to %s or a later 3.5 in spec.kubespray.vars and keep the Kubernetes version %s",
+			"removed long ago, and stop the cluster. Nothing was changed. First update etcd: set etcd_version to %s or a later 3.5 in spec.kubespray.vars, and keep the Kubernetes version %s until this is done",
 			oldest, u.in.Request.KubernetesVersion, target, firstSafe, firstSafe, u.in.Request.Upgrade.From)}
 }
 

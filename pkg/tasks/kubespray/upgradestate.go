@@ -42,9 +42,8 @@ func (w *watch) pairs(ctx context.Context, arguments string) (map[string]string,
 func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 	limited, cancel := context.WithTimeout(ctx, min(heartbeatLimit, u.in.HealthLimit))
 	defer cancel()
-	alive := u.awaitHeartbeats(limited)
-	ready, err := u.w.registered(ctx)
-	if err != nil {
+	working, known := u.awaitWorking(limited)
+	if !known {
 		return []string{"the state of " + names(u.batch) + " is not known, because no API server answers"}, nil
 	}
 	kubelets, err := u.w.kubelets(ctx)
@@ -56,11 +55,10 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 		if v := kubelets[n.Name]; v != "" {
 			version = " (" + printable(v) + ")"
 		}
-		switch works := ready[n.Name] && slices.Contains(alive, n.Name); {
+		switch {
 		case u.upgraded(n.Name):
 			states = append(states, n.Name+version+" is upgraded")
-		case works:
-			working = append(working, n.Name)
+		case slices.Contains(working, n.Name):
 			states = append(states, n.Name+version+" works, but is not upgraded")
 		default:
 			states = append(states, fmt.Sprintf("%s%s does not work and stays cordoned: repair it, then run: %s", n.Name, version, u.retry()))
@@ -69,32 +67,35 @@ func (u *upgrader) examine(ctx context.Context) (states, working []string) {
 	return states, working
 }
 
-// awaitHeartbeats returns the nodes of the batch that have sent a heartbeat since the first look. It
-// waits for all of them until the context ends.
-func (u *upgrader) awaitHeartbeats(ctx context.Context) (alive []string) {
+// awaitWorking returns the nodes of the batch that are Ready and have sent a heartbeat since the first
+// look. It waits for all of them until the context ends. It returns false if no API server answers.
+func (u *upgrader) awaitWorking(ctx context.Context) (working []string, known bool) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	first := map[string]string(nil)
-	for {
-		beats, err := u.w.heartbeats(ctx)
-		if err == nil && first == nil {
-			first = beats
+	for first := map[string]string(nil); ; {
+		ready, err := u.w.registered(ctx)
+		var beats map[string]string
+		if err == nil {
+			beats, err = u.w.heartbeats(ctx)
 		}
 		if err == nil {
-			alive = nil
+			working, known = nil, true
+			if first == nil {
+				first = beats
+			}
 			for _, n := range u.batch {
-				if beats[n.Name] != "" && beats[n.Name] != first[n.Name] {
-					alive = append(alive, n.Name)
+				if ready[n.Name] && beats[n.Name] != "" && beats[n.Name] != first[n.Name] {
+					working = append(working, n.Name)
 				}
 			}
 		}
-		if len(alive) == len(u.batch) {
-			return alive
+		if len(working) == len(u.batch) {
+			return working, known
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return alive
+			return working, known
 		}
 	}
 }
