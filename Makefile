@@ -68,7 +68,7 @@ plugin: ## Build the kubectl plugin (kubectl bpa)
 
 ##@ Test
 
-.PHONY: test unit integration integration-long e2e e2e-change e2e-kubespray e2e-kubespray-life e2e-kubespray-change kubespray-story survival
+.PHONY: test unit integration integration-long e2e e2e-change e2e-upgrade e2e-kubespray e2e-kubespray-life e2e-kubespray-change e2e-kubespray-upgrade kubespray-story survival
 test: unit integration e2e survival kubespray-story ## Run all tests: unit, integration (real API server), e2e (real clusters), survival, kubespray
 unit: ## Run the tests that need no cluster
 	go test ./...
@@ -98,9 +98,12 @@ long := TestIronicReplacesOneHost
 integration-long: tools ## Test that one host that fails to receive its image costs no other host (real Ironic, about 10 min); first: make integration
 	go test ./test/integration -tags integration -run $(long) -count=1 -v -timeout 40m
 e2e: up plugin ## Test user scenarios, also with failures, on lab machines
-	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -skip '^TestChange$$' -count=1 -v -timeout 50m
+	go test ./test/e2e/... ./pkg/tasks/seedregistry -tags e2e -skip '^(TestChange|TestUpgradeCluster)$$' -count=1 -v -timeout 50m
 e2e-change: up plugin ## Test one cluster that grows, loses machines and shrinks, on lab machines (about 15 min)
 	go test ./test/e2e -tags e2e -run '^TestChange$$' -count=1 -v -timeout 40m
+e2e-upgrade: up plugin ## Test the upgrade of a cluster over one minor version, on lab machines (about 15 min; the first build of the old version 20 min)
+	$(lab) artifacts --kubernetes 1.34.3
+	go test ./test/e2e -tags e2e -run '^TestUpgradeCluster$$' -count=1 -v -timeout 40m
 e2e-kubespray: up plugin ## Test an installation with the real kubespray (first: make kubespray)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./pkg/inventory -tags kubespray -run Kubesprays -count=1
@@ -111,6 +114,10 @@ e2e-kubespray-life: up plugin ## Test deletion, exchanged roles, killed installa
 e2e-kubespray-change: up plugin ## Test added, lost and removed nodes of a cluster with the real kubespray (about 60 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./test/e2e -tags e2e,kubespray -run TestChangeOnKubespray -count=1 -v -timeout 150m
+e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real kubespray (about 60 min)
+	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
+	$(lab) artifacts --kubernetes 1.34.3
+	go test ./test/e2e -tags e2e,kubespray -run '^TestUpgradeOnKubespray$$' -count=1 -v -timeout 150m
 kubespray-story: $(if $(KUBESPRAY),e2e-kubespray)
 	@[ -n "$(KUBESPRAY)" ] || echo 'LEFT OUT: the e2e test on the real kubespray, and the comparison with its tables, because this machine has no kubespray. To run them: make kubespray && make e2e-kubespray'
 survival: tools ## Kill, "reboot" and take down a second bootstrap machine in a sandbox

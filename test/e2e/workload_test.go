@@ -27,9 +27,9 @@ type workload struct {
 	end        context.CancelFunc
 	done       chan struct{}
 
-	mu       sync.Mutex
-	gap      time.Duration // longest time without an answer
-	answered int
+	mu             sync.Mutex
+	gap            time.Duration // longest time without an answer
+	answered, lost int
 }
 
 // The manifest of the workload. CoreDNS serves it, because its image is in the depot: its plugin
@@ -63,6 +63,7 @@ spec:
       - name: web
         image: registry.k8s.io/coredns/coredns:v1.12.4
         args: [-conf, /etc/coredns/Corefile]
+        lifecycle: {preStop: {sleep: {seconds: 3}}} # until no node sends requests to the pod any more
         readinessProbe: {httpGet: {path: /health, port: 8080}, periodSeconds: 1}
         volumeMounts: [{name: config, mountPath: /etc/coredns}]
       volumes: [{name: config, configMap: {name: web}}]
@@ -131,6 +132,9 @@ func (w *workload) ask(ctx context.Context, s *site.Site, name string) {
 			continue
 		}
 		if err := get(ctx, web, fmt.Sprintf("http://%s:30080/health", p.Status.Nodes[i%len(p.Status.Nodes)].Address)); err != nil {
+			w.mu.Lock()
+			w.lost++
+			w.mu.Unlock()
 			continue
 		}
 		w.mu.Lock()
@@ -168,9 +172,17 @@ func (w *workload) stop() {
 	w.t.Helper()
 	w.end()
 	<-w.done
-	w.t.Logf("the workload answered %d requests; the longest time without an answer was %s", w.answered, w.gap.Round(100*time.Millisecond))
+	w.t.Logf("the workload answered %d requests and lost %d; the longest time without an answer was %s", w.answered, w.lost, w.gap.Round(100*time.Millisecond))
 	if w.answered == 0 || w.gap > longestGap {
 		w.t.Errorf("the workload answered %d requests, with up to %s without an answer; want at most %s", w.answered, w.gap, longestGap)
+	}
+}
+
+// expectLost checks how many requests were without an answer, after stop.
+func (w *workload) expectLost(most int) {
+	w.t.Helper()
+	if w.lost > most {
+		w.t.Errorf("%d requests were lost, want at most %d of %d", w.lost, most, w.answered+w.lost)
 	}
 }
 
