@@ -3,10 +3,8 @@ package kubespray
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -281,28 +279,4 @@ func (u *upgrader) complete(ctx context.Context) error {
 			next.Nodes[i].Version, next.Nodes[i].Settings = "", ""
 		}
 	})
-}
-
-// failed uncordons those nodes of the batch that work, and returns the error of the run with the state
-// of each node. A node that does not work stays cordoned, so that no pod moves to it before a user
-// has repaired it.
-func (u *upgrader) failed(ctx context.Context, err error) error {
-	if stopped(ctx, "") != nil {
-		return err
-	}
-	states, working := u.examine(ctx)
-	if undo := uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, working), u.ports); undo != nil {
-		fmt.Fprintf(u.ports.Log, "  %v; the next attempt does this\n", undo)
-	}
-	var known *task.Error
-	if !errors.As(err, &known) {
-		known = &task.Error{Reason: contract.ReasonInternal, Err: err}
-	}
-	failed := *known
-	failed.Err = fmt.Errorf("the upgrade to %s is not complete: %s. No other node was changed. %w", u.in.Request.KubernetesVersion, strings.Join(states, "; "), known.Err)
-	return &failed
-}
-
-func intersect(names, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(others, name) })
 }
