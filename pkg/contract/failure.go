@@ -30,11 +30,11 @@ const (
 	// ReasonResetIncomplete: parts of a cluster are left on a host after a reset, or a host with such
 	// parts cannot be reset safely. The playbook of an installation has not run. Transient.
 	ReasonResetIncomplete Reason = "ResetIncomplete"
-	// ReasonDrainBlocked: pods did not leave a node that is to be removed, for example because of a
-	// PodDisruptionBudget. The node is in the cluster and accepts pods again. Transient.
+	// ReasonDrainBlocked: pods did not leave a node that is to be removed or upgraded, for example
+	// because of a PodDisruptionBudget. The node is in the cluster and accepts pods again. Transient.
 	ReasonDrainBlocked Reason = "DrainBlocked"
-	// ReasonQuorumAtRisk: without the node that is to be removed or added, etcd would not have a
-	// healthy majority. Nothing was changed. Transient.
+	// ReasonQuorumAtRisk: without the node that is to be removed, added or upgraded, etcd would not have
+	// a healthy majority. Nothing was changed. Transient.
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
 	// ReasonPlaybookFailed: an Ansible task failed, and the cause is not known to be transient.
 	ReasonPlaybookFailed Reason = "PlaybookFailed"
@@ -46,7 +46,8 @@ const (
 	ReasonPackagesLocked Reason = "PackagesLocked"
 	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit. Transient.
 	ReasonTaskTimedOut Reason = "TaskTimedOut"
-	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready. Transient.
+	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, or they
+	// were not Ready before an upgrade. Transient.
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
 	// ReasonAPIUnavailable: the API server of the bootstrap machine or of the new cluster does not
 	// answer. Transient.
