@@ -71,7 +71,7 @@ type Upgrade struct {
 	// Nodes are the names of the nodes: one control plane node, or a batch of workers. The run upgrades
 	// only those of them that do not have the request's version and variables yet.
 	Nodes []string `json:"nodes"`
-	// From is the version of the cluster before the upgrade (Installed.Request.KubernetesVersion).
+	// From is the oldest version of a node of the cluster before the run.
 	From string `json:"from"`
 	// Path has the versions that the cluster still gets, in their order. The first is the request's
 	// KubernetesVersion, the last the version that the spec requests. Their artifacts are checked
