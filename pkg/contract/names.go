@@ -61,6 +61,16 @@ const (
 	// AnnotationRetry, on a Provisioning, requests another attempt after a permanent failure. The
 	// request counts only if the value differs from the last one that the controller processed.
 	AnnotationRetry = "bpa.akraino.org/retry"
+	// AnnotationRotateKubeconfig, on a Provisioning, requests a kubeconfig with a new user. All earlier
+	// kubeconfigs stop working. The request counts if the value differs from AnnotationRotated.
+	AnnotationRotateKubeconfig = "bpa.akraino.org/rotate-kubeconfig"
+	// AnnotationRotated, on the Secrets of the kubeconfig and of its key, is the value of
+	// AnnotationRotateKubeconfig for which their user was made; absent: no rotation was requested.
+	AnnotationRotated = "bpa.akraino.org/rotated-kubeconfig"
+	// AnnotationRevoked, on the Secret of the kubeconfig, lists the users that had rights in the cluster
+	// after the rights of all others were deleted, and the newest run at that time: see
+	// access.Revoked.
+	AnnotationRevoked = "bpa.akraino.org/revoked-others"
 )
 
 // Roles of a node.
@@ -156,6 +166,10 @@ func KubeconfigName(provisioning string) string { return provisioning + "-kubeco
 // certificate request. The Secret is kept after the run. With it and the results of the last run,
 // the controller can create the kubeconfig again without another run.
 func KubeconfigKeyName(provisioning string) string { return provisioning + "-kubeconfig-key" }
+
+// HealthKubeconfigName returns the name of the Secret with the kubeconfig for health checks. Its user
+// may only read the state of the API server, the nodes and their Leases.
+func HealthKubeconfigName(provisioning string) string { return provisioning + "-health" }
 
 // ServiceAccountName returns the name of the account of one task of a Provisioning. Each account has
 // only the permissions that its task needs.

@@ -172,19 +172,19 @@ func (r *Reconciler) prune(ctx context.Context, p *v1alpha1.Provisioning, names 
 }
 
 func (r *Reconciler) storeKubeconfig(ctx context.Context, p *v1alpha1.Provisioning, seen plan.Seen) error {
-	access := collected(seen)
+	results := collected(seen)
 	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))
 	if err != nil {
 		return err
 	}
-	if access == nil || key == nil {
+	if results == nil || key == nil {
 		return errors.New("the results of the last run, or the private key that belongs to them, do not exist any more")
 	}
-	want, err := resources.MakeKubeconfigSecret(p, *access, key.Data[resources.KeyPrivateKey])
+	want, err := resources.MakeKubeconfigSecret(p, *results, key)
 	if err != nil {
 		return err
 	}
-	_, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), want, copySecret)
+	_, err = ensure(ctx, p, r.kube.CoreV1().Secrets(p.Namespace), want, r.copyKubeconfig)
 	return err
 }
 

@@ -38,7 +38,7 @@ func twoPlanes(t *testing.T) (*fixture, *fakeHosts) {
 	}
 	ca, certificate := sign(t, string(key.Data[resources.KeyCSR]))
 	access := resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}
-	secret, err := resources.MakeKubeconfigSecret(p, access, key.Data[resources.KeyPrivateKey])
+	secret, err := resources.MakeKubeconfigSecret(p, access, key)
 	if err != nil {
 		t.Fatal(err)
 	}

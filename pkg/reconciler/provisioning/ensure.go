@@ -3,6 +3,7 @@ package provisioning
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
@@ -80,10 +82,32 @@ func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kind
 }
 
 func copyData(have, want *corev1.ConfigMap)    { have.Data = want.Data }
-func copySecret(have, want *corev1.Secret)     { have.Data, have.Labels = want.Data, want.Labels }
 func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
 func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
+
+// copyKubeconfig replaces a kubeconfig that cannot be used. It leaves a usable one alone, which the cache
+// does not show yet: it can be newer than the results of the last run.
+func (r *Reconciler) copyKubeconfig(have, want *corev1.Secret) {
+	if _, expires, err := resources.ReadKubeconfig(have); err == nil && expires.After(r.clock.Now()) {
+		return
+	}
+	have.Data, have.Labels = want.Data, want.Labels
+	if have.Annotations == nil {
+		have.Annotations = map[string]string{}
+	}
+	delete(have.Annotations, contract.AnnotationRotated)
+	delete(have.Annotations, contract.AnnotationRevoked)
+	maps.Copy(have.Annotations, want.Annotations)
+}
+
+// copyKey replaces a key whose request is for the group of all administrators, as older builds of BPA
+// made it. The next kubeconfig then has a user of its own. Any other key stays.
+func copyKey(have, want *corev1.Secret) {
+	if _, own := access.UserOf(have.Data[resources.KeyCSR]); !own {
+		have.Data = want.Data
+	}
+}
 
 // ensureObjects creates or updates the objects that a run needs, except the run itself. It returns
 // the certificate request.
@@ -137,7 +161,7 @@ func (r *Reconciler) ensureObjects(ctx context.Context, p *v1alpha1.Provisioning
 	if err != nil {
 		return "", err
 	}
-	key, err = ensure(ctx, p, core.Secrets(p.Namespace), key, keep)
+	key, err = ensure(ctx, p, core.Secrets(p.Namespace), key, copyKey)
 	if err != nil {
 		return "", err
 	}

@@ -11,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/discovery"
-	certificatesv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -110,11 +108,9 @@ func onlyCertificates(text []byte) ([]byte, error) {
 	return kept, nil
 }
 
-// cluster holds the clients for those parts of the new cluster's API that the task uses.
+// cluster calls the API server of the new cluster.
 type cluster struct {
-	requests  certificatesv1.CertificateSigningRequestInterface
-	maps      corev1.ConfigMapInterface
-	discovery discovery.ServerVersionInterface
+	kube kubernetes.Interface
 }
 
 // callLimit bounds one call to the API server. A watch also ends after this time, and is then
@@ -127,23 +123,15 @@ func (a *admin) open(through ssh.Dialer, limit time.Duration) (*cluster, error) 
 	config := rest.CopyConfig(a.config)
 	config.Timeout = callLimit
 	config.Dial = (&route{through: through, limit: limit}).dial
-	certs, err := certificatesv1.NewForConfig(config)
+	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, task.Because(kube.Reason(err), errors.New(adminPath+" of the new cluster has no usable client certificate"))
 	}
-	core, err := corev1.NewForConfig(config)
-	if err != nil {
-		return nil, task.Because(kube.Reason(err), errors.New(adminPath+" of the new cluster has no usable client certificate"))
-	}
-	return &cluster{
-		requests:  certs.CertificateSigningRequests(),
-		maps:      core.ConfigMaps("kube-system"),
-		discovery: discovery.NewDiscoveryClient(certs.RESTClient()),
-	}, nil
+	return &cluster{kube: clients}, nil
 }
 
 func (c *cluster) version() (string, error) {
-	version, err := c.discovery.ServerVersion()
+	version, err := c.kube.Discovery().ServerVersion()
 	if err != nil {
 		return "", task.Because(kube.Reason(err), fmt.Errorf("ask the new cluster for its version: %w", err))
 	}

@@ -24,7 +24,9 @@ import (
 
 	certificates "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -112,6 +114,7 @@ type fixture struct {
 	mu       sync.Mutex
 	csr      *certificates.CertificateSigningRequest
 	creates  int
+	bindings map[string]*rbacv1.ClusterRoleBinding
 	clientCA string
 }
 
@@ -141,7 +144,7 @@ func newFixture(t *testing.T) *fixture {
 		Request:            contract.Request{Provisioning: "edge-1", Namespace: "site", SSHUser: "root", SSHPort: w.ssh.Port},
 		Nodes:              []contract.Node{{Name: "master-1", Host: "host-1", HostUID: "u1", Address: w.ssh.Address, Roles: []string{contract.RoleControlPlane}}},
 		PrivateKey:         file,
-		CertificateRequest: w.request(pkix.Name{Organization: []string{"kubeadm:cluster-admins"}, CommonName: "edge-1-admin"}),
+		CertificateRequest: w.request(pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd"}),
 		ConnectLimit:       5 * time.Second, SignLimit: 10 * time.Second,
 	}
 	return w
@@ -201,6 +204,10 @@ func (w *fixture) serveAPI() {
 		}
 		answer(out, 200, w.csr)
 	})
+	const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	w.bindings = map[string]*rbacv1.ClusterRoleBinding{}
+	mux.HandleFunc("POST "+bindings, w.bind)
+	mux.HandleFunc("GET "+bindings+"/{name}", func(out http.ResponseWriter, in *http.Request) { answer(out, 200, w.bindings[in.PathValue("name")]) })
 	mux.HandleFunc("PUT "+requests+"/{name}/approval", w.approve)
 	mux.HandleFunc("GET "+requests, w.watch)
 	w.api = httptest.NewUnstartedServer(mux)
@@ -222,21 +229,37 @@ func answer(out http.ResponseWriter, code int, what any) {
 	_ = json.NewEncoder(out).Encode(what)
 }
 
-func decode(t *testing.T, in *http.Request) *certificates.CertificateSigningRequest {
-	csr := &certificates.CertificateSigningRequest{}
+func decode(t *testing.T, in *http.Request, into runtime.Object) {
 	body, err := io.ReadAll(in.Body)
 	if err == nil {
-		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, csr) // JSON or protobuf
+		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, into) // JSON or protobuf
 	}
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+func decodeCSR(t *testing.T, in *http.Request) *certificates.CertificateSigningRequest {
+	csr := &certificates.CertificateSigningRequest{}
+	decode(t, in, csr)
 	csr.TypeMeta = metav1.TypeMeta{Kind: "CertificateSigningRequest", APIVersion: "certificates.k8s.io/v1"}
 	return csr
 }
 
+func (w *fixture) bind(out http.ResponseWriter, in *http.Request) {
+	b := &rbacv1.ClusterRoleBinding{}
+	decode(w.t, in, b)
+	if w.bindings[b.Name] != nil {
+		answer(out, 409, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonAlreadyExists, Code: 409})
+		return
+	}
+	b.TypeMeta = metav1.TypeMeta{Kind: "ClusterRoleBinding", APIVersion: "rbac.authorization.k8s.io/v1"}
+	w.bindings[b.Name] = b
+	answer(out, 201, b)
+}
+
 func (w *fixture) create(out http.ResponseWriter, in *http.Request) {
-	csr := decode(w.t, in)
+	csr := decodeCSR(w.t, in)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.creates++
@@ -252,7 +275,7 @@ func (w *fixture) create(out http.ResponseWriter, in *http.Request) {
 // approve stores the approval but does not sign. The watch of the task signs later, so the task
 // cannot skip the watch.
 func (w *fixture) approve(out http.ResponseWriter, in *http.Request) {
-	csr := decode(w.t, in)
+	csr := decodeCSR(w.t, in)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	csr.ResourceVersion = "2"

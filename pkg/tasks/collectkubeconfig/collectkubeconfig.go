@@ -2,13 +2,11 @@ package collectkubeconfig
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/kube"
@@ -64,15 +62,15 @@ func (o Output) Results() (map[string]string, error) {
 // by SSH and whose API server answers: the others may be dead. The endpoint is the API server of this
 // control plane, unless a load balancer is in front of the API servers.
 func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
-	request, err := parseRequest(in.CertificateRequest)
+	request, err := access.ParseRequest([]byte(in.CertificateRequest))
 	if err != nil {
-		return Output{}, task.Because(contract.ReasonInvalidRequest, err)
+		return Output{}, task.Because(contract.ReasonInvalidRequest, fmt.Errorf("param %s: %w", contract.ParamCertificateRequest, err))
 	}
-	access, err := accessTo(ctx, in, ports)
+	toNodes, err := accessTo(ctx, in, ports)
 	if err != nil {
 		return Output{}, err
 	}
-	entry, err := reach(ctx, in, access, ports.Log)
+	entry, err := reach(ctx, in, toNodes, ports.Log)
 	if err != nil {
 		return Output{}, err
 	}
@@ -84,25 +82,7 @@ func Run(ctx context.Context, in Input, ports Ports) (Output, error) {
 		return Output{}, err
 	}
 	fmt.Fprintf(ports.Log, "The cluster has signed the certificate for %s, valid until %s\n", signed.Subject, signed.NotAfter.UTC().Format(time.RFC3339))
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Raw})
-	return Output{CA: string(entry.admin.ca), Certificate: string(certificate), Endpoint: entry.admin.endpoint, Version: entry.version}, nil
-}
-
-// parseRequest reads a certificate request and checks its signature. The signature proves that the
-// author of the request has the private key.
-func parseRequest(text string) (*x509.CertificateRequest, error) {
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || block.Type != "CERTIFICATE REQUEST" || strings.TrimSpace(string(rest)) != "" {
-		return nil, fmt.Errorf("param %s is not one certificate request in PEM", contract.ParamCertificateRequest)
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
-	if err == nil {
-		err = request.CheckSignature()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("param %s: %w", contract.ParamCertificateRequest, err)
-	}
-	return request, nil
+	return Output{CA: string(entry.admin.ca), Certificate: string(access.EncodeCertificate(signed)), Endpoint: entry.admin.endpoint, Version: entry.version}, nil
 }
 
 func accessTo(ctx context.Context, in Input, ports Ports) (node.Access, error) {

@@ -3,6 +3,7 @@ package collectkubeconfig
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	certificates "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/ssh"
@@ -45,6 +47,47 @@ func TestRun(t *testing.T) {
 	again, err := w.run()
 	if diff := cmp.Diff(out, again); err != nil || diff != "" || w.creates != 2 {
 		t.Errorf("a second run: %v after %d requests (-first +second):\n%s", err, w.creates, diff)
+	}
+}
+
+// Only a user of BPA gets rights, and only from a binding that the task made for this user.
+func TestBinding(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		subject pkix.Name
+		want    []string
+	}{
+		{"a user of its own", pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd"}, []string{"bpa-admin-0123abcd cluster-admin bpa:edge-1:admin:0123abcd"}},
+		{"of an older build of BPA", pkix.Name{CommonName: "edge-1-admin", Organization: []string{"kubeadm:cluster-admins"}}, nil},
+		{"a user of BPA in a group", pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd", Organization: []string{"x"}}, nil},
+		{"a health check", pkix.Name{CommonName: "bpa:edge-1:health:0123abcd"}, nil},
+		{"another user", pkix.Name{CommonName: "system:kube-scheduler"}, nil},
+		{"more than a user", pkix.Name{CommonName: "bpa:edge-1:admin:0123abcd "}, nil},
+	} {
+		w := newFixture(t)
+		w.in.CertificateRequest = w.request(tc.subject)
+		for range 2 { // a second run accepts the binding of the first
+			if _, err := w.run(); err != nil {
+				t.Fatalf("%s: %v", tc.name, err)
+			}
+		}
+		var got []string
+		for _, b := range w.bindings {
+			got = append(got, b.Name+" "+b.RoleRef.Name+" "+b.Subjects[0].Name)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// A binding of the user's name that gives rights to another subject is not accepted.
+func TestForeignBinding(t *testing.T) {
+	w := newFixture(t)
+	w.bindings["bpa-admin-0123abcd"] = &rbacv1.ClusterRoleBinding{Subjects: []rbacv1.Subject{{Kind: "Group", Name: "system:authenticated"}}}
+	_, err := w.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonInternal || !strings.Contains(f.Message, "ClusterRoleBinding bpa-admin-0123abcd") {
+		t.Errorf("failure %+v", f)
 	}
 }
 

@@ -1,24 +1,18 @@
 package resources
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -33,75 +27,71 @@ const (
 // secretTypeCAPI is the type of Cluster API's kubeconfig Secrets.
 const secretTypeCAPI corev1.SecretType = "cluster.x-k8s.io/secret"
 
-// groupAdmins is the group of the kubeconfig's user. Every kubeadm cluster since 1.29 binds it to
-// cluster-admin. This binding can be revoked, but the permissions of the group system:masters
-// cannot.
-const groupAdmins = "kubeadm:cluster-admins"
-
-// MakeKubeconfigKey returns a Secret with a new private key for the kubeconfig, and with the
-// request for the certificate. Only this Secret and the kubeconfig contain the key; the request is
-// public. The controller creates the Secret once and keeps it, so every attempt uses the same
-// request.
+// MakeKubeconfigKey returns a Secret with a new user, a new private key for its kubeconfig, and the
+// request for its certificate. Only this Secret and the kubeconfig contain the key; the request is
+// public. The controller creates the Secret once and keeps it, so every attempt uses the same request,
+// until a rotation replaces it. The new user answers the rotation that p requests, if there is one.
 func MakeKubeconfigKey(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secret, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), random)
+	user, err := access.NewUser(p.ClusterName(), access.Admin, random)
 	if err != nil {
-		return nil, fmt.Errorf("create the key of the kubeconfig: %w", err)
+		return nil, err
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+	key, err := access.NewKey(user.String(), random)
 	if err != nil {
-		return nil, fmt.Errorf("encode the key of the kubeconfig: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	request, err := x509.CreateCertificateRequest(random, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: user(p), Organization: []string{groupAdmins}},
-	}, key)
-	if err != nil {
-		return nil, fmt.Errorf("create the certificate request of the kubeconfig: %w", err)
+	m := meta(p, contract.KubeconfigKeyName(p.Name))
+	if rotate := p.Annotations[contract.AnnotationRotateKubeconfig]; rotate != "" {
+		m.Annotations = map[string]string{contract.AnnotationRotated: rotate}
 	}
 	return &corev1.Secret{
-		ObjectMeta: meta(p, contract.KubeconfigKeyName(p.Name)),
+		ObjectMeta: m,
 		Type:       corev1.SecretTypeOpaque,
-		Data: map[string][]byte{
-			KeyPrivateKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
-			KeyCSR:        pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}),
-		},
+		Data:       map[string][]byte{KeyPrivateKey: key.Private, KeyCSR: key.Request},
 	}, nil
 }
-
-// userSuffix is the end of the user's name in the kubeconfig. The beginning is the name of the
-// cluster.
-const userSuffix = "-admin"
-
-func user(p *v1alpha1.Provisioning) string { return p.ClusterName() + userSuffix }
 
 // Access contains the results of collect-kubeconfig, which are all public.
 type Access struct {
 	CA, Certificate, Endpoint string
 }
 
-// MakeKubeconfigSecret makes a kubeconfig from the access and the private key. It returns an error
-// if the certificate does not match the key. The names of cluster, user and context come from the
-// certificate. The certificate is requested only once for a Provisioning, so these names stay when
-// the label with the cluster's name is changed later.
-func MakeKubeconfigSecret(p *v1alpha1.Provisioning, access Access, key []byte) (*corev1.Secret, error) {
-	pair, err := tls.X509KeyPair([]byte(access.Certificate), key)
+// MakeKubeconfigSecret makes a kubeconfig from the access and from the Secret with its key. It returns
+// an error if the certificate does not match the key.
+func MakeKubeconfigSecret(p *v1alpha1.Provisioning, a Access, key *corev1.Secret) (*corev1.Secret, error) {
+	private := key.Data[KeyPrivateKey]
+	pair, err := tls.X509KeyPair([]byte(a.Certificate), private)
 	if err != nil {
 		return nil, fmt.Errorf("the certificate does not match the key in Secret %s: %w", contract.KubeconfigKeyName(p.Name), err)
 	}
-	user := pair.Leaf.Subject.CommonName
-	cluster := strings.TrimSuffix(user, userSuffix)
-	name := user + "@" + cluster
-	config := clientcmdapi.NewConfig()
-	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: access.Endpoint, CertificateAuthorityData: []byte(access.CA)}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte(access.Certificate), ClientKeyData: key}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
-	config.CurrentContext = name
-	value, err := clientcmd.Write(*config)
+	value, err := access.Kubeconfig{Server: a.Endpoint, CA: []byte(a.CA), Certificate: []byte(a.Certificate), Key: private, Leaf: pair.Leaf}.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("encode the kubeconfig: %w", err)
+		return nil, err
 	}
 	m := meta(p, contract.KubeconfigName(p.Name))
 	m.Labels[LabelCAPICluster] = p.Name
+	if rotated := key.Annotations[contract.AnnotationRotated]; rotated != "" {
+		m.Annotations = map[string]string{contract.AnnotationRotated: rotated}
+	}
 	return &corev1.Secret{ObjectMeta: m, Type: secretTypeCAPI, Data: map[string][]byte{KeyKubeconfig: value}}, nil
+}
+
+// MakeHealthSecret returns a Secret with a new user for health checks, its private key, and the request
+// for its certificate. It has no kubeconfig yet.
+func MakeHealthSecret(p *v1alpha1.Provisioning, random io.Reader) (*corev1.Secret, access.User, error) {
+	user, err := access.NewUser(p.ClusterName(), access.Health, random)
+	if err != nil {
+		return nil, user, err
+	}
+	key, err := access.NewKey(user.String(), random)
+	if err != nil {
+		return nil, user, fmt.Errorf("kubeconfig for health checks: %w", err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: meta(p, contract.HealthKubeconfigName(p.Name)),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{KeyPrivateKey: key.Private, KeyCSR: key.Request},
+	}, user, nil
 }
 
 // ReadKubeconfig returns the API server of a stored kubeconfig and the time at which its

@@ -196,7 +196,7 @@ func TestKubeconfigRefusesAnothersCertificate(t *testing.T) {
 	if strings.Contains(string(key.Data[KeyCSR]), "PRIVATE") {
 		t.Error("the request, which everybody may see, holds the private key")
 	}
-	_, err = MakeKubeconfigSecret(p, Access{CA: "x", Certificate: "no certificate", Endpoint: "https://x"}, key.Data[KeyPrivateKey])
+	_, err = MakeKubeconfigSecret(p, Access{CA: "x", Certificate: "no certificate", Endpoint: "https://x"}, key)
 	if err == nil || !strings.Contains(err.Error(), "edge-1-kubeconfig-key") {
 		t.Errorf("error %v: want one that names the Secret of the key", err)
 	}
@@ -212,7 +212,7 @@ func TestKubeconfigKeepsItsNames(t *testing.T) {
 	}
 	access := Access{CA: "CA", Certificate: signed(t, key.Data[KeyCSR]), Endpoint: "https://10.0.0.1:6443"}
 	p.Labels[v1alpha1.LabelCluster] = "south"
-	secret, err := MakeKubeconfigSecret(p, access, key.Data[KeyPrivateKey])
+	secret, err := MakeKubeconfigSecret(p, access, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/akraino-icn/bpa/pkg/access"
+)
+
+// CallLimit bounds one call to the API server. A watch also ends after this time, and is then started
+// again.
+const CallLimit = 15 * time.Second
+
+// answerLimit bounds the body of an answer. Users of a namespace can edit the Secret with the
+// kubeconfig, so the server can be theirs, and must not fill the controller's memory.
+const answerLimit = 4 << 20
+
+// Connect returns clients for the cluster of a kubeconfig. disconnect ends their connections.
+func Connect(k access.Kubeconfig) (kube kubernetes.Interface, disconnect func(), err error) {
+	config := &rest.Config{
+		Host:      k.Server,
+		UserAgent: "bpa-controller",
+		Timeout:   CallLimit,
+		Proxy:     http.ProxyFromEnvironment, // client-go keeps no transport of a config with a function
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: k.ServerName, CAData: k.CA, CertData: k.Certificate, KeyData: k.Key,
+		},
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to %s: %w", k.Server, err)
+	}
+	set, err := kubernetes.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to %s: %w", k.Server, err)
+	}
+	return set, func() { utilnet.CloseIdleConnectionsFor(client.Transport) }, nil
+}
+
+// bounded fails reads beyond answerLimit.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := b.next.RoundTrip(request)
+	if err == nil {
+		answer.Body = &boundedBody{ReadCloser: answer.Body, left: answerLimit}
+	}
+	return answer, err
+}
+
+// WrappedRoundTripper lets CloseIdleConnectionsFor find the transport.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("the answer of the API server is too long")
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

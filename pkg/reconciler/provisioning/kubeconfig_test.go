@@ -1,0 +1,97 @@
+package provisioning
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clock "k8s.io/utils/clock/testing"
+
+	"github.com/akraino-icn/bpa/pkg/access"
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
+)
+
+// TestUsableKubeconfigStays: the results of a run do not replace a kubeconfig that is usable, even if
+// the cache does not show it. They replace an expired one with everything that describes its user.
+func TestUsableKubeconfigStays(t *testing.T) {
+	p := edge(func(p *v1alpha1.Provisioning) {
+		p.Annotations = map[string]string{contract.AnnotationRotateKubeconfig: "one"}
+	})
+	make := func() *corev1.Secret {
+		key, err := resources.MakeKubeconfigKey(p, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ca, certificate := sign(t, string(key.Data[resources.KeyCSR])) // valid for an hour
+		secret, err := resources.MakeKubeconfigSecret(p, resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	stored, want := make(), make()
+	stored.Annotations[contract.AnnotationRotated], stored.Annotations[contract.AnnotationRevoked] = "older", "users"
+	stored.Annotations["of-a-user"] = "kept"
+	for _, tc := range []struct {
+		name     string
+		at       time.Time
+		spoil    bool
+		replaced bool
+	}{{"usable", now, false, false}, {"expired", now.Add(2 * time.Hour), false, true}, {"broken", now, true, true}} {
+		have := stored.DeepCopy()
+		if tc.spoil {
+			have.Data = nil
+		}
+		before := have.DeepCopy()
+		(&Reconciler{clock: clock.NewFakePassiveClock(tc.at)}).copyKubeconfig(have, want)
+		if !tc.replaced {
+			if diff := cmp.Diff(before, have); diff != "" {
+				t.Errorf("%s: it was changed (-before +after):\n%s", tc.name, diff)
+			}
+			continue
+		}
+		if diff := cmp.Diff(want.Data, have.Data); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", "of-a-user": "kept"}, have.Annotations); diff != "" {
+			t.Errorf("%s: annotations (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestKubeconfigKeyOfAnOlderBuild: the next run of a cluster requests a user of its own instead of one in the group
+// of all administrators. A key of this build stays.
+func TestKubeconfigKeyOfAnOlderBuild(t *testing.T) {
+	for what, old := range map[string]bool{"of this build": false, "of an older build": true} {
+		key, err := resources.MakeKubeconfigKey(edge(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if old {
+			key.Data[resources.KeyCSR] = []byte("for a group")
+		}
+		w := newFixture(t, fitting(), []runtime.Object{edge(), sshKey(), key}, nil)
+		if err := w.visit(t, at); err != nil {
+			t.Fatal(err)
+		}
+		run, err := w.tekton.TektonV1().PipelineRuns(site).Get(t.Context(), "edge-1-install-1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := run.Spec.Params[2].Value.StringVal
+		if _, own := access.UserOf([]byte(request)); !own || strings.EqualFold(request, string(key.Data[resources.KeyCSR])) == old {
+			t.Errorf("a key %s: the run has the request %s", what, request)
+		}
+		stored, err := w.kube.CoreV1().Secrets(site).Get(t.Context(), contract.KubeconfigKeyName(name), metav1.GetOptions{})
+		if err != nil || string(stored.Data[resources.KeyCSR]) != request {
+			t.Errorf("a key %s: stored %s, %v; want the request of the run", what, stored.Data[resources.KeyCSR], err)
+		}
+	}
+}
