@@ -10,6 +10,7 @@ import (
 	"knative.dev/pkg/signals"
 
 	"github.com/akraino-icn/bpa/pkg/prerequisites"
+	"github.com/akraino-icn/bpa/pkg/reconciler/access"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
@@ -28,5 +29,5 @@ func main() {
 		}
 		log.Fatal(err)
 	}
-	sharedmain.MainWithConfig(provisioning.WithSelectors(ctx), component, config, provisioning.NewController)
+	sharedmain.MainWithConfig(provisioning.WithSelectors(ctx), component, config, provisioning.NewController, access.NewController)
 }

@@ -1,0 +1,151 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
+
+	"github.com/akraino-icn/bpa/pkg/access"
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/contract"
+)
+
+// behind is how long to wait until the caches show what was written.
+const behind = time.Second
+
+// Connect connects to the cluster of a kubeconfig.
+type Connect func(access.Kubeconfig) (kube kubernetes.Interface, disconnect func(), err error)
+
+// Reconciler keeps the kubeconfigs of installed clusters usable.
+type Reconciler struct {
+	reconciler.LeaderAwareFuncs
+
+	kube          kubernetes.Interface
+	provisionings listers.ProvisioningLister
+	secrets       corelisters.SecretLister
+	connect       Connect
+	recorder      record.EventRecorder
+	clock         clock.PassiveClock
+	random        io.Reader
+	retries       *retries
+}
+
+var _ reconciler.LeaderAware = (*Reconciler)(nil)
+
+// New returns a reconciler. kube, provisionings and secrets belong to the bootstrap cluster.
+func New(kube kubernetes.Interface, provisionings listers.ProvisioningLister, secrets corelisters.SecretLister, connect Connect,
+	recorder record.EventRecorder, clock clock.PassiveClock, random io.Reader) *Reconciler {
+	return &Reconciler{
+		kube: kube, provisionings: provisionings, secrets: secrets, connect: connect, recorder: recorder,
+		clock: clock, random: random, retries: newRetries(),
+	}
+}
+
+// done is an event about what was done; the zero value: there is nothing to report.
+type done struct {
+	reason, message string
+}
+
+// Reconcile does the next action for one Provisioning, if there is one. It asks the cluster nothing
+// unless the caches and the API server of the bootstrap cluster agree that there is an action.
+func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil // the queue holds only keys of objects
+	}
+	if !r.IsLeaderFor(types.NamespacedName{Namespace: namespace, Name: name}) {
+		return controller.NewSkipKey(key)
+	}
+	p, err := r.provisionings.Provisionings(namespace).Get(name)
+	if apierrors.IsNotFound(err) || err == nil && (p.DeletionTimestamp != nil || p.Status.InstalledDigest == "") {
+		r.retries.forget(key)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get Provisioning %s: %w", key, err)
+	}
+	s, err := r.cached(p)
+	if err != nil {
+		return err
+	}
+	next, after := decide(observe(p, s), r.clock.Now())
+	if next == nothing {
+		r.retries.forget(key)
+		return check(after)
+	}
+	if wait := r.retries.wait(key, subject(p, next), r.clock.Now()); wait > 0 {
+		return controller.NewRequeueAfter(wait)
+	}
+	return r.act(ctx, key, p)
+}
+
+// act reads the Secrets again, from the API server, and does the next action.
+func (r *Reconciler) act(ctx context.Context, key string, p *v1alpha1.Provisioning) error {
+	ctx, cancel := context.WithTimeout(ctx, workLimit)
+	defer cancel()
+	s, err := r.live(ctx, p)
+	f := observe(p, s)
+	next, _ := decide(f, r.clock.Now())
+	switch {
+	case errors.Is(err, errNotOwned) && next != nothing:
+		return r.report(ctx, key, p, f, next, err)
+	case err != nil:
+		return err
+	case next == nothing:
+		return controller.NewRequeueAfter(behind)
+	}
+	d, err := r.apply(ctx, p, f, s, next)
+	if errors.Is(err, errChanged) {
+		return controller.NewRequeueAfter(behind) // decide again
+	}
+	if err != nil {
+		return r.report(ctx, key, p, f, next, err)
+	}
+	r.retries.forget(key)
+	if d.reason != "" {
+		logging.FromContext(ctx).Infow(d.message, "reason", d.reason)
+		r.recorder.Event(p, corev1.EventTypeNormal, d.reason, d.message)
+	}
+	return controller.NewRequeueAfter(behind) // there may be another action
+}
+
+// report records a failed action, and returns when to try again. The event is recorded once for each
+// different failure.
+func (r *Reconciler) report(ctx context.Context, key string, p *v1alpha1.Provisioning, f facts, next action, failure error) error {
+	after, news := r.retries.failed(key, subject(p, next), failure.Error(), r.clock.Now())
+	message := fmt.Sprintf("cannot %s: %v. BPA tries again, at intervals of up to %s; the kubeconfig in Secret %s is valid until %s",
+		next, failure, longestRetry, contract.KubeconfigName(p.Name), day(f.kubeconfig.Leaf.NotAfter))
+	logging.FromContext(ctx).Warnw(message, "after", after)
+	if news {
+		r.recorder.Event(p, corev1.EventTypeWarning, "KubeconfigNotMaintained", message)
+	}
+	return controller.NewRequeueAfter(after)
+}
+
+// subject identifies what is tried. Another subject is tried at once, such as a new rotation.
+func subject(p *v1alpha1.Provisioning, next action) string {
+	return string(next) + " " + p.Annotations[contract.AnnotationRotateKubeconfig]
+}
+
+// check returns the time of the next check.
+func check(after time.Duration) error {
+	if after <= 0 {
+		return nil
+	}
+	return controller.NewRequeueAfter(after)
+}
