@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
@@ -24,7 +26,12 @@ type kubeconfigOptions struct {
 	merge     bool
 	entry     string
 	overwrite bool
+	rotate    bool
+	timeout   time.Duration // of a rotation; 0: no limit
 }
+
+// rotateLimit is the default of --timeout. A healthy cluster needs seconds.
+const rotateLimit = 2 * time.Minute
 
 func newKubeconfig(s *session) *cobra.Command {
 	var o kubeconfigOptions
@@ -35,10 +42,17 @@ func newKubeconfig(s *session) *cobra.Command {
 the owner can read the files that this command writes.
 
 With --merge it becomes a context in your kubeconfig, with the name of the
-Provisioning. The current context does not change.`,
+Provisioning. The current context does not change.
+
+With --rotate the kubeconfig gets a new user, and the cluster refuses all earlier
+copies of it. The command waits until this is done. With --output or --merge it
+then writes the new kubeconfig. If a run is active, the rotation waits for its end.
+
+` + exitCodes(),
 		Example: `  kubectl bpa kubeconfig edge-1 -o edge-1.kubeconfig
   kubectl bpa kubeconfig edge-1 --merge && kubectl --context=edge-1 get nodes
-  kubectl --kubeconfig=<(kubectl bpa kubeconfig edge-1) get nodes`,
+  kubectl --kubeconfig=<(kubectl bpa kubeconfig edge-1) get nodes
+  kubectl bpa kubeconfig edge-1 --rotate -o edge-1.kubeconfig`,
 		Args: oneName(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.merge && o.output != "" {
@@ -47,6 +61,9 @@ Provisioning. The current context does not change.`,
 			if !o.merge && (o.entry != "" || o.overwrite) {
 				return usageError(fmt.Errorf("--context-name and --overwrite need --merge"))
 			}
+			if o.timeout < 0 || !o.rotate && cmd.Flags().Changed("timeout") {
+				return usageError(fmt.Errorf("--timeout needs --rotate and a positive time, or 0 for no limit"))
+			}
 			return s.kubeconfig(cmd.Context(), first(args), o)
 		},
 	}
@@ -54,6 +71,8 @@ Provisioning. The current context does not change.`,
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "add the kubeconfig to yours as a context")
 	cmd.Flags().StringVar(&o.entry, "context-name", "", "name of the merged context (default NAME)")
 	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "replace a context of that name even if it is for another cluster")
+	cmd.Flags().BoolVar(&o.rotate, "rotate", false, "give the kubeconfig a new user, and make all earlier copies useless")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", rotateLimit, "with --rotate: stop waiting after this time; 0: no limit")
 	return cmd
 }
 
@@ -66,6 +85,11 @@ func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptio
 	if err != nil {
 		return err
 	}
+	if o.rotate {
+		if data, err = s.rotate(ctx, site, name, data, o.timeout); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.merge:
 		if o.entry == "" {
@@ -76,7 +100,10 @@ func (s *session) kubeconfig(ctx context.Context, name string, o kubeconfigOptio
 		if err := writePrivate(o.output, data); err != nil {
 			return fmt.Errorf("write kubeconfig: %w", err)
 		}
-		_, err = fmt.Fprintf(s.ErrOut, "wrote %s; use it:\n  kubectl --kubeconfig %s get nodes\n", o.output, o.output)
+		_, err = fmt.Fprintf(s.ErrOut, "wrote %s%s; use it:\n  kubectl --kubeconfig %s get nodes\n", o.output, describeUser(data), o.output)
+		return err
+	case o.rotate && o.output == "":
+		_, err = fmt.Fprintf(s.ErrOut, "Get the new kubeconfig:\n  %s\n", site.kubectl("bpa kubeconfig "+name, "-o "+name+".kubeconfig"))
 		return err
 	}
 	_, err = s.Out.Write(data)
@@ -137,6 +164,16 @@ func whyNoKubeconfig(p *v1alpha1.Provisioning) string {
 		text += ": " + message
 	}
 	return text
+}
+
+// describeUser returns a text with the user of a kubeconfig and the end of its certificate; empty: it has
+// no client certificate.
+func describeUser(data []byte) string {
+	k, err := access.ParseKubeconfig(data)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (user %s, valid until %s)", clean(k.Leaf.Subject.CommonName), k.Leaf.NotAfter.UTC().Format(time.DateOnly))
 }
 
 // parse checks that data is a kubeconfig with a usable current context.

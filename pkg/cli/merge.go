@@ -27,8 +27,8 @@ func (s *session) merge(site *site, data []byte, o kubeconfigOptions) error {
 	if err := clientcmd.ModifyConfig(site.access, *own, true); err != nil {
 		return fmt.Errorf("write your kubeconfig: %w", err)
 	}
-	_, err = fmt.Fprintf(s.ErrOut, "added context %s to %s; use it:\n  kubectl --context=%s get nodes\n",
-		o.entry, site.access.GetDefaultFilename(), o.entry)
+	_, err = fmt.Fprintf(s.ErrOut, "added context %s to %s%s; use it:\n  kubectl --context=%s get nodes\n",
+		o.entry, site.access.GetDefaultFilename(), describeUser(data), o.entry)
 	return err
 }
 

@@ -93,20 +93,24 @@ func pointers[T any](items []T) []*T {
 	return all
 }
 
-// workWatch follows the work of a cluster.
+// workWatch follows the work of a cluster, or other objects.
 type workWatch struct {
 	informers []cache.SharedIndexInformer
 	changed   chan struct{} // has a value after a change
 	failed    chan error    // has a permanent error
 }
 
-// watchWork watches the work of a cluster until ctx ends. Its informers resume a watch that was
-// closed, as described at observe.
+// watchWork watches the work of a cluster until ctx ends.
 func (s *site) watchWork(ctx context.Context, cluster string) (*workWatch, error) {
+	return watchAll(ctx, []client.Object{&tekton.PipelineRun{}, &tekton.TaskRun{}, &corev1.Pod{}}, s.selections(cluster))
+}
+
+// watchAll watches the objects of each selection until ctx ends. Its informers resume a watch that was
+// closed, as described at observe.
+func watchAll(ctx context.Context, kinds []client.Object, selections []*selection) (*workWatch, error) {
 	w := &workWatch{changed: make(chan struct{}, 1), failed: make(chan error, 1)}
-	kinds := []client.Object{&tekton.PipelineRun{}, &tekton.TaskRun{}, &corev1.Pod{}}
 	var synced []cache.InformerSynced
-	for i, source := range s.selections(cluster) {
+	for i, source := range selections {
 		informer := cache.NewSharedIndexInformer(source, kinds[i], 0, nil)
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { w.change() },
