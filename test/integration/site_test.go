@@ -86,7 +86,7 @@ func programs() (string, error) {
 		state = "/var/lib/bpa"
 	}
 	bin := filepath.Join(state, "bin")
-	for _, name := range []string{"machine", "etcd", "kube-apiserver", "kubectl"} {
+	for _, name := range []string{"machine", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return "", fmt.Errorf("%w: run make integration, which builds it", err)
 		}
