@@ -19,6 +19,7 @@ func TestEdit(t *testing.T) {
 	s.Apply(s.Provisioning("edge-22", site.LabPlaybooks, masters(1), pool(1)))
 	l := &life{t: t, s: s, limit: 4 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "pool-1")
+	checkRotation(t, s, l.p)
 	stays := []string{hostOf(l.p, "pool-1")}
 	before := prints(s, stays)
 

@@ -110,8 +110,13 @@ func killController(t *testing.T, s *site.Site) {
 // kubeconfigOf writes the new cluster's kubeconfig to a file and returns its path.
 func kubeconfigOf(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, s.Secret(p.Status.Kubeconfig.SecretName, "value"), 0o600); err != nil {
+	return writeKubeconfig(t, s.Secret(p.Status.Kubeconfig.SecretName, "value"))
+}
+
+func writeKubeconfig(t *testing.T, value []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, value, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
