@@ -111,10 +111,10 @@ e2e-kubespray: up plugin ## Test an installation with the real kubespray (first:
 e2e-kubespray-life: up plugin ## Test deletion, exchanged roles, killed installations and a dead host with the real kubespray (about 40 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./test/e2e -tags e2e,kubespray -run TestLifeOnKubespray -count=1 -v -timeout 90m
-e2e-kubespray-change: up plugin ## Test added, lost and removed nodes of a cluster with the real kubespray (about 60 min)
+e2e-kubespray-change: up plugin ## Test added, lost and removed nodes of a cluster with the real kubespray (about 75 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	go test ./test/e2e -tags e2e,kubespray -run TestChangeOnKubespray -count=1 -v -timeout 150m
-e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real kubespray (about 60 min)
+e2e-kubespray-upgrade: up plugin ## Test the upgrade of a cluster with the real kubespray (about 75 min)
 	@[ -n "$(KUBESPRAY)" ] || { echo 'This machine has no kubespray: run make kubespray, or set KUBESPRAY to a checkout of v2.31.0.'; exit 1; }
 	$(lab) artifacts --kubernetes 1.34.3
 	go test ./test/e2e -tags e2e,kubespray -run '^TestUpgradeOnKubespray$$' -count=1 -v -timeout 150m
