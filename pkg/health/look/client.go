@@ -1,0 +1,173 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/akraino-icn/bpa/pkg/health"
+)
+
+// Limits of one look. A control plane that is off must leave time to ask another one.
+const (
+	lookLimit   = 12 * time.Second
+	dialLimit   = 2 * time.Second
+	answerLimit = 5 * time.Second
+	// keepIdle is how long a connection is kept. It is longer than the usual time between two looks.
+	keepIdle = 90 * time.Second
+	// mostBytes limits one answer. A node has about 15 KiB.
+	mostBytes = 64 << 20
+)
+
+// Client looks at one cluster. It is not safe for concurrent use.
+type Client struct {
+	servers []*url.URL // the control planes
+	at      int        // the one that answered last
+	token   string
+	http    *http.Client
+	pool    *http.Transport
+}
+
+// New returns a Client for the cluster of the kubeconfig. addresses are those of all control planes. If
+// the server of the kubeconfig does not answer, the same port of the others is asked: kubespray puts the
+// addresses of all control planes into the certificates of their API servers.
+func New(kubeconfig []byte, addresses []string) (*Client, error) {
+	a, err := readKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	servers := []*url.URL{a.server}
+	for _, address := range addresses {
+		other := *a.server
+		other.Host = net.JoinHostPort(address, a.server.Port())
+		if address != "" && !slices.ContainsFunc(servers, func(s *url.URL) bool { return s.Host == other.Host }) {
+			servers = append(servers, &other)
+		}
+	}
+	pool := &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: dialLimit}).DialContext,
+		TLSClientConfig:       a.tls,
+		TLSHandshakeTimeout:   answerLimit,
+		ResponseHeaderTimeout: answerLimit,
+		MaxIdleConnsPerHost:   1,
+		IdleConnTimeout:       keepIdle,
+		DisableCompression:    true, // the controller would spend more time on it than the network saves
+		Protocols:             new(http.Protocols),
+	}
+	pool.Protocols.SetHTTP1(true) // three requests in a row need no HTTP/2, whose connections need more memory
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{servers: servers, token: a.token, pool: pool, http: &http.Client{Transport: pool, CheckRedirect: stay}}, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() { c.pool.CloseIdleConnections() }
+
+// Look looks once. It asks the control plane that answered last, and if that one is silent the others.
+func (c *Client) Look(ctx context.Context) health.Observation {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	var silent []string
+	var first health.Observation
+	for i := range c.servers {
+		at := (c.at + i) % len(c.servers)
+		o := c.lookAt(ctx, c.servers[at])
+		if o.Silent == "" {
+			c.at = at
+			return o
+		}
+		if i == 0 {
+			first = o
+		}
+		silent = append(silent, c.servers[at].Host+": "+o.Silent)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	first.Silent = strings.Join(silent, "; ")
+	return first
+}
+
+// lookAt asks one control plane.
+func (c *Client) lookAt(ctx context.Context, server *url.URL) (o health.Observation) {
+	if err := c.get(ctx, server, "/readyz", &o, discard); err != nil {
+		return failed(o, err)
+	}
+	nodes := map[string]health.Node{}
+	err := c.get(ctx, server, "/api/v1/nodes?resourceVersion=0", &o, func(r io.Reader) error {
+		return eachItem(r, func(n node) { nodes[n.Metadata.Name] = n.reduce() })
+	})
+	if err != nil {
+		return failed(o, err)
+	}
+	leases := make(map[string]string, len(nodes))
+	err = c.get(ctx, server, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0", &o, func(r io.Reader) error {
+		return eachItem(r, func(l lease) { leases[l.Metadata.Name] = l.Spec.RenewTime })
+	})
+	var status *statusError
+	switch {
+	case err == nil:
+		o.Leases = leases
+	case !errors.As(err, &status) || !status.denied(): // without the right to list leases, the conditions must do
+		return failed(o, err)
+	}
+	o.Nodes = nodes
+	return o
+}
+
+// failed adds to the observation why nothing was seen.
+func failed(o health.Observation, err error) health.Observation {
+	var status *statusError
+	if errors.As(err, &status) && status.denied() {
+		o.Denied = status.Error()
+		return o
+	}
+	o.Silent = explain(err)
+	if expires, ok := expired(err); ok {
+		o.NotAfter = expires
+	}
+	return o
+}
+
+// get sends one request, and passes the body of the answer to read.
+func (c *Client) get(ctx context.Context, server *url.URL, path string, o *health.Observation, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(server.String(), "/")+path, nil)
+	if err != nil {
+		return fmt.Errorf("make the request: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "bpa-controller/health")
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.TLS != nil && len(answer.TLS.PeerCertificates) > 0 {
+		o.NotAfter = answer.TLS.PeerCertificates[0].NotAfter
+	}
+	body := io.LimitReader(answer.Body, mostBytes)
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(body, 16<<10)) // what is missing explains less
+		return &statusError{code: answer.StatusCode, path: path, checks: failedChecks(string(text))}
+	}
+	if err := read(body); err != nil {
+		return err
+	}
+	return discard(body) // to the end, so that the connection can be used again
+}
+
+func discard(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
+}
