@@ -97,9 +97,12 @@ type Host struct {
 	// Trouble is a problem of which the holder should know. It is worded like Unusable and also
 	// contains Metal3's message. Empty: no problem.
 	Trouble string
-	// Lost reports that only a user can make the host usable again: it is being deleted or in
-	// quarantine.
+	// Lost reports that only a user can make the host usable again: it is being deleted, in quarantine
+	// or wiped.
 	Lost bool
+	// Wiped reports that Metal3 has removed the operating system under an installed node, or is doing
+	// so. Nothing of the cluster is left on the host.
+	Wiped bool
 }
 
 // Fence is the request to power a lost host off, see contract.AnnotationFenced.

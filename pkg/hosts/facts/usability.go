@@ -23,10 +23,11 @@ const (
 // Trouble or Unusable.
 const maxMessage = 200
 
-// setUsability sets Unusable, Trouble, Lost, Leaving and Offline, and for a host without an
+// setUsability sets Unusable, Trouble, Lost, Wiped, Leaving and Offline, and for a host without an
 // operating system also Bare, Image and Retrying.
 func setUsability(h *hosts.Host, host *metal3.BareMetalHost) {
 	h.Unusable, h.Lost = ailment(host)
+	h.Wiped = wiped(host)
 	h.Trouble = h.Unusable
 	h.Leaving = Leaving(host)
 	setPower(h, host)
@@ -63,6 +64,8 @@ func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
 		return "being deleted", true
 	case annotated(host, contract.AnnotationQuarantine):
 		return "in quarantine" + inBrackets(Clean(host.Annotations[contract.AnnotationQuarantine], maxMessage/2)), true
+	case wiped(host):
+		return "wiped: Metal3 has removed its operating system, or is doing so" + inBrackets(string(host.Status.Provisioning.State)), true
 	case failing(host) && !retried(host):
 		return inErrorState(host), false
 	case annotated(host, AnnotationUnhealthy) || annotated(host, AnnotationUnhealthyOld):
@@ -71,6 +74,23 @@ func ailment(host *metal3.BareMetalHost) (words string, lost bool) {
 		return "detached", false
 	}
 	return "", false
+}
+
+// wiped reports whether a host on which its holder has installed a node lost its operating system by
+// Metal3, although nobody requests another one for it. A mark of the holder proves that there was a
+// node: a host that waits for its image has none.
+func wiped(host *metal3.BareMetalHost) bool {
+	ref := host.Spec.ConsumerRef
+	if ref == nil || ref.UID == "" || usedBy(host).UID != string(ref.UID) || host.Spec.ExternallyProvisioned {
+		return false
+	}
+	switch host.Status.Provisioning.State {
+	case metal3.StateDeprovisioning:
+		return !installing(host)
+	case metal3.StateAvailable, metal3.StateReady, metal3.StatePreparing:
+		return !wantsImage(host) && !wantsDeploy(host)
+	}
+	return false
 }
 
 func annotated(host *metal3.BareMetalHost, name string) bool {

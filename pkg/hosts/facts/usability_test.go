@@ -206,3 +206,42 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+// TestWiped: a host is lost if Metal3 removes the operating system under an installed node. A host that
+// waits for its image, or that other users wipe, is not.
+func TestWiped(t *testing.T) {
+	held := func(h *metal3.BareMetalHost) {
+		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "edge-1", UID: "uid-1"}
+	}
+	marked := annotation(contract.AnnotationUsedBy, "site/edge-1 uid-1")
+	external := func(h *metal3.BareMetalHost) { h.Spec.ExternallyProvisioned = true }
+	old := func(h *metal3.BareMetalHost) { h.Status.Provisioning.Image.URL = "http://site/old" }
+	for _, tc := range []struct {
+		name string
+		host *metal3.BareMetalHost
+		want string
+	}{
+		{"provisioned", provisioned(held, marked), ""},
+		{"about to be deprovisioned", provisioned(held, marked, func(h *metal3.BareMetalHost) { h.Spec.Image = nil }), ""},
+		{"being deprovisioned", provisioned(state(metal3.StateDeprovisioning), held, marked), "deprovisioning"},
+		{"deprovisioning fails", provisioned(state(metal3.StateDeprovisioning), held, marked, fails(metal3.ProvisioningError, "no agent")), "deprovisioning"},
+		{"for another image", provisioned(state(metal3.StateDeprovisioning), held, marked, image, old), "deprovisioning"},
+		{"deprovisioned", provisioned(state(metal3.StateAvailable), held, marked), "available"},
+		{"prepared", provisioned(state(metal3.StatePreparing), held, marked), "preparing"},
+		{"receives another image", provisioned(state(metal3.StateAvailable), held, marked, image), ""},
+		{"waits for its image", provisioned(state(metal3.StateAvailable), held), ""},
+		{"not held", provisioned(state(metal3.StateAvailable), marked), ""},
+		{"the mark of another cluster", provisioned(state(metal3.StateAvailable), held, annotation(contract.AnnotationUsedBy, "site/edge-2 uid-2")), ""},
+		{"a mark without UID", provisioned(state(metal3.StateAvailable), held, annotation(contract.AnnotationUsedBy, "edge-1")), ""},
+		{"Metal3 has forgotten its state", provisioned(state(metal3.StateNone), held, marked), ""},
+		{"registered again", provisioned(state(metal3.StateRegistering), held, marked), ""},
+		{"inspected again", provisioned(state(metal3.StateInspecting), held, marked), ""},
+		{"not installed by Metal3", provisioned(state(metal3.StateAvailable), held, marked, external), ""},
+	} {
+		got := Of(tc.host, nil)
+		if want := "wiped: Metal3 has removed its operating system, or is doing so (" + tc.want + ")"; got.Wiped != (tc.want != "") ||
+			tc.want != "" && (got.Unusable != want || got.Trouble != want || !got.Lost || got.Bare) || tc.want == "" && got.Lost {
+			t.Errorf("%s: Wiped = %t, Lost = %t, Bare = %t, Unusable = %q, Trouble = %q", tc.name, got.Wiped, got.Lost, got.Bare, got.Unusable, got.Trouble)
+		}
+	}
+}

@@ -105,8 +105,8 @@ type ProvisioningSpec struct {
 	// ReplacePolicy selects which hosts may replace the lost host of an installed node without a
 	// user's request. With Standby, only a standby host of the node's set. With Any, also any free
 	// host that meets the node's requirements. With Never, none. A host is lost if its
-	// BareMetalHost is deleted, is in quarantine, or was claimed by another consumer. Default
-	// Standby.
+	// BareMetalHost is deleted, is in quarantine, was wiped by Metal3, or was claimed by another
+	// consumer. Default Standby.
 	// +kubebuilder:validation:Enum=Standby;Any;Never
 	ReplacePolicy ReplacePolicy `json:"replacePolicy,omitempty"`
 	// Priority orders the clusters that wait because the site limits the number of runs at a time

@@ -118,8 +118,8 @@ const (
 	NodeFailed NodeState = "Failed"
 	// NodeStandby means that the host is claimed as a replacement for another host.
 	NodeStandby NodeState = "Standby"
-	// NodeLost means that the host does not exist any more, is being deleted, is in quarantine, or
-	// is claimed by another consumer.
+	// NodeLost means that the host does not exist any more, is being deleted, is in quarantine, was
+	// wiped by Metal3, or is claimed by another consumer.
 	NodeLost NodeState = "Lost"
 )
 

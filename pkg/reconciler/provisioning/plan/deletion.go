@@ -13,8 +13,13 @@ import (
 func (r Run) resets() bool { return r.Operation == contract.OperationReset }
 
 // used reports whether the host may contain a part of a cluster. The record of the task kubespray
-// decides. Without a record of this host, its mark decides.
+// decides. Without a record of this host, its mark decides. A host without an operating system contains
+// nothing. Only a wiped host of a node keeps its mark, by which it counts as lost, until the node is
+// replaced or the cluster is deleted.
 func (s Seen) used(h Host) bool {
+	if h.Bare || h.Wiped && (s.Deleting || !slices.ContainsFunc(s.members(), func(n contract.Node) bool { return s.Site[n.Host].UID == h.UID })) {
+		return false
+	}
 	if state, recorded := s.States[h.UID]; recorded && h.UID != "" {
 		return state == contract.HostUsed
 	}

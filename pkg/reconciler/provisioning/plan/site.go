@@ -20,8 +20,9 @@ type Host struct {
 	Ours, Claimed bool
 	// Holder is another consumer that holds the host; empty: there is none.
 	Holder string
-	// Lost means that the host is being deleted or in quarantine.
-	Lost bool
+	// Lost means that the host is being deleted, in quarantine or wiped. Wiped means that Metal3 has
+	// removed the operating system under its node, or is doing so.
+	Lost, Wiped bool
 	// PowerManaged means that Metal3 can power the host off. SwitchedOff means that it is off and stays
 	// off.
 	PowerManaged, SwitchedOff bool
@@ -53,7 +54,7 @@ type Loss struct {
 	// Why describes the loss in words that complete "host-1 is ...".
 	Why string
 	// Sure means that the API server itself confirms the loss: the host is gone, being deleted, in
-	// quarantine or claimed by another consumer, or it was deleted and created again. A host that
+	// quarantine, wiped or claimed by another consumer, or it was deleted and created again. A host that
 	// merely has no claim is not a sure loss, because the node may claim it again.
 	Sure bool
 }
