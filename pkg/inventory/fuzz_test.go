@@ -131,6 +131,9 @@ func checkVars(t *testing.T, r contract.Request, text []byte) {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	want := []string{"kube_version", "kube_network_plugin", "kube_pods_subnet", "kube_service_addresses", "kubeconfig_localhost"}
+	if external := string(bytes.TrimSpace(r.Vars[externalCAVar])) == "true"; !external {
+		want = append(want, autoRenewVar)
+	}
 	if r.DepotURL != "" {
 		want = append(want, slices.Collect(maps.Keys(depotVars("", false)))...)
 	}

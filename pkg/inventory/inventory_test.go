@@ -206,3 +206,31 @@ func TestDepotWithItsOwnCA(t *testing.T) {
 		t.Errorf("%d mirrors, want %d", len(vars.Mirrors), len(registries))
 	}
 }
+
+// TestCertificatesAreRenewed: the cluster renews its own certificates, unless the user decides otherwise,
+// or an external CA signs them, which kubespray refuses to renew.
+func TestCertificatesAreRenewed(t *testing.T) {
+	for name, test := range map[string]struct {
+		vars map[string]json.RawMessage
+		want string
+	}{
+		"by default":             {nil, "true"},
+		"the user does not want": {map[string]json.RawMessage{autoRenewVar: json.RawMessage("false")}, "false"},
+		"an external CA":         {map[string]json.RawMessage{externalCAVar: json.RawMessage(" true")}, ""},
+		"no external CA":         {map[string]json.RawMessage{externalCAVar: json.RawMessage("false")}, "true"},
+		"the user contradicts":   {map[string]json.RawMessage{externalCAVar: json.RawMessage("true"), autoRenewVar: json.RawMessage("true")}, "true"},
+	} {
+		c := checked{request: contract.Request{KubernetesVersion: "1.35.4", Vars: test.vars}}
+		text, err := groupVars(c, Pins{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var vars map[string]json.RawMessage
+		if err := json.Unmarshal(text, &vars); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(vars[autoRenewVar]); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -8,6 +8,12 @@ import (
 	"strings"
 )
 
+// Variables of kubespray.
+const (
+	autoRenewVar  = "auto_renew_certificates"
+	externalCAVar = "kube_external_ca_mode"
+)
+
 // groupVars returns kubespray's variables for all hosts, as JSON with sorted keys. If the user
 // provides a variable that BPA also sets, the user's value is used. Registry mirrors are an
 // exception: they are merged by prefix.
@@ -20,6 +26,9 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 		// The task collect-kubeconfig makes the kubeconfig. A copy of the admin's kubeconfig must
 		// not stay in the task's pod.
 		"kubeconfig_localhost": false,
+		// A timer on each control plane renews the cluster's own certificates. Without it they expire
+		// after a year, and the API server stops.
+		autoRenewVar: true,
 	}
 	if c.request.DepotURL != "" {
 		maps.Copy(vars, depotVars(strings.TrimRight(c.request.DepotURL, "/"), c.request.DepotCA != ""))
@@ -31,6 +40,9 @@ func groupVars(c checked, pins Pins) ([]byte, error) {
 			continue
 		}
 		vars[name] = value
+	}
+	if _, set := c.request.Vars[autoRenewVar]; !set && string(bytes.TrimSpace(c.request.Vars[externalCAVar])) == "true" {
+		delete(vars, autoRenewVar) // kubespray refuses to renew what an external CA has signed
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -107,7 +107,7 @@ if [ "$KILL_AT" ]; then n=$(($(cat "$ROOT/calls") + 1)); echo $n >"$ROOT/calls";
 	}
 	m.remove("var/lib/kubelet/.keep")
 	for _, dir := range []string{"var/lib/etcd", "opt", "run/netns", "tmp", "root", "var/log", "var/backups", "usr/libexec", "etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/sysctl.d",
-		"usr/local/share/ca-certificates", "var/lib/apt/lists", "etc/systemd/system/multi-user.target.wants", "etc/modules-load.d", "etc/modprobe.d"} {
+		"usr/local/share/ca-certificates", "var/lib/apt/lists", "etc/systemd/system/multi-user.target.wants", "etc/modules-load.d", "etc/modprobe.d", "var/lib/systemd/timers"} {
 		m.mkdir(dir)
 	}
 	m.link("etc/sysctl.d/99-sysctl.conf", "../sysctl.conf")
@@ -122,7 +122,7 @@ func (m *machine) install() {
 		"etc/apt/sources.list.d/bpa-depot.sources": "Types: deb\nURIs: https://10.0.0.1:5443/files/apt/debian-12/\n", "etc/apt/apt.conf.d/90bpa-depot": "x",
 		"var/lib/apt/lists/10.0.0.1:5443_files_apt_debian-12_Packages": "x",
 		"etc/kubernetes/manifests/kube-apiserver.yaml":                 "x", "etc/containerd/config.toml": "x", "usr/local/bin/kubelet": "x", "usr/local/bin/containerd": "x",
-		"etc/systemd/system/kubelet.service": "x", "var/lib/kubelet/config.yaml": "x", "var/lib/etcd/member/snap/db": "x", "opt/cni/bin/bridge": "x",
+		"etc/systemd/system/kubelet.service": "x", "var/lib/systemd/timers/stamp-k8s-certs-renew.timer": "", "var/lib/kubelet/config.yaml": "x", "var/lib/etcd/member/snap/db": "x", "opt/cni/bin/bridge": "x",
 		"var/backups/etcd-2026-11-22_08:06:03/snapshot.db": "x", "tmp/releases/kubelet": "x", "root/.kube/config": "x", "root/.ansible/tmp/.keep": "", "etc/machine-info": "PRETTY_HOSTNAME=master-1\n",
 		"etc/hostname": "master-1\n", "proc/sys/kernel/hostname": "master-1\n", "proc/sys/net/ipv4/ip_forward": "1\n",
 		"etc/sysctl.conf": "# of the site\nnet.ipv4.ip_forward=1\nvm.swappiness=10\nkernel.panic=10\nnet.core.somaxconn=1024\n", "etc/fstab": "UUID=1 / ext4 defaults 0 1\n",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,10 +38,19 @@ type Settings struct {
 	RunHistory int
 	// MaxRuns is the maximum number of runs at a time on the whole site; 0: no limit.
 	MaxRuns int
+	// HealthInterval is the time between two looks at an installed cluster, at least shortestInterval;
+	// 0: nothing looks at clusters.
+	HealthInterval time.Duration
 }
 
 // Default returns the settings for missing keys.
-func Default() Settings { return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4} }
+func Default() Settings {
+	return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, HealthInterval: 15 * time.Second}
+}
+
+// shortestInterval is the shortest health-interval. A kubelet renews its lease every 10 s, so more looks
+// would see nothing new.
+const shortestInterval = 5 * time.Second
 
 // setting describes one key of the ConfigMap.
 type setting struct {
@@ -57,6 +67,7 @@ const (
 	aBool  = `"true" or "false"`
 	aCount = "a whole number of at least 1"
 	aLimit = "a whole number; 0 means no limit"
+	aPause = `a time of at least 5s, such as "15s" or "2m"; "0" means that nothing looks at the clusters`
 )
 
 var known = map[string]setting{
@@ -88,6 +99,11 @@ var known = map[string]setting{
 		n, err := strconv.ParseInt(v, 10, 32)
 		s.MaxRuns = int(n)
 		return err == nil && n >= 0
+	}},
+	"health-interval": {aPause, "15s", func(s *Settings, v string) bool {
+		d, err := time.ParseDuration(v)
+		s.HealthInterval = d
+		return err == nil && (d == 0 || d >= shortestInterval)
 	}},
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +26,14 @@ func TestParse(t *testing.T) {
 	}{
 		"nothing": {nil, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0"},
-			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0", "health-interval": "2m"},
+			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, HealthInterval: 2 * time.Minute},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
-			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4},
+			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, HealthInterval: 15 * time.Second},
 		},
+		"no health": {map[string]string{"health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4}},
 	} {
 		got, err := Parse(configMap(test.data))
 		if err != nil {
@@ -51,9 +53,12 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		"no number": {map[string]string{"max-attempts": "many"}, []string{"max-attempts", `"many"`, "a whole number of at least 1",
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
-		"no attempts":        {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
-		"fewer than no runs": {map[string]string{"max-runs": "-1"}, []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
-		"no history":         {map[string]string{"run-history": "0"}, []string{"run-history"}},
+		"no attempts":              {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
+		"fewer than no runs":       {map[string]string{"max-runs": "-1"}, []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
+		"an interval without unit": {map[string]string{"health-interval": "15"}, []string{"health-interval", `"15"`, `such as "15s"`, `{"data":{"health-interval":"15s"}}`}},
+		"too short an interval":    {map[string]string{"health-interval": "1s"}, []string{"health-interval", "at least 5s"}},
+		"a time in the past":       {map[string]string{"health-interval": "-15s"}, []string{"health-interval"}},
+		"no history":               {map[string]string{"run-history": "0"}, []string{"run-history"}},
 		"a word for a bool": {map[string]string{"depot-connected": "no thanks"}, []string{"depot-connected", `"no thanks"`, `"true" or "false"`,
 			`'{"data":{"depot-connected":"false"}}'`}},
 		"an unknown key": {map[string]string{"depot-uri": "https://d"}, []string{"depot-uri", "depot-url, ",

@@ -26,7 +26,7 @@ kube_paths() {
     systemd/system/etcd.service systemd/system/etcd.service.d systemd/system/etcd-events.service systemd/system/calico-node.service \
     systemd/system/k8s-certs-renew.service systemd/system/k8s-certs-renew.timer; do echo "/etc/$p"; done
   for p in kubelet kubeadm etcd-scripts etcd-events kubernetes-scripts k8s-certs-renew.sh; do echo "/usr/local/bin/$p"; done
-  for p in kubelet etcd etcd-events kube-proxy kube-router calico; do echo "/var/lib/$p"; done
+  for p in kubelet etcd etcd-events kube-proxy kube-router calico systemd/timers/stamp-k8s-certs-renew.timer; do echo "/var/lib/$p"; done
   echo /usr/libexec/kubernetes; echo /run/kubernetes
 }
 
