@@ -145,9 +145,9 @@ type waker struct {
 }
 
 // hostChanged enqueues the Provisionings that held the host before the change or hold it now. It
-// also enqueues all Provisionings that may wait for a host. These are the ones that are not Ready,
-// and the ones with problems of hosts: their cluster can be Ready although a lost host is not
-// replaced yet.
+// also enqueues all Provisionings that may wait for a host. These are the ones that still need
+// something, and the ones with problems of hosts: their cluster can be Ready although a lost host is
+// not replaced yet. A cluster that is only unhealthy waits for no host.
 func (w waker) hostChanged(namespace, _ string, holders ...string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
@@ -158,20 +158,21 @@ func (w waker) hostChanged(namespace, _ string, holders ...string) {
 		for _, holder := range holders {
 			held = held || holder == p.Name
 		}
-		if held || !p.Status.IsReady() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
+		if held || !p.Status.NeedsNothing() || p.Status.GetCondition(v1alpha1.ConditionHostsHealthy).IsFalse() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}
 }
 
-// secretChanged enqueues the Provisionings that use this Secret as SSH key and are not Ready.
+// secretChanged enqueues the Provisionings that use this Secret as SSH key and still need
+// something.
 func (w waker) secretChanged(namespace, name string) {
 	all, err := w.lister.Provisionings(namespace).List(labels.Everything())
 	if err != nil {
 		return
 	}
 	for _, p := range all {
-		if p.Spec.SSH.Secret() == name && !p.Status.IsReady() {
+		if p.Spec.SSH.Secret() == name && !p.Status.NeedsNothing() {
 			w.enqueue(key{Namespace: namespace, Name: p.Name})
 		}
 	}

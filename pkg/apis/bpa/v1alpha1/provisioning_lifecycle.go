@@ -11,8 +11,8 @@ import (
 
 const (
 	// ConditionReady is True while the cluster runs as the spec requests and its kubeconfig exists.
-	// Otherwise it repeats one of the next four conditions: the first that is False, or else the
-	// first that is Unknown.
+	// Otherwise it repeats one of the next five conditions: the first that is False, or else the
+	// first that is Unknown. ClusterHealthy with the reason NotChecked does not count.
 	ConditionReady = apis.ConditionReady
 
 	// ConditionHostsClaimed is True while this Provisioning holds a host for every node that it
@@ -34,6 +34,19 @@ const (
 	// ConditionKubeconfigReady is True while the Secret with a valid kubeconfig exists. It is False
 	// if the kubeconfig could not be created or has expired. It is Unknown before that.
 	ConditionKubeconfigReady apis.ConditionType = "KubeconfigReady"
+
+	// ConditionClusterHealthy is True while the API server of the installed cluster answers and all
+	// nodes are Ready. It is False (reason NodesNotReady) if nodes are not; the message names them. It
+	// is Unknown (reason APIUnavailable) if the API server does not answer, because nobody knows the
+	// state of the nodes then. It is Unknown with the reason NotChecked if nothing looks at the
+	// cluster, or before the first looks: Ready then means what the last run said.
+	ConditionClusterHealthy apis.ConditionType = "ClusterHealthy"
+
+	// ConditionCertificatesValid is True while the certificate of the cluster's API server is valid for
+	// at least 30 days. It is False (severity Warning) if it expires sooner or has expired; the message
+	// has the time and how to renew it. It is Unknown before the certificate was seen. Ready does not
+	// depend on it.
+	ConditionCertificatesValid apis.ConditionType = "CertificatesValid"
 
 	// ConditionPluginsInstalled is True if the spec requests no plugins. It is False (severity
 	// Info) if the spec requests plugins, because this version does not install them yet. It is
@@ -62,6 +75,11 @@ const (
 	// ReasonSpecChanged means that the spec requests what BPA does not change in the installed
 	// cluster. The controller sets it.
 	ReasonSpecChanged = "SpecChanged"
+	// ReasonNotChecked is the reason of ClusterHealthy while nothing has looked at the cluster.
+	ReasonNotChecked = "NotChecked"
+	// ReasonNodesNotReady and ReasonAPIUnavailable are what a look at the cluster has shown.
+	ReasonNodesNotReady  = "NodesNotReady"
+	ReasonAPIUnavailable = "APIUnavailable"
 	// ReasonNoPlugins means that spec.KUDPlugins is empty.
 	ReasonNoPlugins = "NoPlugins"
 	// ReasonNoProblems means that no problem is reported for any host.
@@ -72,14 +90,15 @@ const (
 
 // readyNeeds are the conditions that Ready summarizes, in the order in which they normally become
 // True.
-var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady}
+var readyNeeds = []apis.ConditionType{ConditionHostsClaimed, ConditionArtifactsAvailable, ConditionClusterInstalled, ConditionKubeconfigReady, ConditionClusterHealthy}
 
 // severities are the severities of the conditions that Ready does not summarize. The other
 // conditions have severity error.
 var severities = map[apis.ConditionType]apis.ConditionSeverity{
-	ConditionPluginsInstalled: apis.ConditionSeverityInfo,
-	ConditionHostsHealthy:     apis.ConditionSeverityWarning,
-	ConditionStalled:          apis.ConditionSeverityInfo,
+	ConditionPluginsInstalled:  apis.ConditionSeverityInfo,
+	ConditionHostsHealthy:      apis.ConditionSeverityWarning,
+	ConditionCertificatesValid: apis.ConditionSeverityWarning,
+	ConditionStalled:           apis.ConditionSeverityInfo,
 }
 
 var provisioningConditions = apis.NewLivingConditionSet(readyNeeds...)
@@ -99,13 +118,31 @@ func (*Provisioning) GetGroupVersionKind() schema.GroupVersionKind {
 // observed.
 func (s *ProvisioningStatus) IsReady() bool { return provisioningConditions.Manage(s).IsHappy() }
 
+// NeedsNothing reports whether the controller has nothing left to do for the cluster: Ready depends at
+// most on the health of the cluster, which no host and no key of the site changes.
+func (s *ProvisioningStatus) NeedsNothing() bool {
+	for _, t := range readyNeeds {
+		if t != ConditionClusterHealthy && !s.GetCondition(t).IsTrue() {
+			return false
+		}
+	}
+	return true
+}
+
 // InitializeConditions creates the missing conditions, so that the status shows all of them after
 // the first reconcile. It does not change existing conditions.
 func (s *ProvisioningStatus) InitializeConditions() {
 	for _, t := range readyNeeds {
-		if s.GetCondition(t) == nil {
+		switch {
+		case s.GetCondition(t) != nil:
+		case t == ConditionClusterHealthy: // of an older build: the cluster can be Ready
+			s.mark(t, corev1.ConditionUnknown, ReasonNotChecked, "")
+		default:
 			s.mark(t, corev1.ConditionUnknown, ReasonWaiting, "")
 		}
+	}
+	if s.GetCondition(ConditionCertificatesValid) == nil {
+		s.MarkCertificatesValid(corev1.ConditionUnknown, ReasonWaiting, "")
 	}
 	if s.GetCondition(ConditionPluginsInstalled) == nil {
 		s.MarkPlugins(nil)
@@ -134,6 +171,16 @@ func (s *ProvisioningStatus) MarkClusterInstalled(status corev1.ConditionStatus,
 // MarkKubeconfigReady sets KubeconfigReady, and updates Ready.
 func (s *ProvisioningStatus) MarkKubeconfigReady(status corev1.ConditionStatus, reason, message string) {
 	s.mark(ConditionKubeconfigReady, status, reason, message)
+}
+
+// MarkClusterHealthy sets ClusterHealthy, and updates Ready.
+func (s *ProvisioningStatus) MarkClusterHealthy(status corev1.ConditionStatus, reason, message string) {
+	s.mark(ConditionClusterHealthy, status, reason, message)
+}
+
+// MarkCertificatesValid sets CertificatesValid. Ready does not change.
+func (s *ProvisioningStatus) MarkCertificatesValid(status corev1.ConditionStatus, reason, message string) {
+	s.set(ConditionCertificatesValid, status, reason, message)
 }
 
 // MarkHostsHealthy sets HostsHealthy. Ready does not change.
@@ -173,6 +220,9 @@ func (s *ProvisioningStatus) summarize() {
 	for _, bad := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
 		for _, t := range readyNeeds {
 			c := s.GetCondition(t)
+			if t == ConditionClusterHealthy && (c == nil || c.Reason == ReasonNotChecked) {
+				continue
+			}
 			if c == nil {
 				c = &apis.Condition{Type: t, Status: corev1.ConditionUnknown, Reason: ReasonWaiting}
 			}

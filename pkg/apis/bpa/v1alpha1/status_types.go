@@ -18,6 +18,9 @@ type ProvisioningStatus struct {
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 	// APIEndpoint is the address of the new cluster's API server, such as https://10.60.0.11:6443.
 	APIEndpoint string `json:"apiEndpoint,omitempty"`
+	// APICertificateExpires is when the certificate of the new cluster's API server expires, as seen at
+	// the last look at the cluster.
+	APICertificateExpires *metav1.Time `json:"apiCertificateExpires,omitempty"`
 	// Kubeconfig describes where the new cluster's kubeconfig is stored.
 	Kubeconfig *KubeconfigStatus `json:"kubeconfig,omitempty"`
 	// InstalledDigest is the digest of the request from which the running cluster was installed. It
@@ -108,8 +111,14 @@ const (
 	NodeClaimed NodeState = "Claimed"
 	// NodeInstalling means that a run is working on the host.
 	NodeInstalling NodeState = "Installing"
-	// NodeReady means that the node was Ready in the new cluster when the last run ended.
+	// NodeReady means that the node is Ready in the new cluster. If nothing looks at the cluster (see
+	// the condition ClusterHealthy), it means that the node was Ready when the last run ended.
 	NodeReady NodeState = "Ready"
+	// NodeNotReady means that the node does not work in the cluster, or does not exist there.
+	NodeNotReady NodeState = "NotReady"
+	// NodeUnknown means that the cluster's API server does not answer, so that nobody knows the state
+	// of the node.
+	NodeUnknown NodeState = "Unknown"
 	// NodeResetting means that a run is removing the cluster from the host.
 	NodeResetting NodeState = "Resetting"
 	// NodeRemoving means that a run is removing the node from the cluster.
@@ -137,6 +146,13 @@ type NodeStatus struct {
 	NodeSet string `json:"nodeSet,omitempty"`
 	// State is the state of the node.
 	State NodeState `json:"state,omitempty"`
+	// Message explains the states NotReady and Unknown. Since is when the state began.
+	Message string       `json:"message,omitempty"`
+	Since   *metav1.Time `json:"since,omitempty"`
+	// Version is the version of the node's kubelet, such as 1.35.4, as seen at the last look at the
+	// cluster. Unschedulable reports that the node was cordoned then.
+	Version       string `json:"version,omitempty"`
+	Unschedulable bool   `json:"unschedulable,omitempty"`
 	// Problem is a problem that Metal3 or a user reports for the host. It is empty if there is
 	// none.
 	Problem string `json:"problem,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
@@ -20,6 +21,8 @@ type Event struct {
 var quiet = map[string]bool{
 	"": true, v1alpha1.ReasonWaiting: true, ReasonStarting: true, ReasonRunning: true, ReasonInstalled: true, reasonStoring: true,
 	reasonImaging: true,
+	// ClusterHealthy reports these.
+	v1alpha1.ReasonNodesNotReady: true, v1alpha1.ReasonAPIUnavailable: true, reasonChecking: true,
 }
 
 // Events returns the events for the changes between two statuses. before is the stored status.
@@ -28,6 +31,8 @@ func Events(before, after *v1alpha1.ProvisioningStatus) []Event {
 	t.run()
 	t.ready()
 	t.healthy()
+	t.cluster()
+	t.certificates()
 	return t.events
 }
 
@@ -103,6 +108,32 @@ func (t *eventList) healthy() {
 		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	case is.IsTrue() && was.IsFalse():
 		t.add(corev1.EventTypeNormal, string(v1alpha1.ConditionHostsHealthy), "%s", is.Message)
+	}
+}
+
+// cluster reports each node that stops to be Ready, an API server that stops to answer, and the end of
+// such a problem, unless Ready reports the end.
+func (t *eventList) cluster() {
+	was, is := t.before.GetCondition(v1alpha1.ConditionClusterHealthy), t.after.GetCondition(v1alpha1.ConditionClusterHealthy)
+	isNew := slices.ContainsFunc(t.after.Nodes, func(n v1alpha1.NodeStatus) bool {
+		before := statusOf(n.Name, t.before.Nodes)
+		return healthOf(n) == v1alpha1.NodeNotReady && (before == nil || healthOf(*before) != v1alpha1.NodeNotReady)
+	})
+	silent := func(c *apis.Condition) bool { return c != nil && c.Reason == v1alpha1.ReasonAPIUnavailable }
+	recovers := was.IsFalse() || silent(was) || was != nil && was.Reason == reasonChecking
+	switch {
+	case is.IsFalse() && isNew, silent(is) && !silent(was):
+		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
+	case is.IsTrue() && recovers && t.before.GetCondition(v1alpha1.ConditionReady).IsTrue() == t.after.GetCondition(v1alpha1.ConditionReady).IsTrue():
+		t.add(corev1.EventTypeNormal, is.Reason, "%s", is.Message)
+	}
+}
+
+// certificates reports once that certificates need attention.
+func (t *eventList) certificates() {
+	was, is := t.before.GetCondition(v1alpha1.ConditionCertificatesValid), t.after.GetCondition(v1alpha1.ConditionCertificatesValid)
+	if is.IsFalse() && (was == nil || was.Reason != is.Reason) {
+		t.add(corev1.EventTypeWarning, is.Reason, "%s", is.Message)
 	}
 }
 

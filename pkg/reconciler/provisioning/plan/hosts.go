@@ -35,24 +35,40 @@ func reportNodes(status *v1alpha1.ProvisioningStatus, s Seen, now time.Time) {
 		if !h.Ours && why == "" {
 			continue
 		}
-		status.Nodes = append(status.Nodes, v1alpha1.NodeStatus{
+		next := v1alpha1.NodeStatus{
 			Name: n.Name, Roles: n.Roles, Host: n.Host, Address: n.Address, NodeSet: n.Set,
 			State: s.nodeState(n, why != "", before), Problem: cut(cmp.Or(why, h.Trouble), longestProblem),
-		})
+		}
+		if next.State == v1alpha1.NodeReady || next.State == v1alpha1.NodeLost && s.isMember(n.Host) {
+			s.reportHealth(n, statusOf(n.Name, before), &next)
+		}
+		status.Nodes = append(status.Nodes, next)
 	}
+}
+
+// statusOf returns the status of a node, or nil if there is none.
+func statusOf(node string, all []v1alpha1.NodeStatus) *v1alpha1.NodeStatus {
+	for i := range all {
+		if all[i].Name == node {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // longestProblem limits the problem text of one host, in bytes.
 const longestProblem = 256
 
-// nodeState returns the state of a node. While a run replaces other nodes, a node that was Ready
+// memberStates are the states of a node of the cluster that no run changes.
+var memberStates = []v1alpha1.NodeState{v1alpha1.NodeReady, v1alpha1.NodeNotReady, v1alpha1.NodeUnknown}
+
+// nodeState returns the state of a node as far as the runs know it. While a run replaces other nodes, a node that was Ready
 // before on the same host stays Ready.
 func (s Seen) nodeState(n contract.Node, lost bool, before []v1alpha1.NodeStatus) v1alpha1.NodeState {
 	r := s.Newest()
 	changes := r != nil && contract.OperationOf(r.Operation).ChangesCluster()
-	wasReady := slices.ContainsFunc(before, func(b v1alpha1.NodeStatus) bool {
-		return b.Name == n.Name && b.Host == n.Host && b.State == v1alpha1.NodeReady
-	})
+	was := statusOf(n.Name, before)
+	wasReady := was != nil && was.Host == n.Host && slices.Contains(memberStates, was.State)
 	switch {
 	case lost:
 		return v1alpha1.NodeLost

@@ -28,6 +28,7 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	reportUpgrade(status, s)
 	reportFailure(p, s, step, now)
 	reportNodes(status, s, now)
+	reportCertificate(status, s)
 	status.PassedOver = s.passedOver(now)
 
 	status.InitializeConditions()
@@ -37,7 +38,9 @@ func Report(p *v1alpha1.Provisioning, s Seen, step Step, err, beside error, now 
 	status.MarkArtifactsAvailable(c.artifactsAvailable())
 	status.MarkClusterInstalled(c.clusterInstalled())
 	status.MarkKubeconfigReady(c.kubeconfigReady())
+	status.MarkClusterHealthy(c.clusterHealthy())
 	status.MarkHostsHealthy(c.hostsHealthy())
+	status.MarkCertificatesValid(c.certificatesValid())
 	status.MarkStalled(c.stalled()) // after the other conditions, because Ready repeats them
 }
 

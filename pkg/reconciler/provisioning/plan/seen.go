@@ -98,6 +98,10 @@ type Seen struct {
 	// Secret now holds another key.
 	KeyChanged bool
 
+	// Health is what the looks at the installed cluster have shown; nil: nothing is known yet, and the
+	// status stays as it is.
+	Health *Health
+
 	// Progress is the last progress that the kubespray task wrote.
 	Progress *contract.Progress
 	// Kubeconfig is the stored kubeconfig; nil: there is none.

@@ -15,9 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"knative.dev/pkg/apis"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health"
 	"github.com/akraino-icn/bpa/pkg/inventory"
 )
 
@@ -169,6 +171,14 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Memory.Leaving = words[1:]
 	case "invalid":
 		w.seen.Invalid = rest
+	case "health": // what the looks have shown: unknown, unchecked, silent or answers, with the nodes that are not Ready
+		w.health(t, arg(1), words[min(2, len(words)):])
+	case "certificate": // of the API server expires after
+		d, err := time.ParseDuration(arg(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.seen.Health.CertificateExpires = w.now.Add(d)
 	case "queue": // runs at a time, place, number that wait, and the Provisionings of the active runs
 		limit, _ := strconv.Atoi(arg(1))
 		place, _ := strconv.Atoi(arg(2))
@@ -532,8 +542,10 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 		h.Lost, h.Trouble = true, text
 	case "trouble":
 		h.Trouble = text
+	case "wiped":
+		h.Lost, h.Wiped, h.Trouble = true, true, "wiped: Metal3 has removed its operating system, or is doing so (deprovisioning)"
 	case "well":
-		h.Lost, h.Trouble = false, ""
+		h.Lost, h.Wiped, h.Trouble = false, false, ""
 	case "bare":
 		h.Ours, h.Claimed, h.Bare = true, true, true
 	case "imaging":
@@ -561,6 +573,34 @@ func (w *scene) host(t *testing.T, name, what, text string) {
 		w.seen.Site = map[string]Host{}
 	}
 	w.seen.Site[name] = h
+}
+
+// health sets what the looks have shown. A word such as worker-1=NotReady:KubeletNotReady is a node; all
+// others are Ready.
+func (w *scene) health(t *testing.T, what string, words []string) {
+	h := &Health{Report: health.Report{API: health.APIAnswers, Since: w.now, Nodes: map[string]health.NodeReport{}}}
+	switch what {
+	case "unknown":
+		w.seen.Health = nil
+		return
+	case "unchecked":
+		h.API, h.Unchecked = health.APIUnknown, strings.Join(words, " ")
+	case "silent":
+		h.API, h.Text = health.APISilent, strings.Join(words, " ")
+	case "answers":
+		names, _ := w.seen.WatchedNodes()
+		for _, name := range names {
+			h.Nodes[name] = health.NodeReport{State: health.NodeReady, Since: w.now, Version: "1.35.4"}
+		}
+		for _, word := range words {
+			name, state, _ := strings.Cut(word, "=")
+			state, text, _ := strings.Cut(state, ":")
+			h.Nodes[name] = health.NodeReport{State: health.NodeState(state), Since: w.now, Version: "1.35.4", Text: strings.ReplaceAll(text, "_", " "), Unschedulable: state == "Ready"}
+		}
+	default:
+		t.Fatalf("a cluster cannot be %q", what)
+	}
+	w.seen.Health = h
 }
 
 // promote simulates select-hosts in a cluster with lost workers: a standby of the set replaces each
@@ -721,7 +761,17 @@ func (w *scene) describe() string {
 		say("  progress         %s", strings.TrimRight(p.Summary+" "+p.Step, " ")+end)
 	}
 	for _, n := range status.Nodes {
-		say("  node             %s on %s %s %s", n.Name, n.Host, n.State, n.Problem)
+		seen := n.Message
+		if n.Since != nil {
+			seen += " since " + n.Since.UTC().Format("15:04:05")
+		}
+		if n.Unschedulable {
+			seen += ", cordoned"
+		}
+		if n.Version != "" {
+			seen += " (" + n.Version + ")"
+		}
+		say("  node             %s on %s %s %s", n.Name, n.Host, n.State, strings.TrimSpace(n.Problem+" "+seen))
 	}
 	for _, h := range status.PassedOver {
 		say("  passed over      %s %s: %s", h.Host, h.Reason, h.Message)
@@ -731,6 +781,12 @@ func (w *scene) describe() string {
 	}
 	if c := status.GetCondition(v1alpha1.ConditionStalled); c != nil {
 		say("  Stalled          %s %s", c.Status, c.Reason)
+	}
+	for _, t := range []apis.ConditionType{v1alpha1.ConditionClusterHealthy, v1alpha1.ConditionCertificatesValid} {
+		c := status.GetCondition(t)
+		if w.seen.Health != nil && c.Reason != v1alpha1.ReasonWaiting && c.Message != ready.Message || c.Reason == v1alpha1.ReasonNodesNotReady && c.Message != ready.Message {
+			say("  %-16s %s %s: %s", t, c.Status, c.Reason, c.Message)
+		}
 	}
 	if c := status.GetCondition(v1alpha1.ConditionHostsHealthy); c.IsFalse() {
 		say("  HostsHealthy     %s %s: %s", c.Status, c.Reason, c.Message)
