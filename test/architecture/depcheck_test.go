@@ -48,6 +48,10 @@ var layers = []layer{
 	{folder: "pkg/shrink/", ours: []string{"pkg/contract/"}, foreign: []string{}},
 	{folder: "pkg/runs/", ours: []string{"pkg/contract/"}, foreign: []string{"github.com/tektoncd/pipeline/pkg/apis/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/utils/ptr/", "knative.dev/pkg/apis/"}},
 	{folder: "pkg/machine/", ours: []string{"pkg/contract/"}, foreign: []string{}},
+	{folder: "pkg/health/", foreign: []string{}},
+	{folder: "pkg/health/healthtest/", foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/health/look/", ours: []string{"pkg/health/"}, foreign: []string{"sigs.k8s.io/yaml/"}},
+	{folder: "pkg/health/monitor/", ours: []string{"pkg/health/"}, foreign: []string{"k8s.io/apimachinery/pkg/types/"}},
 	{folder: "pkg/ansible/", foreign: []string{"sigs.k8s.io/yaml/"}},
 	{folder: "pkg/ansible/process/", foreign: []string{}},
 	{folder: "pkg/artifacts/", ours: []string{"pkg/depot/protocol/"}, foreign: []string{"github.com/google/go-containerregistry/pkg/name/", "pault.ag/go/debian/dependency/", "pault.ag/go/debian/version/"}},
@@ -62,8 +66,8 @@ var layers = []layer{
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
 	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
-	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
-	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
+	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
 	{folder: "pkg/cli/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/reconciler/provisioning/plan/", "pkg/contract/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/", "pkg/settings/", "pkg/artifacts/", "pkg/transfer/", "pkg/bundle/", "pkg/depot/client/", "pkg/depot/protocol/"}},
@@ -133,6 +137,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/hosts/assign":                      nothing,
 		module + "pkg/hosts/networkdata":                 nothing,
 		module + "pkg/inventory":                         nothing,
+		module + "pkg/health":                            nothing,
 		module + "pkg/shrink":                            nothing,
 		module + "pkg/ansible":                           nothing,
 		module + "pkg/depot/protocol":                    nothing,
@@ -144,7 +149,7 @@ func TestPurePackagesReachNothing(t *testing.T) {
 		module + "pkg/access":                            clients,
 		module + "pkg/contract/from":                     clients,
 		module + "pkg/runs":                              clients,
-		module + "pkg/reconciler/provisioning/plan":      clients,
+		module + "pkg/reconciler/provisioning/plan":      append([]string{module + "pkg/health/look"}, clients...),
 		module + "pkg/reconciler/provisioning/resources": clients,
 	})
 }

@@ -31,7 +31,7 @@ func (e *statusError) Error() string {
 	path, _, _ := strings.Cut(e.path, "?")
 	switch {
 	case e.denied():
-		return fmt.Sprintf("it denies %s (%d %s)", path, e.code, http.StatusText(e.code))
+		return fmt.Sprintf("the API server denies %s (%d %s)", path, e.code, http.StatusText(e.code))
 	case e.checks != "":
 		return "it is not ready: " + e.checks
 	case path == "/readyz":

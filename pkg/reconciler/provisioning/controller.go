@@ -21,12 +21,14 @@ import (
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
+	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	provisioningreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/provisioning"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/health/monitor"
 	hostcache "github.com/akraino-icn/bpa/pkg/hosts/cache"
 )
 
@@ -67,11 +69,23 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		clock:      clock.RealClock{},
 		random:     rand.Reader,
 	}
-	impl := provisioningreconciler.NewImpl(ctx, r, func(*controller.Impl) controller.Options { return options })
+	// A replica that is no leader any more does not look at the clusters of another leader.
+	var looks *monitor.Monitor
+	impl := provisioningreconciler.NewImpl(ctx, r, func(impl *controller.Impl) controller.Options {
+		looks = monitor.New(impl.EnqueueKey)
+		o := options
+		o.DemoteFunc = func(b reconciler.Bucket) { looks.ForgetAll(b.Has) }
+		return o
+	})
+	r.health = looks
+	go looks.Run(ctx)
 	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
+	if _, err := provisionings.Informer().AddEventHandler(forgetDeleted(looks)); err != nil {
+		logger.Fatalw("Cannot add an event handler", "error", err)
+	}
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)

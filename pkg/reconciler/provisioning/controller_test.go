@@ -36,6 +36,15 @@ func TestWaker(t *testing.T) {
 	add("site", "undefaulted", "", false)
 	add("site", "ready", "key", true)
 	add("elsewhere", "waiting", "key", false)
+	unhealthy := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "site", Name: "unhealthy"}}
+	unhealthy.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
+	unhealthy.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
+	unhealthy.Status.MarkClusterInstalled(corev1.ConditionTrue, "x", "")
+	unhealthy.Status.MarkKubeconfigReady(corev1.ConditionTrue, "x", "")
+	unhealthy.Status.MarkClusterHealthy(corev1.ConditionFalse, v1alpha1.ReasonNodesNotReady, "worker-1")
+	if err := indexer.Add(unhealthy); err != nil {
+		t.Fatal(err)
+	}
 	lacking := &v1alpha1.Provisioning{ObjectMeta: metav1.ObjectMeta{Namespace: "third", Name: "ready-but-lacking"}}
 	lacking.Status.MarkHostsClaimed(corev1.ConditionTrue, "x", "")
 	lacking.Status.MarkArtifactsAvailable(corev1.ConditionTrue, "x", "")
@@ -53,6 +62,7 @@ func TestWaker(t *testing.T) {
 		"a host nobody holds":                         {func(w waker) { w.hostChanged("site", "host-1", "") }, []string{"site/undefaulted", "site/waiting"}},
 		"a host where a lost one is not replaced yet": {func(w waker) { w.hostChanged("third", "host-9", "") }, []string{"third/ready-but-lacking"}},
 		"a host that a ready one held":                {func(w waker) { w.hostChanged("site", "host-1", "ready", "") }, []string{"site/ready", "site/undefaulted", "site/waiting"}},
+		"a host of an unhealthy one":                  {func(w waker) { w.hostChanged("site", "host-2", "unhealthy") }, []string{"site/undefaulted", "site/unhealthy", "site/waiting"}},
 		"a key":                                       {func(w waker) { w.secretChanged("site", "key") }, []string{"site/waiting"}},
 		"the key that is there unasked":               {func(w waker) { w.secretChanged("site", v1alpha1.DefaultSSHSecret) }, []string{"site/undefaulted"}},
 		"any other Secret":                            {func(w waker) { w.secretChanged("site", "password") }, nil},

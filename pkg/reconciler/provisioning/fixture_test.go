@@ -286,6 +286,7 @@ type fixture struct {
 	recorder *record.FakeRecorder
 	caches   map[string]cache.Indexer
 	hosts    *fakeHosts
+	health   *fakeMonitor
 	queue    *queue // what the controller holds in memory, until restart
 	mu       sync.Mutex
 	woken    []key // by the queue
@@ -296,7 +297,7 @@ func newFixture(t *testing.T, site *fakeHosts, cached, live []runtime.Object) *f
 	t.Helper()
 	w := &fixture{
 		kube: fake.NewClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(),
-		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site,
+		recorder: record.NewFakeRecorder(100), caches: map[string]cache.Indexer{}, hosts: site, health: &fakeMonitor{},
 		settings: Settings{Settings: settings.Default()},
 	}
 	for _, kind := range []string{"provisioning", "run", "task", "configmap", "secret", "rolebinding"} {
@@ -370,6 +371,7 @@ func (w *fixture) reconciler(t *testing.T) controller.Reconciler {
 		secrets:    corelisters.NewSecretLister(w.caches["secret"]),
 		bindings:   rbaclisters.NewRoleBindingLister(w.caches["rolebinding"]),
 		hosts:      w.hosts,
+		health:     w.health,
 		queue:      w.queue,
 		settings:   func() Settings { return w.settings },
 		clock:      clock.NewFakePassiveClock(now),

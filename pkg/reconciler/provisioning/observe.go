@@ -64,6 +64,9 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 	if err := r.observeSite(ctx, p, &seen); err != nil {
 		return seen, err
 	}
+	if err := r.observeHealth(p, settings, &seen); err != nil {
+		return seen, err
+	}
 	if step, starts := plan.Upcoming(seen, now); starts {
 		return seen, r.observeStart(ctx, p, step, &seen, now)
 	}

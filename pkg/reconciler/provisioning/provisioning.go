@@ -30,6 +30,7 @@ type Reconciler struct {
 	secrets    corelisters.SecretLister
 	bindings   rbaclisters.RoleBindingLister
 	hosts      Hosts
+	health     Monitor
 	queue      *queue
 	settings   func() Settings
 	clock      clock.PassiveClock

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,8 @@ func TestEveryConditionExistsFromTheFirstVisit(t *testing.T) {
 		"ArtifactsAvailable": "Unknown Waiting ",
 		"ClusterInstalled":   "Unknown Waiting ",
 		"KubeconfigReady":    "Unknown Waiting ",
+		"ClusterHealthy":     "Unknown NotChecked ",
+		"CertificatesValid":  "Unknown Waiting ",
 		"PluginsInstalled":   "True NoPlugins spec.KUDPlugins is empty",
 		"HostsHealthy":       "Unknown Waiting ",
 	}
@@ -60,11 +63,21 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 	kubeconfig := func(st corev1.ConditionStatus, reason, message string) mark {
 		return func(s *ProvisioningStatus) { s.MarkKubeconfigReady(st, reason, message) }
 	}
+	healthy := func(st corev1.ConditionStatus, reason, message string) mark {
+		return func(s *ProvisioningStatus) { s.MarkClusterHealthy(st, reason, message) }
+	}
+	installed := []mark{kubeconfig("True", "", ""), cluster("True", "", ""), artifacts("True", "", ""), hosts("True", "", "")}
 	for _, r := range []struct {
 		name  string
 		marks []mark
 		want  string
 	}{
+		{"nothing has looked at it yet", append(slices.Clone(installed), healthy("Unknown", "NotChecked", "no credentials")), "True  "},
+		{"a node is not Ready", append(slices.Clone(installed), healthy("False", "NodesNotReady", "worker-1")), "False NodesNotReady worker-1"},
+		{"the API server is silent", append(slices.Clone(installed), healthy("Unknown", "APIUnavailable", "since 9")), "Unknown APIUnavailable since 9"},
+		{"a run outweighs a silent API server", append(slices.Clone(installed), healthy("Unknown", "APIUnavailable", "since 9"), cluster("Unknown", "Running", "64%")), "Unknown Running 64%"},
+		{"a lost host outweighs a node", append(slices.Clone(installed), healthy("False", "NodesNotReady", "worker-1"), hosts("False", "HostsLost", "host-1")), "False HostsLost host-1"},
+		{"nor do certificates", append(slices.Clone(installed), func(s *ProvisioningStatus) { s.MarkCertificatesValid("False", "CertificatesExpireSoon", "soon") }), "True  "},
 		{"first visit", nil, "Unknown Waiting "},
 		{"hosts claimed", []mark{hosts("True", "Claimed", "")}, "Unknown Waiting "},
 		{"artifacts missing", []mark{artifacts("False", "ArtifactsMissing", "2 of 22")}, "False ArtifactsMissing 2 of 22"},
@@ -89,6 +102,10 @@ func TestReadyFollowsTheFirstUnhappyCondition(t *testing.T) {
 			}
 			if s.IsReady() != (r.want == "True  ") {
 				t.Errorf("IsReady is %v", s.IsReady())
+			}
+			// A cluster that is only unhealthy waits for nothing.
+			if only := s.GetCondition(ConditionReady).Reason; s.NeedsNothing() != (s.IsReady() || only == ReasonNodesNotReady || only == ReasonAPIUnavailable) {
+				t.Errorf("NeedsNothing is %v, and Ready %s", s.NeedsNothing(), r.want)
 			}
 		})
 	}
