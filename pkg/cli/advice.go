@@ -46,6 +46,13 @@ func stalled(p *v1alpha1.Provisioning) *apis.Condition {
 	return cond
 }
 
+// unhealthy reports whether the cluster is installed as requested, and not Ready only because of what the
+// controller sees when it looks at it.
+func unhealthy(p *v1alpha1.Provisioning) bool {
+	cond := p.Status.GetCondition(apis.ConditionReady)
+	return cond != nil && !running(p) && p.Status.ObservedGeneration >= p.Generation && p.Status.NeedsNothing()
+}
+
 // retryAsked reports whether a user requested another attempt that the
 // controller has not processed yet.
 func retryAsked(p *v1alpha1.Provisioning) bool {
@@ -63,6 +70,9 @@ func (s *site) advice(p *v1alpha1.Provisioning) []string {
 		return s.whileQueued(p)
 	case v == ready:
 		return s.useIt(p)
+	case unhealthy(p):
+		cond := p.Status.GetCondition(apis.ConditionReady)
+		return []string{"The cluster is installed, but it is not healthy: " + clean(cond.Message)} // the message has the next step
 	case v == failed && stalled(p) != nil:
 		cond := stalled(p)
 		return []string{"A user must act before it continues: " + clean(cond.Reason), clean(cond.Message)} // the message has the next step

@@ -89,6 +89,9 @@ func facts(p *v1alpha1.Provisioning, now time.Time) string {
 	if k := p.Status.Kubeconfig; k != nil {
 		add("kubeconfig", "Secret "+k.SecretName+expiry(k.Expires, now))
 	}
+	if expires := p.Status.APICertificateExpires; expires != nil {
+		add("certificate", "of the API server"+expiry(expires, now))
+	}
 	return columns(rows)
 }
 
@@ -155,15 +158,39 @@ func nodeTable(p *v1alpha1.Provisioning) string {
 	if len(p.Status.Nodes) == 0 {
 		return ""
 	}
-	rows := [][]string{{"NODE", "ROLES", "HOST", "ADDRESS", "STATE"}}
-	if slices.ContainsFunc(p.Status.Nodes, func(n v1alpha1.NodeStatus) bool { return n.Problem != "" }) {
-		rows[0] = append(rows[0], "PROBLEM")
+	all := []struct {
+		title string
+		cell  func(v1alpha1.NodeStatus) string
+		must  bool // shown even if it is empty for all nodes
+	}{
+		{"NODE", func(n v1alpha1.NodeStatus) string { return n.Name }, true},
+		{"ROLES", func(n v1alpha1.NodeStatus) string { return strings.Join(n.Roles, ",") }, true},
+		{"HOST", func(n v1alpha1.NodeStatus) string { return n.Host }, true},
+		{"ADDRESS", func(n v1alpha1.NodeStatus) string { return n.Address }, true},
+		{"STATE", nodeState, true},
+		{"VERSION", func(n v1alpha1.NodeStatus) string { return clean(n.Version) }, false},
+		{"MESSAGE", func(n v1alpha1.NodeStatus) string { return clean(n.Message) }, false},
+		{"PROBLEM", func(n v1alpha1.NodeStatus) string { return clean(n.Problem) }, false},
 	}
-	for _, n := range p.Status.Nodes {
-		row := []string{n.Name, strings.Join(n.Roles, ","), n.Host, n.Address, string(n.State), clean(n.Problem)}
-		rows = append(rows, row[:len(rows[0])])
+	rows := make([][]string, len(p.Status.Nodes)+1)
+	for _, column := range all {
+		if !column.must && !slices.ContainsFunc(p.Status.Nodes, func(n v1alpha1.NodeStatus) bool { return column.cell(n) != "" }) {
+			continue
+		}
+		rows[0] = append(rows[0], column.title)
+		for i, n := range p.Status.Nodes {
+			rows[i+1] = append(rows[i+1], column.cell(n))
+		}
 	}
 	return columns(rows)
+}
+
+// nodeState returns the state of a node in the words of kubectl get nodes.
+func nodeState(n v1alpha1.NodeStatus) string {
+	if n.Unschedulable {
+		return string(n.State) + ",SchedulingDisabled"
+	}
+	return string(n.State)
 }
 
 func age(since metav1.Time, now time.Time) string {

@@ -76,9 +76,11 @@ func (s *reporter) fresh(topic, what string) bool {
 //   - The condition is the same as in the last call.
 //   - The condition is Unknown, because its step has not happened yet.
 //   - The condition is Ready or Stalled. These are reported at the end of the command.
-//   - The condition only says that no plugins were requested, or that no host has a problem.
+//   - The condition only says that no plugins were requested, or that no host and no certificate has
+//     a problem.
 func (s *reporter) condition(cond apis.Condition) (string, bool) {
-	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems {
+	if cond.Type == apis.ConditionReady || cond.Type == v1alpha1.ConditionStalled || cond.Reason == v1alpha1.ReasonNoPlugins || cond.Reason == v1alpha1.ReasonNoProblems ||
+		cond.Type == v1alpha1.ConditionCertificatesValid && cond.IsTrue() {
 		return "", false
 	}
 	state := string(cond.Status) + cond.Reason
@@ -226,7 +228,7 @@ func clock(d time.Duration) string {
 // conditionOrder is the order in which conditions normally become true.
 var conditionOrder = []apis.ConditionType{
 	v1alpha1.ConditionArtifactsAvailable, v1alpha1.ConditionHostsClaimed, v1alpha1.ConditionHostsHealthy, v1alpha1.ConditionClusterInstalled, v1alpha1.ConditionPluginsInstalled,
-	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionReady,
+	v1alpha1.ConditionKubeconfigReady, v1alpha1.ConditionClusterHealthy, v1alpha1.ConditionCertificatesValid, v1alpha1.ConditionReady,
 }
 
 // inOrder returns the conditions in conditionOrder, and then unknown conditions by name.
