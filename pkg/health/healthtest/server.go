@@ -92,6 +92,13 @@ const (
 
 // SetNodes sets the nodes, which have renewed their leases at this time.
 func (s *Server) SetNodes(nodes []corev1.Node, renewed time.Time) {
+	list, leases := Lists(nodes, renewed)
+	s.Answer(Nodes, 0, list)
+	s.Answer(Leases, 0, leases)
+}
+
+// Lists returns the lists of the nodes and of their leases as JSON.
+func Lists(nodes []corev1.Node, renewed time.Time) (list, leased []byte) {
 	leases := coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "LeaseList"}, Items: []coordinationv1.Lease{}}
 	for _, n := range nodes {
 		leases.Items = append(leases.Items, coordinationv1.Lease{
@@ -99,8 +106,7 @@ func (s *Server) SetNodes(nodes []corev1.Node, renewed time.Time) {
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.Name, RenewTime: &metav1.MicroTime{Time: renewed}},
 		})
 	}
-	s.Answer(Nodes, 0, encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}))
-	s.Answer(Leases, 0, encode(leases))
+	return encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}), encode(leases)
 }
 
 func encode(o any) []byte {

@@ -307,6 +307,10 @@ func (in *NodeStatus) DeepCopyInto(out *NodeStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Since != nil {
+		in, out := &in.Since, &out.Since
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 
@@ -520,6 +524,10 @@ func (in *ProvisioningStatus) DeepCopyInto(out *ProvisioningStatus) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.APICertificateExpires != nil {
+		in, out := &in.APICertificateExpires, &out.APICertificateExpires
+		*out = (*in).DeepCopy()
 	}
 	if in.Kubeconfig != nil {
 		in, out := &in.Kubeconfig, &out.Kubeconfig
