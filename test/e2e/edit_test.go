@@ -13,13 +13,15 @@ import (
 )
 
 // TestEdit is the short form of TestChange: one more worker and one more control plane, and back. The
-// first worker is touched only where its proxy must know the control planes.
+// first worker is touched only where its proxy must know the control planes. Before that, the health of
+// the cluster is checked: see checkHealth.
 func TestEdit(t *testing.T) {
 	s := site.New(t, "e2e-edit", 4, 0)
 	s.Apply(s.Provisioning("edge-22", site.LabPlaybooks, masters(1), pool(1)))
 	l := &life{t: t, s: s, limit: 4 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "pool-1")
 	checkRotation(t, s, l.p)
+	l.checkHealth("master-1", "pool-1")
 	stays := []string{hostOf(l.p, "pool-1")}
 	before := prints(s, stays)
 
