@@ -11,8 +11,18 @@ import (
 // request cannot use the host. Provisionings are compared by UID: a Provisioning that was deleted
 // and created again starts another cluster. A host that gets its operating system from Metal3 is
 // not occupied, because the image overwrites the old cluster.
+//
+// A free host without an operating system that has the mark of this Provisioning is occupied too: once
+// it is claimed, it would look like the host of an installed node that Metal3 has wiped (see Wiped). A
+// user who has wiped such a host removes the mark.
 func (h *Host) Occupied(request *contract.Request) bool {
-	return h.UsedBy != (contract.User{}) && !h.Bare && (request.UID == "" || h.UsedBy.UID != request.UID)
+	if h.UsedBy == (contract.User{}) {
+		return false
+	}
+	if ours := request.UID != "" && h.UsedBy.UID == request.UID; ours {
+		return h.Bare && h.Holder == nil
+	}
+	return !h.Bare
 }
 
 // ResetCommand returns the command by which a user removes an old cluster from hosts.

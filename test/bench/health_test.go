@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -60,6 +62,15 @@ func TestBenchHealth(t *testing.T) {
 	took := time.Since(begin)
 	spent, sent := processorTime()-cpu, servers.count(t)-requests
 	held := memory() - before
+	if path := os.Getenv("BPA_BENCH_HEAP"); path != "" {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(pprof.WriteHeapProfile(f), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	await(t, m)
 	if n := woken.Load(); n > 0 {
 		t.Errorf("%d Provisionings were woken in a steady world", n)
@@ -151,15 +162,16 @@ func startHealthServers(t *testing.T) *healthProcess {
 	return p
 }
 
-// count returns the number of requests so far. Each server has one connection.
+// count returns the number of requests so far. Each server has one connection, which is opened again
+// only if a look took too long.
 func (p *healthProcess) count(t *testing.T) int64 {
 	t.Helper()
 	if _, err := p.in.WriteString("count\n"); err != nil || !p.out.Scan() {
 		t.Fatalf("the API servers do not answer: %v", err)
 	}
 	var requests, connections int64
-	if _, err := fmt.Sscan(p.out.Text(), &requests, &connections); err != nil || connections != healthClusters {
-		t.Errorf("%q: want %d connections", p.out.Text(), healthClusters)
+	if _, err := fmt.Sscan(p.out.Text(), &requests, &connections); err != nil || connections > healthClusters*102/100 {
+		t.Errorf("%q: want about %d connections", p.out.Text(), healthClusters)
 	}
 	return requests
 }

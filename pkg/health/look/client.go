@@ -58,6 +58,8 @@ func New(kubeconfig []byte, addresses []string) (*Client, error) {
 		ResponseHeaderTimeout: answerLimit,
 		MaxIdleConnsPerHost:   1,
 		IdleConnTimeout:       keepIdle,
+		ReadBufferSize:        1 << 10, // a connection is idle most of the time, and there is one for each cluster
+		WriteBufferSize:       1 << 10,
 		DisableCompression:    true, // the controller would spend more time on it than the network saves
 		Protocols:             new(http.Protocols),
 	}

@@ -122,9 +122,6 @@ func usedLabels(request contract.Request) (labels []string) {
 // claimed returns a copy of the host with the consumerRef and the labels of the claim.
 func (c *claimant) claimed(host *metal3.BareMetalHost, placed assign.Placed) *metal3.BareMetalHost {
 	changed := host.DeepCopy()
-	if facts.Of(host, nil).Bare { // the cluster that the mark is about went with the operating system
-		delete(changed.Annotations, contract.AnnotationUsedBy)
-	}
 	changed.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: hosts.Group + "/v1alpha1",
 		Kind:       hosts.Kind,

@@ -83,3 +83,14 @@ func TestImageRemovesTheMark(t *testing.T) {
 		t.Errorf("annotations %v with image %v", h.Annotations, h.Spec.Image)
 	}
 }
+
+// TestWipedHostsAreNotClaimed checks that a host which Metal3 has wiped under a node of the cluster, and
+// which a user has released, is not claimed for another node as long as it has the mark.
+func TestWipedHostsAreNotClaimed(t *testing.T) {
+	c, request := bareSite(t, 2, interceptor.Funcs{}, "a-user"), wantsImage("a")
+	edit(t, c, "host-1", mark(request.UID))
+	if _, err := Make(ctx, c, request); err != nil {
+		t.Fatal(err)
+	}
+	expectHolders(t, c, map[string]string{"host-2": "edge-1/a"})
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/health"
+)
+
+// TestHealthDecidesNothing: in any world, the step does not depend on what the looks have shown. The
+// status does, and reporting it again changes nothing. A silent API server is never the reason of a
+// False.
+func TestHealthDecidesNothing(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	shown := map[string]int{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s := randomWorld(r, now)
+		want := Next(s, now)
+		s.Health = randomHealth(r, s, now)
+		step := Next(s, now)
+		if diff := cmp.Diff(want, step); diff != "" {
+			t.Fatalf("seed %d: health changes the step (-without +with):\n%s", seed, diff)
+		}
+		p := &v1alpha1.Provisioning{}
+		Report(p, s, step, nil, nil, now)
+		c := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy)
+		shown[string(c.Status)+" "+c.Reason]++
+		if s.Health != nil && s.Health.API == health.APISilent && c.IsFalse() {
+			t.Fatalf("seed %d: a silent API server is reported as %s: %s", seed, c.Reason, c.Message)
+		}
+		if ready := p.Status.GetCondition(v1alpha1.ConditionReady); ready.IsTrue() && (c.IsFalse() || c.Reason == v1alpha1.ReasonAPIUnavailable) {
+			t.Fatalf("seed %d: Ready with %s", seed, c.Message)
+		}
+		again := p.DeepCopy()
+		Report(again, s, step, nil, nil, now.Add(time.Minute))
+		unknown := s
+		unknown.Health = nil // after a restart of the controller
+		restarted := p.DeepCopy()
+		Report(restarted, unknown, step, nil, nil, now.Add(time.Minute))
+		for what, other := range map[string]*v1alpha1.Provisioning{"the same": again, "a restart": restarted} {
+			if diff := cmp.Diff(healthIn(p), healthIn(other)); diff != "" && (what == "the same" || s.Health == nil || s.Health.Unchecked == "") {
+				t.Fatalf("seed %d: %s changes the status (-before +after):\n%s", seed, what, diff)
+			}
+		}
+	}
+	for _, want := range []string{"True NodesReady", "False NodesNotReady", "Unknown APIUnavailable", "Unknown NotChecked", "Unknown Waiting", "Unknown Deleting"} {
+		if shown[want] < 100 {
+			t.Errorf("%s was shown only %d times: %v", want, shown[want], shown)
+		}
+	}
+}
+
+// healthIn returns what a status says about the health of the cluster.
+func healthIn(p *v1alpha1.Provisioning) []any {
+	c := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy)
+	return []any{c.Status, c.Reason, c.Message, p.Status.Nodes, p.Status.APICertificateExpires}
+}
+
+func randomHealth(r *rand.Rand, s Seen, now time.Time) *Health {
+	h := &Health{Report: health.Report{API: pick(r, health.APIAnswers, health.APIAnswers, health.APISilent), Since: now, Text: "connection refused", Nodes: map[string]health.NodeReport{}}}
+	switch r.IntN(6) {
+	case 0:
+		return nil
+	case 1:
+		h.API, h.Unchecked = health.APIUnknown, "there are no credentials"
+	}
+	for _, n := range s.members() {
+		state := pick(r, health.NodeReady, health.NodeReady, health.NodeReady, health.NodeNotReady, health.NodeMissing, health.NodeUnknown)
+		report := health.NodeReport{State: state, Since: now.Add(-time.Minute), Version: "1.35.4"}
+		if state == health.NodeNotReady || state == health.NodeMissing {
+			report.Text = "its kubelet does not renew its lease any more"
+		}
+		h.Nodes[n.Name] = report
+	}
+	h.CertificateExpires = now.Add(time.Duration(r.IntN(100)-10) * 24 * time.Hour)
+	return h
+}
