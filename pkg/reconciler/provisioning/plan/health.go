@@ -112,7 +112,8 @@ func healthOf(n v1alpha1.NodeStatus) v1alpha1.NodeState {
 }
 
 // worksOn reports whether the active run changes this node of the cluster. A run that adds or removes
-// workers does not change the others. A run that adds or removes a control plane changes all of them.
+// or upgrades workers does not change the others. A run that does so with a control plane changes all
+// control planes.
 func (s Seen) worksOn(n contract.Node) bool {
 	for _, r := range s.ActiveRuns() {
 		switch contract.OperationOf(r.Operation).Name {
@@ -121,7 +122,11 @@ func (s Seen) worksOn(n contract.Node) bool {
 			if s.removes(n) || !s.isMember(n.Host) {
 				return true
 			}
-		case contract.OperationAddControlPlane, contract.OperationRemoveControlPlane:
+		case contract.OperationUpgradeNodes:
+			if s.Started.Upgrade == nil || slices.Contains(s.Started.Upgrade.Nodes, n.Name) {
+				return true
+			}
+		case contract.OperationAddControlPlane, contract.OperationRemoveControlPlane, contract.OperationUpgradeControlPlane:
 			if controlPlane(n) || s.removes(n) {
 				return true
 			}
