@@ -58,6 +58,9 @@ const (
 	ReasonArtifactsMissing Reason = "ArtifactsMissing"
 	// ReasonDepotUnavailable: the depot does not answer, or refuses the request. Transient.
 	ReasonDepotUnavailable Reason = "DepotUnavailable"
+	// ReasonBackupFailed: the cluster could not be backed up for a reason that is not one of the others,
+	// for example because a key file on the control plane node is missing.
+	ReasonBackupFailed Reason = "BackupFailed"
 	// ReasonInvalidRequest: the request or the inventory is not consistent.
 	ReasonInvalidRequest Reason = "InvalidRequest"
 	// ReasonInternal: a bug, or a missing permission.

@@ -31,6 +31,13 @@ const (
 	// and holds the number of its attempt.
 	LabelOperation = "bpa.akraino.org/operation"
 	LabelAttempt   = "bpa.akraino.org/attempt"
+	// LabelBackup is on the run of a Backup, on the tasks and pods of this run, and on the Backup's
+	// other objects. Its value is the name of the Backup. These objects do not have LabelCluster,
+	// because they must not count as objects or runs of the Provisioning.
+	LabelBackup = "bpa.akraino.org/backup"
+	// LabelBackupOf is on a Backup that the controller has created at a time of the schedule. Its value
+	// is the UID of the Provisioning, so that another Provisioning of the same name does not delete it.
+	LabelBackupOf = "bpa.akraino.org/backup-of"
 	// LabelSRIOV and LabelQAT say whether a host has SR-IOV or QAT, because Metal3's hardware facts do
 	// not show it: "true" means yes, any other value means no. Without LabelSRIOV, the models of the
 	// network cards decide. A host without LabelQAT has no QAT.
@@ -71,6 +78,10 @@ const (
 	// after the rights of all others were deleted, and the newest run at that time: see
 	// access.Revoked.
 	AnnotationRevoked = "bpa.akraino.org/revoked-others"
+	// AnnotationBackupScheduled, on a Provisioning, is the last time (RFC 3339) of spec.backup.schedule
+	// for which the controller has created a Backup, or the time at which it first saw the schedule.
+	// On a Backup, it is the time of the schedule for which the Backup was created.
+	AnnotationBackupScheduled = "bpa.akraino.org/backup-scheduled"
 )
 
 // Roles of a node.
@@ -88,6 +99,8 @@ const (
 	// does not run the playbook again.
 	ParamPlayed             = "played"
 	ParamCertificateRequest = "certificate-request" // PEM of the PKCS#10 request for the kubeconfig's client certificate: public data
+	ParamArtifact           = "artifact"            // name of the backup in the depot, without its folder
+	ParamRecipient          = "recipient"           // public key for which the backup is encrypted, in age's notation
 )
 
 // None is the value of a result that has nothing to report, and of the param that receives this
@@ -140,7 +153,11 @@ const (
 	ResultCA              = "ca"               // collect-kubeconfig: PEM of the new cluster's CA
 	ResultCertificate     = "certificate"      // collect-kubeconfig: PEM of the client certificate
 	ResultEndpoint        = "endpoint"         // collect-kubeconfig: https://address:port
-	ResultVersion         = "version"          // collect-kubeconfig: version of the new API server, such as v1.35.4
+	ResultVersion         = "version"          // collect-kubeconfig: version of the new API server, such as v1.35.4; backup: that of the member's node, such as 1.35.4
+	ResultSHA256          = "sha256"           // backup: of the artifact, in hexadecimal
+	ResultSize            = "size"             // backup: of the artifact, in bytes
+	ResultRevision        = "revision"         // backup: etcd's revision when the snapshot began
+	ResultMember          = "member"           // backup: name of the node whose member of etcd made the snapshot
 )
 
 // DepotCAPath is the file on a node that contains Request.DepotCA, the certificate of the authority
@@ -170,6 +187,10 @@ func KubeconfigKeyName(provisioning string) string { return provisioning + "-kub
 // HealthKubeconfigName returns the name of the Secret with the kubeconfig for health checks. Its user
 // may only read the state of the API server, the nodes and their Leases.
 func HealthKubeconfigName(provisioning string) string { return provisioning + "-health" }
+
+// BackupKeyName returns the name of the Secret with the key pair for the backups of a cluster. The
+// Provisioning does not own it: backups must be readable after the Provisioning was deleted.
+func BackupKeyName(provisioning string) string { return provisioning + "-backup-key" }
 
 // ServiceAccountName returns the name of the account of one task of a Provisioning. Each account has
 // only the permissions that its task needs.

@@ -28,6 +28,9 @@ const (
 	OperationCollect = "collect"
 	// OperationReset removes the cluster from its hosts before they are released.
 	OperationReset = "reset"
+	// OperationBackup makes a copy of etcd and of the keys of a cluster. It changes no host. Its run
+	// belongs to a Backup, so it is not a run of the Provisioning.
+	OperationBackup = "backup"
 )
 
 // Pipelines, in tekton/pipelines.
@@ -37,6 +40,7 @@ const (
 	PipelineUpgrade = "bpa-upgrade"
 	PipelineCollect = "bpa-collect"
 	PipelineReset   = "bpa-reset"
+	PipelineBackup  = "bpa-backup"
 )
 
 // Playbooks of kubespray.
@@ -102,6 +106,7 @@ var Operations = []Operation{
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
+	{Name: OperationBackup, Pipeline: PipelineBackup, Purpose: "back up the cluster", Done: "backed up", Steps: []Step{{TaskBackup, 99}}},
 }
 
 // OperationOf returns the operation of this name. For an unknown name, which only a run of another

@@ -9,6 +9,7 @@ const (
 	TaskRenderInventory   = "render-inventory"
 	TaskKubespray         = "kubespray"
 	TaskCollectKubeconfig = "collect-kubeconfig"
+	TaskBackup            = "backup"
 )
 
 // Task describes one task of a run. From this description, the controller derives the task's
@@ -30,6 +31,9 @@ type Task struct {
 	// ClaimsHosts reports that, while the task runs, its account can also claim hosts of its
 	// namespace and read the Secrets that these hosts are given.
 	ClaimsHosts bool
+	// Uploads reports that the task's account can upload artifacts of the Provisioning to the depot,
+	// but cannot replace or delete them.
+	Uploads bool
 	// ChangesHosts reports that hosts may contain a part of a cluster as soon as the task has
 	// started.
 	ChangesHosts bool
@@ -38,7 +42,7 @@ type Task struct {
 	PerRelease bool
 }
 
-// Tasks are all tasks, in the order in which an installation executes them.
+// Tasks are all tasks: first those of an installation, in the order in which it executes them.
 var Tasks = []Task{
 	{
 		Name:       TaskSeedRegistry,
@@ -81,6 +85,15 @@ var Tasks = []Task{
 		Results:    []string{ResultCA, ResultCertificate, ResultEndpoint, ResultVersion},
 		ConfigMaps: []func(string) string{KnownHostsName},
 		Verbs:      []string{"get"},
+	},
+	{
+		Name:       TaskBackup,
+		Params:     []string{ParamProvisioning, ParamArtifact, ParamRecipient, "depot"},
+		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+		Results:    []string{ResultSHA256, ResultSize, ResultRevision, ResultMember, ResultVersion},
+		ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
+		Verbs:      []string{"get"},
+		Uploads:    true,
 	},
 }
 

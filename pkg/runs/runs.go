@@ -124,16 +124,26 @@ func (r Run) taskRunSpecs() []tekton.PipelineTaskRunSpec {
 }
 
 // Rules returns the rights of a task's account. They name the ConfigMaps that the task reads and
-// writes.
+// writes, and the cluster whose artifacts it uploads. In the depot, the namespace is the owner of the
+// artifacts.
 func Rules(name string, task contract.Task) []rbacv1.PolicyRule {
 	var names []string
 	for _, of := range task.ConfigMaps {
 		names = append(names, of(name))
 	}
-	return []rbacv1.PolicyRule{{
+	rules := []rbacv1.PolicyRule{{
 		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: slices.Clone(task.Verbs),
 	}}
+	if task.Uploads { // the depot refuses to store other content under a name that exists; that needs the right to delete
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{depotGroup}, Resources: []string{"artifacts"}, ResourceNames: []string{name}, Verbs: []string{"get", "create", "update"},
+		})
+	}
+	return rules
 }
+
+// depotGroup is the API group by which the depot checks rights (docs/depot.md).
+const depotGroup = "depot.bpa.akraino.org"
 
 // TaskConfigMaps returns the names of the ConfigMaps that tasks write. The
 // client that starts a run creates them first, so that a task needs no right to create one.

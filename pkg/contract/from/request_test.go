@@ -216,7 +216,7 @@ func TestDigestOfSets(t *testing.T) {
 // Each sample can be converted into a request. The tasks read this request as JSON, so it must be
 // the same after it is encoded and decoded.
 func TestSamplesMakeRequests(t *testing.T) {
-	files, err := filepath.Glob("../../../config/samples/*.yaml")
+	files, err := filepath.Glob("../../../config/samples/[^b]*.yaml") // without the sample of the kind Backup
 	if err != nil || len(files) == 0 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}

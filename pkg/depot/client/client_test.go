@@ -20,6 +20,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/artifacts"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/depot/depottest"
+	"github.com/akraino-icn/bpa/pkg/depot/protocol"
 )
 
 func TestStat(t *testing.T) {
@@ -114,6 +115,30 @@ func TestPutFile(t *testing.T) {
 	}
 	if _, there, err := to.FileState(t.Context(), "a/d", false); err != nil || there {
 		t.Errorf("a refused file is stored: %t, %v", there, err)
+	}
+}
+
+func TestDeleteArtifact(t *testing.T) {
+	site := depottest.Start(t)
+	to, err := client.Connect(t.Context(), site.URL, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := protocol.Ref{Owner: "site", Cluster: "edge-1", Kind: protocol.BinaryImages, Name: "backup"}
+	if err := to.PutFile(t.Context(), ref.FilePath(), 3, "", strings.NewReader("abc")); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"an artifact", "an artifact that is gone"} {
+		if err := to.DeleteArtifact(t.Context(), ref); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, there, err := to.FileState(t.Context(), ref.FilePath(), false); err != nil || there {
+			t.Errorf("%s: still there: %t, %v", what, there, err)
+		}
+	}
+	ref.Owner = ".."
+	if err := to.DeleteArtifact(t.Context(), ref); err == nil {
+		t.Error("a bad owner was accepted")
 	}
 }
 

@@ -105,6 +105,26 @@ func (d *Depot) PutFile(ctx context.Context, path string, size int64, sha256 str
 	return nil
 }
 
+// DeleteArtifact deletes an artifact of /v1. If the depot does not have it, nothing is left to do.
+func (d *Depot) DeleteArtifact(ctx context.Context, ref protocol.Ref) error {
+	if err := ref.Validate(); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, d.base.String()+ref.Path(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	defer resp.Body.Close()
+	if err := d.check(resp, http.StatusOK, http.StatusNoContent, http.StatusNotFound); err != nil {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	return nil
+}
+
 // expectContinueSize is the size in bytes from which PutFile sends the body only after the depot
 // has accepted the header: a refusal that arrives in the middle of a body may be lost.
 const expectContinueSize = 64 << 10

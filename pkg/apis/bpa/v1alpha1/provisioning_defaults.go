@@ -57,6 +57,10 @@ func (s *ProvisioningSpec) setDefaults() {
 	orDefault(&s.SSH.User, DefaultSSHUser)
 	orDefault(&s.SSH.Port, DefaultSSHPort)
 	orDefault(&s.SSH.SecretName, DefaultSSHSecret)
+	if s.Backup != nil {
+		s.Backup.Schedule = strings.TrimSpace(s.Backup.Schedule)
+		orDefault(&s.Backup.Keep, DefaultBackupsKept)
+	}
 	if s.Timeouts.Install == nil {
 		s.Timeouts.Install = &metav1.Duration{Duration: DefaultInstallTimeout}
 	}

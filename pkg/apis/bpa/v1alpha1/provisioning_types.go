@@ -109,6 +109,9 @@ type ProvisioningSpec struct {
 	// consumer. Default Standby.
 	// +kubebuilder:validation:Enum=Standby;Any;Never
 	ReplacePolicy ReplacePolicy `json:"replacePolicy,omitempty"`
+	// Backup makes the controller back up the installed cluster at the times of a schedule. If it is not
+	// set, only users create Backups.
+	Backup *BackupPolicy `json:"backup,omitempty"`
 	// Priority orders the clusters that wait because the site limits the number of runs at a time
 	// (max-runs in ConfigMap config-bpa): the highest first, and among equals the one that has
 	// waited longest. Default 0.

@@ -75,6 +75,7 @@ func (s *ProvisioningSpec) validate() (errs *apis.FieldError) {
 		validateSystem(s.OperatingSystem),
 		s.Timeouts.validate().ViaField("timeouts"),
 		s.Upgrade.validate().ViaField("upgrade"),
+		s.Backup.validate().ViaField("backup"),
 		s.validateReplacing(),
 		validatePlugins(s.KUDPlugins),
 	)

@@ -31,6 +31,7 @@ type Kind struct {
 // same kinds by their markers in the source.
 var Kinds = []Kind{
 	{"Provisioning", &Provisioning{}, &ProvisioningList{}},
+	{"Backup", &Backup{}, &BackupList{}},
 }
 
 // Resource returns the name of a resource together with the API group. The generated listers call

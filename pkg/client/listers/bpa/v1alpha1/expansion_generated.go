@@ -18,6 +18,14 @@ limitations under the License.
 
 package v1alpha1
 
+// BackupListerExpansion allows custom methods to be added to
+// BackupLister.
+type BackupListerExpansion interface{}
+
+// BackupNamespaceListerExpansion allows custom methods to be added to
+// BackupNamespaceLister.
+type BackupNamespaceListerExpansion interface{}
+
 // ProvisioningListerExpansion allows custom methods to be added to
 // ProvisioningLister.
 type ProvisioningListerExpansion interface{}

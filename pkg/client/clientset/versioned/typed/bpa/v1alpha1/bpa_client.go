@@ -28,12 +28,17 @@ import (
 
 type BpaV1alpha1Interface interface {
 	RESTClient() rest.Interface
+	BackupsGetter
 	ProvisioningsGetter
 }
 
 // BpaV1alpha1Client is used to interact with features provided by the bpa.akraino.org group.
 type BpaV1alpha1Client struct {
 	restClient rest.Interface
+}
+
+func (c *BpaV1alpha1Client) Backups(namespace string) BackupInterface {
+	return newBackups(c, namespace)
 }
 
 func (c *BpaV1alpha1Client) Provisionings(namespace string) ProvisioningInterface {

@@ -28,6 +28,10 @@ type FakeBpaV1alpha1 struct {
 	*testing.Fake
 }
 
+func (c *FakeBpaV1alpha1) Backups(namespace string) v1alpha1.BackupInterface {
+	return newFakeBackups(c, namespace)
+}
+
 func (c *FakeBpaV1alpha1) Provisionings(namespace string) v1alpha1.ProvisioningInterface {
 	return newFakeProvisionings(c, namespace)
 }
