@@ -1,5 +1,5 @@
 // Command controller is BPA's controller. It installs a cluster on hosts of the site for each
-// Provisioning.
+// Provisioning, and backs the clusters up.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/akraino-icn/bpa/pkg/prerequisites"
 	"github.com/akraino-icn/bpa/pkg/reconciler/access"
+	"github.com/akraino-icn/bpa/pkg/reconciler/backup"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
 )
 
@@ -29,5 +30,5 @@ func main() {
 		}
 		log.Fatal(err)
 	}
-	sharedmain.MainWithConfig(provisioning.WithSelectors(ctx), component, config, provisioning.NewController, access.NewController)
+	sharedmain.MainWithConfig(provisioning.WithSelectors(ctx), component, config, provisioning.NewController, access.NewController, backup.NewController, backup.NewScheduler)
 }

@@ -94,7 +94,7 @@ var upgradeSteps = []Step{{TaskSeedRegistry, 4}, {TaskRenderInventory, 6}, {Task
 // formerReplace is the name that older builds of BPA gave to OperationAddNodes.
 const formerReplace = "replace"
 
-// Operations are all operations. For a cluster that is installed, package change chooses the next one.
+// Operations are all operations of a Provisioning. For a cluster that is installed, package change chooses the next one.
 var Operations = []Operation{
 	{Name: OperationInstall, Pipeline: PipelineInstall, Playbook: PlaybookInstall, Purpose: "install the cluster", Done: "installed", Steps: installSteps},
 	{Name: OperationAddNodes, Pipeline: PipelineInstall, Playbook: PlaybookScale, Purpose: "add nodes", Done: "installed", Steps: installSteps},
@@ -106,8 +106,11 @@ var Operations = []Operation{
 	{Name: OperationCollect, Pipeline: PipelineCollect, Purpose: "collect the kubeconfig", Done: "installed", Steps: []Step{{TaskCollectKubeconfig, 99}}},
 	{Name: OperationReset, Pipeline: PipelineReset, Playbook: PlaybookReset, Purpose: "reset the hosts", Done: "reset",
 		Steps: []Step{{TaskKubespray, 99}}},
-	{Name: OperationBackup, Pipeline: PipelineBackup, Purpose: "back up the cluster", Done: "backed up", Steps: []Step{{TaskBackup, 99}}},
 }
+
+// BackupOperation is the operation of the run of a Backup. It is none of Operations, because the run
+// belongs to the Backup, and the Provisioning does not wait for it.
+var BackupOperation = Operation{Name: OperationBackup, Pipeline: PipelineBackup, Purpose: "back up the cluster", Done: "backed up", Steps: []Step{{TaskBackup, 99}}}
 
 // OperationOf returns the operation of this name. For an unknown name, which only a run of another
 // build can have, it returns the operation install.
@@ -134,8 +137,9 @@ func (o Operation) ChangesCluster() bool {
 // Tasks returns the descriptions of the operation's tasks, in their order.
 func (o Operation) Tasks() []Task {
 	var all []Task
+	known := AllTasks()
 	for _, s := range o.Steps {
-		all = append(all, Tasks[slices.IndexFunc(Tasks, func(t Task) bool { return t.Name == s.Task })])
+		all = append(all, known[slices.IndexFunc(known, func(t Task) bool { return t.Name == s.Task })])
 	}
 	return all
 }

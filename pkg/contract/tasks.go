@@ -42,7 +42,7 @@ type Task struct {
 	PerRelease bool
 }
 
-// Tasks are all tasks: first those of an installation, in the order in which it executes them.
+// Tasks are the tasks of the runs of a Provisioning, in the order in which an installation executes them.
 var Tasks = []Task{
 	{
 		Name:       TaskSeedRegistry,
@@ -86,16 +86,21 @@ var Tasks = []Task{
 		ConfigMaps: []func(string) string{KnownHostsName},
 		Verbs:      []string{"get"},
 	},
-	{
-		Name:       TaskBackup,
-		Params:     []string{ParamProvisioning, ParamArtifact, ParamRecipient, "depot"},
-		Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
-		Results:    []string{ResultSHA256, ResultSize, ResultRevision, ResultMember, ResultVersion},
-		ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
-		Verbs:      []string{"get"},
-		Uploads:    true,
-	},
 }
+
+// BackupTask is the only task of the run of a Backup.
+var BackupTask = Task{
+	Name:       TaskBackup,
+	Params:     []string{ParamProvisioning, ParamArtifact, ParamRecipient, "depot"},
+	Workspaces: []string{WorkspaceRequest, WorkspaceInventory, WorkspaceSSH},
+	Results:    []string{ResultSHA256, ResultSize, ResultRevision, ResultMember, ResultVersion},
+	ConfigMaps: []func(string) string{KnownHostsName, InstalledName},
+	Verbs:      []string{"get"},
+	Uploads:    true,
+}
+
+// AllTasks returns Tasks and BackupTask.
+func AllTasks() []Task { return append(slices.Clone(Tasks), BackupTask) }
 
 // CallsAPI reports whether the task's account has a token for the bootstrap machine's API server.
 func (t Task) CallsAPI() bool { return len(t.Verbs) > 0 }

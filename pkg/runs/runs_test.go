@@ -41,8 +41,14 @@ func TestSpec(t *testing.T) {
 // TestRules checks that a task may use only its own ConfigMaps, and that the names of the ConfigMaps
 // are those that must exist before the run.
 func TestRules(t *testing.T) {
-	for _, task := range contract.Tasks {
+	for _, task := range contract.AllTasks() {
 		for _, rule := range Rules("edge-1", task) {
+			if rule.Resources[0] == "artifacts" { // of the Provisioning, in the depot
+				if !task.Uploads || !slices.Equal(rule.ResourceNames, []string{"edge-1"}) || slices.Contains(rule.Verbs, "delete") {
+					t.Errorf("%s may %v of %v", task.Name, rule.Verbs, rule.ResourceNames)
+				}
+				continue
+			}
 			if task.CallsAPI() && len(rule.ResourceNames) == 0 {
 				t.Errorf("%s may use all ConfigMaps", task.Name)
 			}

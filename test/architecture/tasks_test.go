@@ -17,12 +17,12 @@ import (
 
 const root = "../.."
 
-// TestTasksAreWhatTheTableSays compares contract.Tasks with the files. Every row has a Task
+// TestTasksAreWhatTheTableSays compares contract.AllTasks with the files. Every row has a Task
 // with the same params, workspaces and results, a symbolic link in config/, a program, a package,
 // and a position in the Pipeline. Every file of a Task has a row.
 func TestTasksAreWhatTheTableSays(t *testing.T) {
 	rows := map[string]contract.Task{}
-	for _, row := range contract.Tasks {
+	for _, row := range contract.AllTasks() {
 		rows[row.Name] = row
 		t.Run(row.Name, func(t *testing.T) { checkTask(t, row) })
 	}
@@ -35,7 +35,7 @@ func TestTasksAreWhatTheTableSays(t *testing.T) {
 // TestPipelinesAreWhatTheTableSays compares contract.Operations with the Pipelines.
 func TestPipelinesAreWhatTheTableSays(t *testing.T) {
 	pipelines := map[string]bool{}
-	for _, operation := range contract.Operations {
+	for _, operation := range append(slices.Clone(contract.Operations), contract.BackupOperation) {
 		pipelines[operation.Pipeline] = true
 		t.Run(operation.Name, func(t *testing.T) { checkPipeline(t, operation) })
 	}

@@ -113,6 +113,7 @@ var edits = map[string][]edit{
 	},
 	"DeletionPolicy": {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.DeletionPolicy = v1alpha1.DeletionRetain }}},
 	"ReplacePolicy":  {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.ReplacePolicy = v1alpha1.ReplaceAny }}},
+	"Backup":         {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Backup = &v1alpha1.BackupPolicy{Schedule: "@daily"} }}},
 	"Priority":       {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Priority = 7 }}},
 	"Paused":         {{nothing, func(s *v1alpha1.ProvisioningSpec) { s.Paused = true }}},
 }

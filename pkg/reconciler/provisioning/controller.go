@@ -36,10 +36,11 @@ import (
 // because the API server warns about finalizers without a path. The default finalizer has none.
 var options = controller.Options{FinalizerName: "bpa.akraino.org/provisioning"}
 
-// WithSelectors limits the informers of this package to objects that belong to a Provisioning.
-// Other objects in the cluster are neither read nor cached.
+// WithSelectors limits the informers of this package to objects that belong to a Provisioning, and
+// those of package backup to runs of a Backup. Other objects in the cluster are neither read nor
+// cached.
 func WithSelectors(ctx context.Context) context.Context {
-	return kubefactory.WithSelectors(tektonfactory.WithSelectors(ctx, contract.LabelCluster), contract.LabelCluster)
+	return kubefactory.WithSelectors(tektonfactory.WithSelectors(ctx, contract.LabelCluster, contract.LabelBackup), contract.LabelCluster)
 }
 
 // NewController creates the reconciler with its clients and informers. It is the only function that
@@ -79,7 +80,7 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	})
 	r.health = looks
 	go looks.Run(ctx)
-	r.settings = watchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
+	r.settings = WatchSettings(ctx, cmw, func() { impl.GlobalResync(provisionings.Informer()) })
 
 	r.queue = watchQueue(ctx, runs.Informer(), provisionings.Informer(), func() int { return r.settings().MaxRuns }, impl)
 	handle(ctx, provisionings.Informer(), impl.Enqueue)
@@ -144,7 +145,7 @@ func watchQueue(ctx context.Context, runs, provisionings cache.SharedIndexInform
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
-	if err := informer.SetTransform(strip); err != nil {
+	if err := informer.SetTransform(Strip); err != nil {
 		logging.FromContext(ctx).Fatalw("Cannot set the transform function", "error", err)
 	}
 	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {

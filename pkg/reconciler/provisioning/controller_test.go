@@ -76,7 +76,7 @@ func TestWaker(t *testing.T) {
 	}
 }
 
-// TestStrip: a run and its tasks have the same meaning to the controller before and after strip
+// TestStrip: a run and its tasks have the same meaning to the controller before and after Strip
 // removes fields.
 func TestStrip(t *testing.T) {
 	pr := run(edge(), 1, ended(corev1.ConditionFalse, "Failed"))
@@ -88,7 +88,7 @@ func TestStrip(t *testing.T) {
 
 	want := makeRun(pr.DeepCopy(), []*tekton.TaskRun{tr.DeepCopy()})
 	for _, o := range []any{pr, tr} {
-		if _, err := strip(o); err != nil {
+		if _, err := Strip(o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,20 +2,17 @@ package provisioning
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/owned"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
@@ -38,47 +35,15 @@ type notYet struct {
 
 func (n *notYet) Error() string { return n.why }
 
-// object is the interface that all kinds of objects have that the controller creates.
-type object interface {
-	metav1.Object
-	runtime.Object
-}
-
-// kindClient is the common part of client-go's typed clients.
-type kindClient[T object] interface {
-	Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error)
-	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
-	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
-}
-
-// ensure creates the object want. If this Provisioning already owns an object of that name, ensure
-// updates the existing object: put copies from want the fields that must be equal. ensure writes
-// only if the objects differ in these fields, and never changes objects of other owners.
-func ensure[T object](ctx context.Context, p *v1alpha1.Provisioning, client kindClient[T], want T, put func(have, want T)) (T, error) {
-	what := fmt.Sprintf("%T %s", want, want.GetName())[1:]
-	have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		made, err := client.Create(ctx, want, metav1.CreateOptions{})
-		if err != nil {
-			return made, fmt.Errorf("create %s: %w", what, err)
-		}
-		return made, nil
+// ensure is owned.Ensure for objects of a Provisioning. It waits for an object of another owner, which
+// may be an earlier Provisioning of the same name.
+func ensure[T owned.Kind](ctx context.Context, p *v1alpha1.Provisioning, client owned.Client[T], want T, put func(have, want T)) (T, error) {
+	have, err := owned.Ensure(ctx, p, client, want, put)
+	var foreign *owned.ForeignError
+	if errors.As(err, &foreign) {
+		return have, &notYet{foreign.What + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
 	}
-	if err != nil {
-		return have, fmt.Errorf("get %s: %w", what, err)
-	}
-	if !metav1.IsControlledBy(have, p) {
-		return have, &notYet{what + " exists and does not belong to this Provisioning: delete it, unless an earlier Provisioning of this name is still being deleted", leaving}
-	}
-	next := have.DeepCopyObject().(T)
-	put(next, want)
-	if equality.Semantic.DeepEqual(have, next) {
-		return have, nil
-	}
-	if next, err = client.Update(ctx, next, metav1.UpdateOptions{}); err != nil {
-		return next, fmt.Errorf("update %s: %w", what, err)
-	}
-	return next, nil
+	return have, err
 }
 
 func copyData(have, want *corev1.ConfigMap)    { have.Data = want.Data }

@@ -41,10 +41,10 @@ func (s Settings) next(cm *corev1.ConfigMap) Settings {
 	return Settings{Settings: parsed}
 }
 
-// watchSettings watches the ConfigMap with the site's settings and calls changed when they change.
+// WatchSettings watches the ConfigMap with the site's settings and calls changed when they change.
 // It returns a function that returns the current settings. If there is no ConfigMap, the defaults
 // apply.
-func watchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
+func WatchSettings(ctx context.Context, cmw configmap.Watcher, changed func()) func() Settings {
 	var current atomic.Pointer[Settings]
 	initial := unread()
 	current.Store(&initial)

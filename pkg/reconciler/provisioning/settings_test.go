@@ -95,7 +95,7 @@ func TestWatchSettings(t *testing.T) {
 	t.Setenv("SYSTEM_NAMESPACE", settings.Namespace)
 	watcher := &manualWatcher{}
 	changes := 0
-	current := watchSettings(logtesting.TestContextWithLogger(t), watcher, func() { changes++ })
+	current := WatchSettings(logtesting.TestContextWithLogger(t), watcher, func() { changes++ })
 	if current().Invalid == "" {
 		t.Error("the settings can be used before they are read")
 	}

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strip removes fields that the controller never reads from objects before they enter the caches.
+// Strip removes fields that the controller never reads from objects before they enter the caches.
 // Most of a run's size is copies of its Pipeline and Tasks. The controller never writes an object
 // that it has read from a cache, so these fields are not lost.
-func strip(o any) (any, error) {
+func Strip(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
 	}

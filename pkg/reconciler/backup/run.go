@@ -1,0 +1,168 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	tekton "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"knative.dev/pkg/kmeta"
+
+	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/backup"
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/contract/from"
+	"github.com/akraino-icn/bpa/pkg/reconciler/owned"
+	"github.com/akraino-icn/bpa/pkg/runs"
+)
+
+// annotationDepot, on a run, is the address of the depot in which it stores the backup.
+const annotationDepot = "bpa.akraino.org/depot"
+
+// timeout limits the time of one run.
+const timeout = time.Hour
+
+func runName(b *v1alpha1.Backup) string { return b.Name + "-backup" }
+
+// requestName returns the name of the ConfigMap with the request. It has a dot, which the name of a
+// Provisioning cannot have, so it is never the name of an object of a Provisioning.
+func requestName(b *v1alpha1.Backup) string { return "backup." + b.Name }
+
+// start creates the objects that the run needs, and then the run.
+func (r *Reconciler) start(ctx context.Context, b *v1alpha1.Backup, p *v1alpha1.Provisioning) error {
+	request, err := from.Provisioning(p, r.settings().Depot)
+	if err != nil {
+		return &notYet{fmt.Sprintf("the spec of Provisioning %s is invalid: %v", p.Name, err), time.Minute}
+	}
+	request.Operation = contract.OperationBackup
+	recipient, err := r.recipient(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := r.ensureObjects(ctx, b, p, request); err != nil {
+		var foreign *owned.ForeignError
+		if errors.As(err, &foreign) {
+			return &notYet{foreign.What + " exists and does not belong to this Backup or its Provisioning: delete it, unless an earlier one of this name is still being deleted", again}
+		}
+		return err
+	}
+	run := makePipelineRun(b, p, request.DepotURL, recipient)
+	made, err := r.tekton.TektonV1().PipelineRuns(b.Namespace).Create(ctx, run, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		if made, err = r.tekton.TektonV1().PipelineRuns(b.Namespace).Get(ctx, run.Name, metav1.GetOptions{}); err == nil && !metav1.IsControlledBy(made, b) {
+			return &notYet{fmt.Sprintf("PipelineRun %s exists and does not belong to this Backup: delete it, unless an earlier Backup of this name is still being deleted", run.Name), again}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("create PipelineRun %s: %w", run.Name, err)
+	}
+	adopt(b, made)
+	return nil
+}
+
+// adopt writes into the status what the run was started with.
+func adopt(b *v1alpha1.Backup, run *tekton.PipelineRun) {
+	b.Status.Run, b.Status.Depot = run.Name, run.Annotations[annotationDepot]
+	b.Status.Artifact = artifactOf(b).FilePath()
+	for _, p := range run.Spec.Params {
+		if p.Name == contract.ParamRecipient {
+			b.Status.Recipient = p.Value.StringVal
+		}
+	}
+}
+
+// ensureObjects creates the account of the task and its rights, which belong to the Provisioning, and
+// the request, which belongs to the Backup.
+func (r *Reconciler) ensureObjects(ctx context.Context, b *v1alpha1.Backup, p *v1alpha1.Provisioning, request contract.Request) error {
+	account := contract.ServiceAccountName(p.Name, contract.TaskBackup)
+	ofCluster := meta(p, account, nil)
+	core, rbac := r.kube.CoreV1(), r.kube.RbacV1()
+	if _, err := owned.Ensure(ctx, p, core.ServiceAccounts(p.Namespace), &corev1.ServiceAccount{ObjectMeta: ofCluster, AutomountServiceAccountToken: ptr.To(false)},
+		func(_, _ *corev1.ServiceAccount) {}); err != nil {
+		return err
+	}
+	role := &rbacv1.Role{ObjectMeta: ofCluster, Rules: runs.Rules(p.Name, contract.BackupTask)}
+	if _, err := owned.Ensure(ctx, p, rbac.Roles(p.Namespace), role, func(have, want *rbacv1.Role) { have.Rules = want.Rules }); err != nil {
+		return err
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: ofCluster,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: p.Namespace, Name: account}},
+	}
+	if _, err := owned.Ensure(ctx, p, rbac.RoleBindings(p.Namespace), binding, func(have, want *rbacv1.RoleBinding) { have.Subjects = want.Subjects }); err != nil {
+		return err
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encode the request: %w", err)
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: meta(b, requestName(b), map[string]string{contract.LabelBackup: b.Name}), Data: map[string]string{
+		contract.KeyRequest: string(text), contract.KeyVersion: strconv.Itoa(contract.Version),
+	}}
+	_, err = owned.Ensure(ctx, b, core.ConfigMaps(b.Namespace), cm, func(have, want *corev1.ConfigMap) { have.Data = want.Data })
+	return err
+}
+
+// meta returns the metadata of an object of owner. The owner reference does not block the deletion of
+// the owner.
+func meta(owner kmeta.OwnerRefable, name string, labels map[string]string) metav1.ObjectMeta {
+	reference := *kmeta.NewControllerRef(owner)
+	reference.BlockOwnerDeletion = nil
+	all := map[string]string{"app.kubernetes.io/part-of": "bpa", "app.kubernetes.io/managed-by": "bpa-controller"}
+	for key, value := range labels {
+		all[key] = value
+	}
+	return metav1.ObjectMeta{Name: name, Namespace: owner.GetObjectMeta().GetNamespace(), Labels: all, OwnerReferences: []metav1.OwnerReference{reference}}
+}
+
+// makePipelineRun returns the run of a Backup.
+func makePipelineRun(b *v1alpha1.Backup, p *v1alpha1.Provisioning, depot, recipient string) *tekton.PipelineRun {
+	m := meta(b, runName(b), map[string]string{
+		contract.LabelBackup: b.Name, contract.LabelOperation: contract.OperationBackup, runs.LabelPipeline: contract.PipelineBackup,
+	})
+	m.Annotations = map[string]string{annotationDepot: depot}
+	spec := runs.Run{Name: p.Name, Operation: contract.BackupOperation, SSHSecret: p.Spec.SSH.Secret(), Timeout: timeout}.Spec(
+		runs.Param(contract.ParamArtifact, artifactOf(b).Name), runs.Param(contract.ParamRecipient, recipient))
+	for i, w := range spec.Workspaces {
+		if w.Name == contract.WorkspaceRequest {
+			spec.Workspaces[i].ConfigMap.Name = requestName(b)
+		}
+	}
+	return &tekton.PipelineRun{ObjectMeta: m, Spec: spec}
+}
+
+// recipient returns the public key for the backups of a cluster. If there is no key pair, it makes one.
+// Nobody owns the Secret, and nothing ever changes it: without the private key, no backup can be read.
+func (r *Reconciler) recipient(ctx context.Context, p *v1alpha1.Provisioning) (string, error) {
+	name, secrets := contract.BackupKeyName(p.Name), r.kube.CoreV1().Secrets(p.Namespace)
+	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		identity, recipient, failed := backup.NewKey()
+		if failed != nil {
+			return "", failed
+		}
+		secret, err = secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.Namespace, Labels: map[string]string{
+				"app.kubernetes.io/part-of": "bpa", "app.kubernetes.io/managed-by": "bpa-controller",
+			}},
+			Data: map[string][]byte{backup.KeyIdentity: []byte(identity + "\n"), backup.KeyRecipient: []byte(recipient + "\n")},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return "", fmt.Errorf("make Secret %s: %w", name, err)
+	}
+	recipient, err := backup.RecipientOf(secret.Data)
+	if err != nil {
+		return "", &notYet{fmt.Sprintf("Secret %s: %v. Restore it, or delete it to get another key: `kubectl delete secret -n %s %s`", name, err, p.Namespace, name), time.Minute}
+	}
+	return recipient, nil
+}
