@@ -23,7 +23,7 @@ import (
 )
 
 // TestRolesOfPeople runs commands and compares their calls with the roles in config/: a viewer may
-// read the history, and an editor may cancel, retry, pause and resume.
+// read the history and the backups, and an editor may cancel, retry, pause, resume and back up.
 func TestRolesOfPeople(t *testing.T) {
 	view, edit := rules(t, "bpa-view", "bpa-settings-view"), rules(t, "bpa-view", "bpa-settings-view", "bpa-edit")
 	for _, tt := range []struct {
@@ -36,9 +36,11 @@ func TestRolesOfPeople(t *testing.T) {
 		{"retry", edit, "patch provisionings.bpa.akraino.org"},
 		{"pause", edit, "get pipelineruns.tekton.dev"},
 		{"resume", edit, "patch provisionings.bpa.akraino.org"},
+		{"backups", view, "list backups.bpa.akraino.org"},
+		{"backup", edit, "create backups.bpa.akraino.org"},
 	} {
 		t.Run(tt.command, func(t *testing.T) {
-			p := provisioning("edge-1")
+			p := hasCluster(provisioning("edge-1"))
 			p.Spec.Paused = tt.command == "resume"
 			run := runOf(p, contract.OperationInstall, 1)
 			if isRunning(p, run); tt.command == "retry" {
@@ -97,6 +99,10 @@ func (w *terminal) record() *calls {
 		List: func(ctx context.Context, cluster client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			c.add(w.t, "list", list, scheme)
 			return cluster.List(ctx, list, opts...)
+		},
+		Create: func(ctx context.Context, cluster client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			c.add(w.t, "create", o, scheme)
+			return cluster.Create(ctx, o, opts...)
 		},
 		Patch: func(ctx context.Context, cluster client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			c.add(w.t, "patch", o, scheme)
