@@ -14,7 +14,7 @@ import (
 
 // TestEdit is the short form of TestChange: one more worker and one more control plane, and back. The
 // first worker is touched only where its proxy must know the control planes. Before that, the health of
-// the cluster is checked: see checkHealth.
+// the cluster is checked: see checkHealth. The cluster is backed up while it has two control planes.
 func TestEdit(t *testing.T) {
 	s := site.New(t, "e2e-edit", 4, 0)
 	s.Apply(s.Provisioning("edge-22", site.LabPlaybooks, masters(1), pool(1)))
@@ -28,6 +28,7 @@ func TestEdit(t *testing.T) {
 	l.edit(masters(2), pool(2))
 	l.await("2 control planes and 2 workers", "master-1", "master-2", "pool-1", "pool-2")
 	hosts := hostsOf(s, l.p)
+	checkBackups(t, s, l.p)
 
 	// The set keeps the emptier worker, so the pod of the check decides which one stays.
 	l.edit(masters(1), pool(1), func(p *v1alpha1.Provisioning) { p.Spec.Priority = 1 })

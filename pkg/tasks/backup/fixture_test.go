@@ -44,6 +44,8 @@ type fixture struct {
 	members  map[string]*member // by address of the node
 	log      strings.Builder
 	stores   map[string]string
+	ca       *x509.Certificate // of etcd
+	caKey    *ecdsa.PrivateKey
 
 	mu      sync.Mutex
 	files   map[string]string // on the nodes, by name
@@ -197,7 +199,8 @@ func (m *member) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServe
 
 // startEtcd starts both members, with a CA of their own, and writes the files of kubespray's nodes.
 func (w *fixture) startEtcd() {
-	ca, caKey := w.issue(nil, nil)
+	w.ca, w.caKey = w.issue(nil, nil)
+	ca, caKey := w.ca, w.caKey
 	server, serverKey := w.issue(ca, caKey)
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
