@@ -18,7 +18,7 @@ type Need struct {
 // Needs are the APIs that the controller needs. HardwareData is not one of them, because older
 // versions of Metal3 do not have this kind. They have the same facts in the status of the hosts.
 var Needs = []Need{
-	{"bpa.akraino.org/v1alpha1", []string{"provisionings"}, "BPA's own kinds (config/300-provisionings.yaml)"},
+	{"bpa.akraino.org/v1alpha1", []string{"provisionings", "backups"}, "BPA's own kinds (config/300-provisionings.yaml and config/300-backups.yaml)"},
 	{"tekton.dev/v1", []string{"pipelineruns", "taskruns", "pipelines", "tasks"}, "Tekton Pipelines v1.15 or later with its resolvers (https://tekton.dev/docs/installation), " +
 		"then apply BPA's config/ again, which has objects of Tekton's kinds"},
 	{"metal3.io/v1alpha1", []string{"baremetalhosts"}, "Metal3's Bare Metal Operator (https://book.metal3.io)"},
