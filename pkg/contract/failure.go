@@ -46,8 +46,8 @@ const (
 	ReasonPackagesLocked Reason = "PackagesLocked"
 	// ReasonTaskTimedOut: an Ansible task waited longer than its time limit. Transient.
 	ReasonTaskTimedOut Reason = "TaskTimedOut"
-	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, or they
-	// were not Ready before an upgrade. Transient.
+	// ReasonClusterUnhealthy: the playbook succeeded, but nodes or system pods are not Ready, they were
+	// not Ready before an upgrade, or workloads are not available any more after it. Transient.
 	ReasonClusterUnhealthy Reason = "ClusterUnhealthy"
 	// ReasonAPIUnavailable: the API server of the bootstrap machine or of the new cluster does not
 	// answer. Transient.

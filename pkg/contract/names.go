@@ -138,6 +138,9 @@ const (
 	// once. The task kubespray writes it as soon as it knows, so that a later attempt keeps the
 	// cluster even if the rest of that run failed (see Request.Complete).
 	KeyComplete = "complete"
+	// KeyAvailable, in <name>-installed, has the workloads that were available before a batch of nodes
+	// was drained for an upgrade, as JSON; empty: no batch is incomplete. The task kubespray writes it.
+	KeyAvailable = "available.json"
 )
 
 // Results of the tasks.

@@ -70,8 +70,9 @@ type Ports struct {
 	Machines Machines
 	// KnownHosts, Progress and Installed are ConfigMaps that the reconciler has created. Installed
 	// has the states of the hosts, under contract.KeyHosts, those that joined, under
-	// contract.KeyJoined, whether the cluster was complete once, under contract.KeyComplete, and the
-	// record of the cluster, under contract.KeyInstalled.
+	// contract.KeyJoined, whether the cluster was complete once, under contract.KeyComplete, the
+	// record of the cluster, under contract.KeyInstalled, and what must be available after a batch of
+	// an upgrade, under contract.KeyAvailable.
 	KnownHosts, Progress, Installed Store
 	Log                             io.Writer
 }

@@ -30,6 +30,7 @@ type upgrader struct {
 	c        contact         // of the nodes that are upgraded, in their order
 	w        *watch          // asks the control planes, those that are not upgraded first
 	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
+	noted    noted           // what must be available after the batch
 }
 
 // upgrade upgrades the nodes of the request and returns the recap. No other node is changed, and none
@@ -53,6 +54,9 @@ func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	if err := u.gateBefore(ctx); err != nil {
 		return "", err
 	}
+	if err := u.endBatch(ctx); err != nil {
+		return "", err
+	}
 	if len(u.batch) > 0 {
 		if err := u.run(ctx); err != nil {
 			return "", err
@@ -60,6 +64,10 @@ func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *
 	}
 	progress.set(checkFrom+4, "Wait for nodes and system pods")
 	if err := u.gateAfter(ctx); err != nil {
+		return "", err
+	}
+	progress.set(checkFrom+6, "Wait for workloads")
+	if err := u.awaitAvailable(ctx); err != nil {
 		return "", err
 	}
 	if err := u.complete(ctx); err != nil {
@@ -84,6 +92,9 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 		return err
 	}
 	if err := u.members.rebuild(ctx, u.before()); err != nil {
+		return err
+	}
+	if err := u.readNoted(ctx); err != nil {
 		return err
 	}
 	u.in.Nodes = union(u.members.now.Nodes, u.in.Nodes, nil)
@@ -199,6 +210,9 @@ func (u *upgrader) run(ctx context.Context) error {
 		return err
 	}
 	u.progress.set(evictFrom, "Drain the nodes")
+	if err := u.note(ctx); err != nil {
+		return err
+	}
 	if err := u.drainer().drain(ctx, u.batch); err != nil {
 		return err
 	}

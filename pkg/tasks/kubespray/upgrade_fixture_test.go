@@ -30,12 +30,15 @@ type upgrading struct {
 	silent   map[string]bool // nodes without heartbeats
 	// playing is called for each node that the playbook upgrades; false: the playbook fails there.
 	playing func(name string) bool
+	// workloads are objects of the cluster, by their names as in workload.String.
+	workloads map[string]*workload
+	leaders   int // grows with each renewal of the controller manager's lease; negative: it stays
 }
 
 // newUpgrading returns a cluster with control plane nodes, of which each is a member of etcd, and
 // workers.
 func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...string) *upgrading {
-	u := &upgrading{planesFixture: newPlanes(t, stacked, masters, workers, masters), kubelets: map[string]string{}, servers: map[string]string{}, etcdNow: "3.5.30", silent: map[string]bool{}}
+	u := &upgrading{planesFixture: newPlanes(t, stacked, masters, workers, masters), kubelets: map[string]string{}, servers: map[string]string{}, etcdNow: "3.5.30", silent: map[string]bool{}, workloads: map[string]*workload{}}
 	u.playing = func(string) bool { return true }
 	for _, n := range u.machines {
 		u.kubelets[n.Name], u.servers[n.Address] = "1.34.3", "1.34.3"
@@ -68,6 +71,11 @@ func (u *upgrading) answer(command string, stdout, stderr io.Writer) (int, bool)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
+	case strings.Contains(command, "metadata.name=kube-controller-manager"):
+		if u.leaders >= 0 {
+			u.leaders++
+		}
+		fmt.Fprintln(stdout, "kube-controller-manager", u.leaders)
 	case strings.Contains(command, " get leases "):
 		u.beats++
 		for name, ready := range u.nodes {
@@ -81,6 +89,8 @@ func (u *upgrading) answer(command string, stdout, stderr io.Writer) (int, bool)
 		for name, v := range u.kubelets {
 			fmt.Fprintln(stdout, name, "v"+v)
 		}
+	case strings.Contains(command, " --all-namespaces ") && strings.Contains(command, "availableReplicas"):
+		return u.printWorkloads(command, stdout), true
 	case strings.Contains(command, " get --raw /version"):
 		v := slices.Collect(maps.Values(u.servers))[0]
 		for address, own := range u.servers {

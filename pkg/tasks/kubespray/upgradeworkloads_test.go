@@ -1,0 +1,307 @@
+package kubespray
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/tasks/task"
+)
+
+// runs adds a workload "Deployment shop/web" or "APIService name".
+func (u *upgrading) runs(what string, available, wanted int) {
+	w := workload{available: available, wanted: wanted}
+	w.kind, w.name, _ = strings.Cut(what, " ")
+	if namespace, name, both := strings.Cut(w.name, "/"); both {
+		w.namespace, w.name = namespace, name
+	}
+	u.workloads[what] = &w
+}
+
+// object returns the workload as the API server has it.
+func (w workload) object() map[string]any {
+	o := map[string]any{"kind": w.kind, "metadata": map[string]any{"name": w.name, "namespace": w.namespace}}
+	switch w.kind {
+	case "DaemonSet":
+		o["status"] = map[string]any{"desiredNumberScheduled": w.wanted, "numberAvailable": w.available}
+	case "APIService":
+		o["metadata"] = map[string]any{"name": w.name}
+		o["spec"] = map[string]any{"service": map[string]any{"name": "metrics-server"}}
+		o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Other", "status": "True"},
+			map[string]any{"type": "Available", "status": map[bool]string{true: "True", false: "False"}[w.works()]}}}
+	default:
+		o["spec"] = map[string]any{"replicas": w.wanted}
+		if w.available > 0 { // the API server leaves out a zero
+			o["status"] = map[string]any{"availableReplicas": w.available}
+		}
+	}
+	return o
+}
+
+// printWorkloads prints the workloads of the requested kinds as kubectl does.
+func (u *upgrading) printWorkloads(command string, stdout io.Writer) int {
+	_, rest, _ := strings.Cut(command, " get ")
+	what, rest, _ := strings.Cut(rest, " ")
+	_, template, _ := strings.Cut(rest, "jsonpath='")
+	var items []any
+	for _, w := range u.workloads {
+		if slices.Contains(strings.Split(what, ","), resources[w.kind]) {
+			items = append(items, w.object())
+		}
+	}
+	if strings.Contains(what, "replicasets") {
+		items = append(items, map[string]any{"kind": "ReplicaSet", "metadata": map[string]any{"name": "web-1", "namespace": "shop",
+			"ownerReferences": []any{map[string]any{"kind": "Deployment"}}}, "spec": map[string]any{"replicas": 3}, "status": map[string]any{"availableReplicas": 3}})
+	}
+	if strings.Contains(what, "apiservices") {
+		items = append(items, map[string]any{"kind": "APIService", "metadata": map[string]any{"name": "v1."}, "spec": map[string]any{},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}})
+	}
+	p := jsonpath.New("out").AllowMissingKeys(true)
+	if err := p.Parse(strings.TrimSuffix(template, "'")); err != nil {
+		u.t.Error(err)
+		return 1
+	}
+	if err := p.Execute(stdout, map[string]any{"items": items}); err != nil {
+		u.t.Error(err)
+		return 1
+	}
+	return 0
+}
+
+// after calls change when the playbook has ended.
+func (u *upgrading) after(change func()) {
+	inner := u.play
+	u.play = func(c processCommand, stdout, stderr io.Writer) int {
+		status := inner(c, stdout, stderr)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		change()
+		return status
+	}
+}
+
+// stored returns the stored list.
+func (u *upgrading) stored() (n noted) {
+	u.t.Helper()
+	if err := json.Unmarshal([]byte(u.installed.data[contract.KeyAvailable]), &n); err != nil {
+		u.t.Fatal(err)
+	}
+	return n
+}
+
+func (u *upgrading) expectNoted(want ...string) {
+	u.t.Helper()
+	if diff := cmp.Diff(want, u.stored().Names); diff != "" {
+		u.t.Errorf("noted (-want +got):\n%s", diff)
+	}
+}
+
+func (u *upgrading) expectNothingNoted() {
+	u.t.Helper()
+	if text := u.installed.data[contract.KeyAvailable]; text != "" {
+		u.t.Errorf("the list is still stored: %s", text)
+	}
+}
+
+// A workload of each kind that was available before the upgrade must be available after it.
+func TestUpgradeThatBreaksAWorkload(t *testing.T) {
+	for what, says := range map[string]string{
+		"Deployment shop/web":                "Deployment shop/web (1/2). No other node was changed. To see why, run on the cluster: kubectl -n shop describe deployment web. ",
+		"StatefulSet shop/db":                "kubectl -n shop describe statefulset db. ",
+		"ReplicaSet shop/old":                "kubectl -n shop describe replicaset old. ",
+		"DaemonSet kube-system/device":       "kubectl -n kube-system describe daemonset device. ",
+		"APIService v1beta1.metrics.k8s.io":  "kubectl describe apiservice v1beta1.metrics.k8s.io. ",
+		"Deployment kube-system/dns.with.1s": "kubectl -n kube-system describe deployment dns.with.1s. ",
+	} {
+		t.Run(what, func(t *testing.T) {
+			u := newUpgrading(t, false, 1, 2, "worker-1")
+			u.in.HealthLimit = 2 * time.Second
+			u.runs("Deployment other/fine", 1, 1)
+			u.runs(what, 2, 2)
+			u.after(func() { u.workloads[what].available = 1 })
+			_, err := u.run()
+			f := task.FailureOf(err)
+			if f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, says) || !strings.Contains(f.Message, "the upgrade of worker-1 to 1.35.4 is done") ||
+				!strings.Contains(f.Message, "kubectl bpa retry edge-1 -n site") || strings.Contains(f.Message, "fine") {
+				t.Fatalf("%+v\n%s", f, &u.log)
+			}
+			u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
+
+			u.did = nil // the next attempt only checks
+			if _, err := u.run(); task.FailureOf(err).Reason != contract.ReasonClusterUnhealthy {
+				t.Fatalf("%v\n%s", err, &u.log)
+			}
+			u.workloads[what].available = 2
+			if _, err := u.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &u.log)
+			}
+			u.expectDid()
+			u.expectNothingNoted()
+		})
+	}
+}
+
+// These workloads do not block an upgrade.
+func TestUpgradeWithWorkloadsThatDoNotCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		available, wanted int
+		after             func(u *upgrading, w *workload)
+		logs              string
+	}{
+		"broken before":       {0, 2, func(*upgrading, *workload) {}, "not available before the upgrade, so not waited for: Deployment shop/web (0/2)\n"},
+		"deleted":             {2, 2, func(u *upgrading, _ *workload) { delete(u.workloads, "Deployment shop/web") }, "  2 workloads available\n"},
+		"scaled to 0":         {2, 2, func(_ *upgrading, w *workload) { w.available, w.wanted = 0, 0 }, "  2 workloads available\n"},
+		"scaled down":         {2, 2, func(_ *upgrading, w *workload) { w.available, w.wanted = 1, 1 }, "  2 workloads available\n"},
+		"no replica, created": {0, 0, func(_ *upgrading, w *workload) { w.wanted = 1 }, "1 workload available now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpgrading(t, false, 1, 2, "worker-1")
+			u.in.HealthLimit = 5 * time.Second
+			u.runs("Deployment shop/web", tc.available, tc.wanted)
+			u.runs("Deployment shop/till", 1, 1)
+			u.after(func() { tc.after(u, u.workloads["Deployment shop/web"]) })
+			if _, err := u.run(); err != nil || strings.Count(u.log.String(), tc.logs) != 1 {
+				t.Fatalf("%v; the log does not say %q once\n%s", err, tc.logs, &u.log)
+			}
+			u.expectNothingNoted()
+		})
+	}
+}
+
+// A workload needs time until it runs elsewhere.
+func TestUpgradeWaitsForWorkloads(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	u.runs("Deployment shop/web", 2, 2)
+	u.after(func() { u.workloads["Deployment shop/web"].available = 0 })
+	inner, asked := u.living.commands, 0
+	u.living.commands = func(command string, stdout, stderr io.Writer) (int, bool) {
+		if u.played("upgrade-cluster.yml") && strings.Contains(command, "availableReplicas") {
+			u.mu.Lock()
+			if asked++; asked == 3 {
+				u.workloads["Deployment shop/web"].available = 2
+			}
+			u.mu.Unlock()
+		}
+		return inner(command, stdout, stderr)
+	}
+	if _, err := u.run(); err != nil || asked != 3 || !strings.Contains(u.log.String(), "not available yet: Deployment shop/web (0/2)") {
+		t.Errorf("asked %d times, %v\n%s", asked, err, &u.log)
+	}
+}
+
+// The status of workloads is old while no controller manager leads.
+func TestUpgradeWithoutControllerManager(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	u.in.HealthLimit = 2 * time.Second
+	u.runs("Deployment shop/web", 2, 2)
+	u.after(func() { u.leaders = -1 })
+	_, err := u.run()
+	if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, "the controller manager has not renewed its lease") {
+		t.Errorf("%+v\n%s", f, &u.log)
+	}
+}
+
+// A workload that an interrupted attempt broke was available before the upgrade.
+func TestUpgradeRemembersWhatWasAvailable(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	u.in.HealthLimit, u.in.Request.Upgrade.DrainSeconds = 2*time.Second, 1
+	u.runs("Deployment shop/web", 2, 2)
+	u.stuck["worker-1"] = true
+	if _, err := u.run(); task.FailureOf(err).Reason != contract.ReasonDrainBlocked {
+		t.Fatal(err)
+	}
+	u.expectNoted("Deployment shop/web")
+	u.stuck["worker-1"], u.workloads["Deployment shop/web"].available = false, 1
+	u.runs("Deployment shop/new", 1, 1)
+	_, err := u.run()
+	if err == nil || !strings.Contains(task.FailureOf(err).Message, "Deployment shop/web (1/2)") || !u.played("upgrade-cluster.yml") {
+		t.Errorf("%v\n%s", err, &u.log)
+	}
+	u.expectNoted("Deployment shop/web", "Deployment shop/new")
+}
+
+// After a batch that broke a workload, no other batch and no other version begins.
+func TestUpgradeAfterABatchThatBrokeAWorkload(t *testing.T) {
+	for name, next := range map[string]func(u *upgrading){
+		"another batch": func(u *upgrading) { u.in.Request.Upgrade.Nodes = []string{"worker-2"} },
+		"another version": func(u *upgrading) {
+			u.in.Request.KubernetesVersion, u.in.Request.Upgrade.Path = "1.35.9", []string{"1.35.9"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpgrading(t, false, 1, 2, "worker-1")
+			u.in.HealthLimit = 2 * time.Second
+			u.runs("Deployment shop/web", 2, 2)
+			u.after(func() { u.workloads["Deployment shop/web"].available = 1 })
+			if _, err := u.run(); err == nil {
+				t.Fatal("no error")
+			}
+			next(u)
+			u.render()
+			u.did = nil
+			_, err := u.run()
+			if f := task.FailureOf(err); f.Reason != contract.ReasonClusterUnhealthy || !strings.Contains(f.Message, "the upgrade of worker-1 to 1.35.4 is done, but these") ||
+				!strings.Contains(f.Message, " not changed, because an earlier batch is not complete") {
+				t.Errorf("%+v\n%s", f, &u.log)
+			}
+			u.expectDid()
+			u.expectNoted("Deployment shop/web")
+			u.workloads["Deployment shop/web"].available = 2
+			u.after(func() { u.workloads["Deployment shop/web"].available = 2 })
+			if _, err := u.run(); err != nil {
+				t.Fatalf("%v\n%s", err, &u.log)
+			}
+			u.expectNothingNoted()
+		})
+	}
+}
+
+// The stored list is bounded. The attempt itself waits for everything.
+func TestUpgradeWithManyWorkloads(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	u.in.HealthLimit = 3 * time.Second
+	for i := range maxNoted + 20 {
+		u.runs(fmt.Sprintf("Deployment shop/web-%04d", i), 1, 1)
+		u.runs(fmt.Sprintf("Deployment shop/broken-%04d", i), 0, 1)
+	}
+	last := fmt.Sprintf("Deployment shop/web-%04d", maxNoted+19)
+	u.after(func() { u.workloads[last].available = 0 })
+	_, err := u.run()
+	if f := task.FailureOf(err); !strings.Contains(f.Message, last+" (0/1)") {
+		t.Errorf("%+v", f)
+	}
+	if n := u.stored(); len(n.Names) != maxNoted || n.More != 20 {
+		t.Errorf("%d names and %d more", len(n.Names), n.More)
+	}
+	for _, want := range []string{"Deployment shop/broken-0009 (0/1), and 510 more\n", "the next one waits for the first 500 of them"} {
+		if !strings.Contains(u.log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &u.log)
+		}
+	}
+}
+
+// A cluster whose workloads cannot be read is not upgraded.
+func TestUpgradeOfUnreadableWorkloads(t *testing.T) {
+	u := newUpgrading(t, false, 1, 2, "worker-1")
+	inner := u.living.commands
+	u.living.commands = func(command string, stdout, stderr io.Writer) (int, bool) {
+		if strings.Contains(command, "availableReplicas") {
+			fmt.Fprint(stderr, "error: the server is currently unable to handle the request")
+			return 1, true
+		}
+		return inner(command, stdout, stderr)
+	}
+	if _, err := u.run(); task.FailureOf(err).Reason != contract.ReasonAPIUnavailable {
+		t.Error(err)
+	}
+	u.expectDid()
+}
