@@ -18,7 +18,7 @@ import (
 func TestEdit(t *testing.T) {
 	s := site.New(t, "e2e-edit", 4, 0)
 	s.Apply(s.Provisioning("edge-22", site.LabPlaybooks, masters(1), pool(1)))
-	l := &life{t: t, s: s, limit: 4 * time.Minute}
+	l := &life{t: t, s: s, limit: 6 * time.Minute}
 	l.await("1 control plane and 1 worker", "master-1", "pool-1")
 	checkRotation(t, s, l.p)
 	l.checkHealth("master-1", "pool-1")
