@@ -1,6 +1,7 @@
 package kubespray
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,9 +71,13 @@ func (u *upgrading) printWorkloads(command string, stdout io.Writer) int {
 		u.t.Error(err)
 		return 1
 	}
-	if err := p.Execute(stdout, map[string]any{"items": items}); err != nil {
+	var out bytes.Buffer
+	if err := p.Execute(&out, map[string]any{"items": items}); err != nil {
 		u.t.Error(err)
 		return 1
+	}
+	if _, err := stdout.Write(out.Bytes()); err != nil {
+		return 1 // the task has not waited for the answer
 	}
 	return 0
 }
