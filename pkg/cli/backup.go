@@ -112,7 +112,7 @@ func (s *session) followBackup(ctx context.Context, site *site, b *v1alpha1.Back
 		err := site.client.Get(ctx, client.ObjectKeyFromObject(b), next)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && next.UID != uid:
-			return b, fmt.Errorf("Backup %s was deleted", b.Name)
+			return b, fmt.Errorf("the Backup %s was deleted", b.Name)
 		case err != nil:
 			return b, site.explain(err)
 		}
@@ -140,7 +140,7 @@ func presentBackup(b *v1alpha1.Backup) string {
 func (s *session) concludeBackup(site *site, b *v1alpha1.Backup) error {
 	if b.Status.IsFailed() {
 		c := b.Status.GetCondition(v1alpha1.ConditionSucceeded)
-		return fmt.Errorf("Backup %s failed (%s): %s", b.Name, clean(c.Reason), clean(c.Message))
+		return fmt.Errorf("the Backup %s failed (%s): %s", b.Name, clean(c.Reason), clean(c.Message))
 	}
 	key := contract.BackupKeyName(b.Spec.Provisioning)
 	lines := []string{
