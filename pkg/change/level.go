@@ -8,23 +8,34 @@ import (
 	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
-// level is the Kubernetes version of a node, and its result of Request.Settings.
-type level struct{ version, settings string }
+// level is the Kubernetes version of a node, and its result of Request.Settings. begun is the version to
+// which a run has begun to change the node; empty: the node is not half changed. A node that is half
+// changed has no level that a request could have, so it is upgraded in any case.
+type level struct{ version, settings, begun string }
 
 func (l level) String() string { return l.version }
 
 func (s State) level(n contract.Node) level {
 	version, settings := s.Installed.Level(n)
-	return level{version, settings}
+	l := level{version: version, settings: settings}
+	if n.Target != nil {
+		l.begun = cmp.Or(n.Target.Version, version)
+	}
+	return l
 }
 
-// versions returns the oldest and the newest version of a node.
+// versions returns the oldest and the newest version of a node. A version to which a run has begun to
+// change a node counts as newest: an API server may have stored objects with it.
 func (s State) versions() (oldest, newest string) {
 	var all []string
 	for _, n := range s.Installed.Nodes {
 		all = append(all, s.level(n).version)
 	}
-	return slices.MinFunc(all, upgrade.Compare), slices.MaxFunc(all, upgrade.Compare)
+	oldest = slices.MinFunc(all, upgrade.Compare)
+	for _, n := range s.Installed.Nodes {
+		all = append(all, s.level(n).begun) // no version is older than all versions
+	}
+	return oldest, slices.MaxFunc(all, upgrade.Compare)
 }
 
 // levelOf returns the level of the request of an operation that upgrades nothing.
@@ -64,7 +75,7 @@ func (s State) joins(operation string) level {
 
 func (s State) installedLevel() level {
 	r := s.Installed.Request
-	return level{r.KubernetesVersion, r.Settings()}
+	return level{version: r.KubernetesVersion, settings: r.Settings()}
 }
 
 // at returns the request with this level. The variables of a level are known if they are those of the
@@ -82,7 +93,10 @@ func (s State) at(r contract.Request, l level) contract.Request {
 	return r
 }
 
-// mixed reports whether the nodes have different versions or variables.
+// mixed reports whether the nodes have different versions or variables, or one is half changed.
 func (s State) mixed() bool {
-	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n) != s.level(s.Installed.Nodes[0]) })
+	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return halfChanged(n) || s.level(n) != s.level(s.Installed.Nodes[0]) })
 }
+
+// halfChanged reports whether a run has begun to change the node, and has not completed this.
+func halfChanged(n contract.Node) bool { return n.Target != nil }

@@ -72,13 +72,12 @@ func (s State) after(step Step) State {
 
 // upgraded returns the state after the step has upgraded its nodes.
 func (s State) upgraded(step Step) State {
-	s.Rollout.Begun = nil
 	s.Installed.Draining = slices.DeleteFunc(slices.Clone(s.Installed.Draining), func(name string) bool { return slices.Contains(step.Upgrade, name) })
-	target := level{step.Request.KubernetesVersion, step.Request.Settings()}
+	target := level{version: step.Request.KubernetesVersion, settings: step.Request.Settings()}
 	s.Installed.Nodes = slices.Clone(s.Installed.Nodes)
 	for i, n := range s.Installed.Nodes {
 		if slices.Contains(step.Upgrade, n.Name) {
-			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings = target.version, target.settings
+			s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings, s.Installed.Nodes[i].Target = target.version, target.settings, nil
 		}
 	}
 	if slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return s.level(n) != target }) {

@@ -43,22 +43,26 @@ func Upgrading(s State) *Progress {
 }
 
 // describeVersions lists the nodes by their versions, the newest first. Nodes of one version that have
-// different variables are listed apart.
+// different variables, and those that are half changed, are listed apart.
 func (s State) describeVersions() string {
 	groups := map[level][]string{}
 	for _, n := range s.Installed.Nodes {
 		groups[s.level(n)] = append(groups[s.level(n)], n.Name)
 	}
 	order := slices.SortedFunc(maps.Keys(groups), func(a, b level) int {
-		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings))
+		return cmp.Or(upgrade.Compare(b.version, a.version), oneIf(b.settings == s.Wanted.Settings())-oneIf(a.settings == s.Wanted.Settings()), cmp.Compare(a.settings, b.settings), cmp.Compare(a.begun, b.begun))
 	})
 	sameVersion := func(l level) bool {
-		return slices.ContainsFunc(order, func(o level) bool { return o.version == l.version && o != l })
+		return slices.ContainsFunc(order, func(o level) bool { return o.version == l.version && o.settings != l.settings })
 	}
 	var parts []string
 	for _, l := range order {
 		text := l.version
 		switch {
+		case l.begun == l.version:
+			text += ", other settings not complete"
+		case l.begun != "":
+			text += ", upgrade to " + l.begun + " not complete"
 		case sameVersion(l) && l.settings == s.Wanted.Settings():
 			text += " with the requested settings"
 		case sameVersion(l):

@@ -78,6 +78,7 @@ func (w *world) record(request contract.Request, nodes []contract.Node) {
 			ordered = append(ordered, n)
 		}
 	}
+	contract.CopyTargets(ordered, stamped, request.Gone())
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int { return oneIf(controlPlane(b.Roles)) - oneIf(controlPlane(a.Roles)) })
 	w.Installed.Request, w.Installed.Nodes, w.Installed.EtcdNext = request, ordered, max(etcdNext, w.Installed.EtcdNext)
 	gone := func(name string) bool { return !isNamed(ordered, name) }
@@ -100,7 +101,7 @@ func (w *world) edit() {
 	switch w.IntN(8) {
 	case 6:
 		r.KubernetesVersion = []string{"1.33.5", "1.34.3", "1.34.7", "1.35.0", "1.35.4"}[w.IntN(5)]
-		w.Rollout = Rollout{MaxUnavailable: w.IntN(4), PauseAfterControlPlane: w.IntN(4) == 0, DrainSeconds: 30, Begun: w.Rollout.Begun}
+		w.Rollout = Rollout{MaxUnavailable: w.IntN(4), PauseAfterControlPlane: w.IntN(4) == 0, DrainSeconds: 30}
 	case 7:
 		r.Vars = map[string]json.RawMessage{"a": json.RawMessage(fmt.Sprint(w.IntN(3)))}
 	case 0, 1: // a new node
@@ -239,10 +240,8 @@ func (w *world) apply(step Step, chaos bool) string {
 	}
 	w.ended[step.Operation+" "+outcome]++
 	if outcome == "fails" {
-		w.Rollout.Begun = step.Upgrade
 		return ""
 	}
-	w.Rollout.Begun = nil
 	if step.Request.Upgrade != nil {
 		return w.upgradeSome(step, outcome == "succeeds")
 	}
@@ -446,7 +445,7 @@ func (w *world) missing() string {
 		}
 	}
 	for _, n := range w.Installed.Nodes {
-		if len(w.refusedUpgrade()) == 0 && w.level(n) != (level{w.Wanted.KubernetesVersion, w.Wanted.Settings()}) {
+		if len(w.refusedUpgrade()) == 0 && w.level(n) != (level{version: w.Wanted.KubernetesVersion, settings: w.Wanted.Settings()}) {
 			return fmt.Sprintf("node %s has %v", n.Name, w.level(n))
 		}
 	}
@@ -542,6 +541,9 @@ func TestRandomWorlds(t *testing.T) {
 		if bad != "" {
 			t.Fatalf("seed %d: %s\n%s\nwanted %s\nrecord %+v", seed, bad, strings.Join(log, "\n"), brief(w.Wanted), w.Installed.Nodes)
 		}
+	}
+	if ended["half changed"] < 150 {
+		t.Errorf("nodes are half changed only %d times", ended["half changed"])
 	}
 	for _, o := range contract.Operations {
 		for _, outcome := range []string{"succeeds", "fails", "fails in the middle"} {

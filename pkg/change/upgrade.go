@@ -14,11 +14,8 @@ type Rollout struct {
 	MaxUnavailable int
 	// DrainSeconds limits the time in which the pods of a node must have left it.
 	DrainSeconds int
-	// PauseAfterControlPlane keeps the workers from being upgraded, unless some of them have been.
+	// PauseAfterControlPlane keeps the workers from being upgraded, except those that are half changed.
 	PauseAfterControlPlane bool
-	// Begun are the workers of an upgrade that failed. Those of them that are not upgraded come first,
-	// and no other worker is upgraded together with them.
-	Begun []string
 }
 
 // ascent is the upgrade that the spec requests of an installed cluster. All nodes get one version
@@ -48,7 +45,7 @@ func (s State) ascent() *ascent {
 	if len(a.path) > 1 && upgrade.SameMinor(newest, a.path[0]) && upgrade.Compare(newest, a.path[0]) > 0 {
 		a.path = slices.Concat([]string{newest}, a.path[1:]) // an earlier spec has requested a newer patch
 	}
-	a.hop = level{a.path[0], s.Wanted.Settings()}
+	a.hop = level{version: a.path[0], settings: s.Wanted.Settings()}
 	for _, n := range s.Installed.Nodes {
 		switch l := s.level(n); {
 		case l == a.hop || upgrade.Compare(l.version, a.hop.version) > 0:
@@ -94,13 +91,19 @@ func (s State) refusedUpgrade() []Refusal {
 	return all
 }
 
-// release returns the newest kubespray release that a node has. Names that are no versions count as old
+// release returns the newest kubespray release that a node has, completely or in part. Names that are no versions count as old
 // ones.
 func (s State) release() string {
 	newest := cmp.Or(s.Installed.Request.Release, contract.DefaultRelease)
 	for _, n := range s.Installed.Nodes {
-		if release := contract.ReleaseOf(s.level(n).settings); upgrade.Compare(release, newest) > 0 {
-			newest = release
+		all := []string{s.level(n).settings}
+		if halfChanged(n) {
+			all = append(all, n.Target.Settings)
+		}
+		for _, settings := range all {
+			if release := contract.ReleaseOf(settings); upgrade.Compare(release, newest) > 0 {
+				newest = release
+			}
 		}
 	}
 	return newest

@@ -12,25 +12,35 @@ import (
 )
 
 // at sets the version of the installed cluster, and the versions of nodes as NAME=VERSION[/VARS]. VARS is
-// the value of the variable a.
+// the value of the variable a. A run has begun to change a node with >VERSION[/VARS] to that.
 func at(version, nodes string) func(*State) {
 	return func(s *State) {
 		s.Installed.Request.KubernetesVersion = version
 		for _, word := range strings.Fields(nodes) {
 			name, text, _ := strings.Cut(word, "=")
-			number, value, other := strings.Cut(text, "/")
+			text, target, half := strings.Cut(text, ">")
+			number, settings := levelIn(text)
 			for i := range s.Installed.Nodes {
 				if s.Installed.Nodes[i].Name != name {
 					continue
 				}
-				s.Installed.Nodes[i].Version = number
-				s.Installed.Nodes[i].Settings = contract.Request{}.Settings()
-				if other {
-					s.Installed.Nodes[i].Settings = contract.Request{Vars: vars(value)}.Settings()
+				s.Installed.Nodes[i].Version, s.Installed.Nodes[i].Settings = number, settings
+				if half {
+					number, settings := levelIn(target)
+					s.Installed.Nodes[i].Target = &contract.Target{Version: number, Settings: settings}
 				}
 			}
 		}
 	}
+}
+
+// levelIn reads VERSION[/VARS].
+func levelIn(text string) (version, settings string) {
+	version, value, other := strings.Cut(text, "/")
+	if other {
+		return version, contract.Request{Vars: vars(value)}.Settings()
+	}
+	return version, contract.Request{}.Settings()
 }
 
 func vars(value string) map[string]json.RawMessage {
@@ -40,6 +50,8 @@ func vars(value string) map[string]json.RawMessage {
 // TestPlanOfAnUpgrade: the spec requests 1.35.4.
 func TestPlanOfAnUpgrade(t *testing.T) {
 	two := func(s *State) { s.Rollout.MaxUnavailable = 2 }
+	pause := func(s *State) { s.Rollout.PauseAfterControlPlane = true }
+	paused := "all control plane nodes have 1.35.4, and spec.upgrade.pauseAfterControlPlane keeps the workers at their version: set it to false to upgrade them"
 	lost := func(name string, replaced bool) func(*State) { return func(s *State) { s.Lost[name] = replaced } }
 	for _, r := range []struct {
 		name, nodes, want string
@@ -58,8 +70,7 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 			"upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
 		{"it goes on in the middle", "m1 w1 w2 w3", "m1 w1 w2 w3", []func(*State){at("1.34.3", "m1=1.35.4 w2=1.35.4"), two},
 			[]string{"upgrade-nodes: upgrade w1, w3 to 1.35.4"}, ""},
-		{"a failed batch comes first and alone", "m1 w1 w2 w3 w4", "m1 w1 w2 w3 w4", []func(*State){at("1.34.3", "m1=1.35.4 w3=1.35.4"), two,
-			func(s *State) { s.Rollout.Begun = []string{"w3", "w4"} }},
+		{"a failed batch comes first and alone", "m1 w1 w2 w3 w4", "m1 w1 w2 w3 w4", []func(*State){at("1.34.3", "m1=1.35.4 w3=1.35.4 w4=1.34.3>1.35.4"), two},
 			[]string{"upgrade-nodes: upgrade w4 to 1.35.4", "upgrade-nodes: upgrade w1, w2 to 1.35.4"}, ""},
 		{"a cordoned worker comes first", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4"), func(s *State) { s.Installed.Draining = []string{"w2"} }},
 			[]string{"upgrade-nodes: upgrade w2 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
@@ -74,10 +85,15 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 			[]string{"upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
 		{"a version of the site's own in the middle", "m1 w1", "m1 w1", []func(*State){at("1.33.5", "m1=1.34.9"), func(s *State) { s.Wanted.DepotChecksums = true }}, []string{
 			"upgrade-nodes: upgrade w1 to 1.34.9", "upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
-		{"pause after the control plane", "m1 w1", "m1 w1", []func(*State){at("1.34.3", ""), func(s *State) { s.Rollout.PauseAfterControlPlane = true }},
-			[]string{"upgrade-control-plane: upgrade m1 to 1.35.4"}, "all control plane nodes have 1.35.4, and spec.upgrade.pauseAfterControlPlane keeps the workers at their version: set it to false to upgrade them"},
-		{"no pause after a worker", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4 w1=1.35.4"), func(s *State) { s.Rollout.PauseAfterControlPlane = true }},
-			[]string{"upgrade-nodes: upgrade w2 to 1.35.4"}, ""},
+		{"pause after the control plane", "m1 w1", "m1 w1", []func(*State){at("1.34.3", ""), pause}, []string{"upgrade-control-plane: upgrade m1 to 1.35.4"}, paused},
+		{"pause, although a new worker has the version", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4 w1=1.35.4"), pause}, nil, paused},
+		{"pause, except for workers that are half changed", "m1 w1 w2 w3", "m1 w1 w2 w3", []func(*State){at("1.34.3", "m1=1.35.4 w2=1.34.3>1.35.4"), two, pause},
+			[]string{"upgrade-nodes: upgrade w2 to 1.35.4"}, paused},
+		{"variables are taken back after a failure", "m1 m2 w1", "m1 m2 w1", []func(*State){at("1.35.4", "m1=1.35.4>1.35.4/1 w1=1.35.4>1.35.4/1")},
+			[]string{"upgrade-control-plane: give m1 the requested settings", "upgrade-nodes: give w1 the requested settings"}, ""},
+		{"a newer version after a failure", "m1 m2", "m1 m2", []func(*State){at("1.34.3", "m1=1.34.3>1.35.0")},
+			[]string{"upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-control-plane: upgrade m2 to 1.35.4"}, ""},
+		{"a half changed node is replaced", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.35.4", "w1=1.35.4>1.35.4/1"), lost("w1", true)}, []string{"add-nodes: replace w1"}, ""},
 		{"a lost worker is replaced first", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.34.3", ""), lost("w1", true)},
 			[]string{"add-nodes: replace w1", "upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w2 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
 		{"a lost worker that is replaced later", "m1 w1 w2", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4"), lost("w1", true)},
@@ -91,8 +107,7 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 			[]string{"remove-nodes: remove w1", "upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w2 to 1.35.4"}, ""},
 		{"a node whose successor is still to come leaves last", "m1 w1", "m1 w2", []func(*State){at("1.34.3", "")}, []string{
 			"upgrade-control-plane: upgrade m1 to 1.35.4", "upgrade-nodes: upgrade w1 to 1.35.4", "add-nodes: add w2", "remove-nodes: remove w1"}, ""},
-		{"nodes are added during a pause", "m1 w1", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4"), func(s *State) { s.Rollout.PauseAfterControlPlane = true }},
-			[]string{"add-nodes: add w2", "upgrade-nodes: upgrade w1 to 1.35.4"}, ""},
+		{"nodes are added during a pause", "m1 w1", "m1 w1 w2", []func(*State){at("1.34.3", "m1=1.35.4"), pause}, []string{"add-nodes: add w2"}, paused},
 		{"the last old node leaves", "m1 w1 w2", "m1 w1", []func(*State){at("1.34.3", "m1=1.35.4 w1=1.35.4")}, []string{"remove-nodes: remove w2"}, ""},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -179,5 +194,30 @@ func TestUpgrading(t *testing.T) {
 	s.Wanted.Vars = vars("1")
 	if p := Upgrading(s); p.Versions != "1.34.3 with the requested settings: m1; 1.34.3 with earlier settings: w1, w2" {
 		t.Errorf("versions: %s", p.Versions)
+	}
+}
+
+// TestHalfChangedNode: a version that a run has begun to give to a node is the newest one of the cluster,
+// even if it is the only node. A kubespray release cannot go back either.
+func TestHalfChangedNode(t *testing.T) {
+	s := State{Installed: installed("m1", "m1"), Wanted: wanted("m1"), Lost: map[string]bool{}}
+	at("1.34.3", "m1=1.34.3>1.35.4")(&s)
+	s.Wanted.KubernetesVersion = "1.34.3"
+	if steps := Plan(s); len(steps) > 0 {
+		t.Errorf("steps %v", describe(steps))
+	}
+	if all := Refused(s); len(all) != 1 || !strings.Contains(all[0].Text, "the cluster has Kubernetes 1.35.4, and a downgrade to 1.34.3 is not supported") {
+		t.Errorf("refused %+v", all)
+	}
+	want := &Progress{From: "1.34.3", To: "1.34.3", Newest: "1.35.4", Total: 1, Versions: "1.34.3, upgrade to 1.35.4 not complete: m1"}
+	if diff := cmp.Diff(want, Upgrading(s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Wanted.KubernetesVersion, s.Installed.Nodes[0].Target = "1.34.3", &contract.Target{Version: "1.34.3", Settings: "v2.32.0/1"}
+	if all := Refused(s); len(all) != 1 || !strings.Contains(all[0].Text, "the cluster has kubespray release v2.32.0") {
+		t.Errorf("refused %+v", all)
+	}
+	if p := Upgrading(s); p == nil || p.Versions != "1.34.3, other settings not complete: m1" {
+		t.Errorf("progress %+v", p)
 	}
 }

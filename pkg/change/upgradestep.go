@@ -42,12 +42,12 @@ func (s State) upgradeNext() (Step, bool) {
 	return s.upgradeStep(contract.OperationUpgradeNodes, a, s.batch(a)), true
 }
 
-// batch returns the workers that one run upgrades. Those of a failed run come first and alone, so that
-// a failure does not spread to other nodes. Workers that are cordoned come before the others, because
+// batch returns the workers that one run upgrades. Those that a failed run has left half changed come
+// first and alone, so that a failure does not spread to other nodes. Workers that are cordoned come before the others, because
 // they do not work anyway.
 func (s State) batch(a *ascent) []contract.Node {
 	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
-	begun := slices.DeleteFunc(slices.Clone(living), func(n contract.Node) bool { return !slices.Contains(s.Rollout.Begun, n.Name) })
+	begun := slices.DeleteFunc(slices.Clone(living), func(n contract.Node) bool { return !halfChanged(n) })
 	if len(begun) > 0 {
 		living = begun
 	}
@@ -90,10 +90,11 @@ func (s State) waitsFor(a *ascent) string {
 	return ""
 }
 
-// pauses reports whether the workers wait although they could be upgraded.
+// pauses reports whether the workers wait although they could be upgraded. A worker that is half changed
+// does not wait.
 func (s State) pauses(a *ascent) bool {
-	living := slices.ContainsFunc(a.workers, func(n contract.Node) bool { return !s.lost(n) })
-	return s.Rollout.PauseAfterControlPlane && len(a.planes) == 0 && len(s.lostPlanes()) == 0 && living && !s.begun(a)
+	living := slices.DeleteFunc(slices.Clone(a.workers), s.lost)
+	return s.Rollout.PauseAfterControlPlane && len(a.planes) == 0 && len(s.lostPlanes()) == 0 && len(living) > 0 && !slices.ContainsFunc(living, halfChanged)
 }
 
 func (s State) lostPlanes() (planes []string) {
@@ -103,10 +104,4 @@ func (s State) lostPlanes() (planes []string) {
 		}
 	}
 	return planes
-}
-
-// begun reports whether a worker has the hop already.
-func (s State) begun(a *ascent) bool {
-	return slices.ContainsFunc(s.Installed.Nodes, func(n contract.Node) bool { return !controlPlane(n.Roles) && s.level(n) == a.hop }) ||
-		len(s.Rollout.Begun) > 0
 }

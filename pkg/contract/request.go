@@ -255,6 +255,9 @@ type Node struct {
 	// Request.Members have them. Empty: those of Installed.Request.
 	Version  string `json:"version,omitempty"`
 	Settings string `json:"settings,omitempty"`
+	// Target is what a run has begun to change the node to; nil: Version and Settings are complete. Only
+	// the nodes of Installed and of Request.Members have it. The node can have parts of both.
+	Target *Target `json:"target,omitempty"`
 }
 
 // Progress is the progress of a task. The kubespray task writes it at most once a second.

@@ -59,6 +59,7 @@ func (s *Seen) Remember(held []contract.Node) {
 		memory.Nodes = append(memory.Nodes, lost...)
 		markUpgraded(memory.Nodes, s.Started.Upgrade)
 	}
+	s.markTargets(memory.Nodes)
 	slices.SortStableFunc(memory.Nodes, func(a, b contract.Node) int { return order(a) - order(b) })
 	s.Memory = memory
 }

@@ -156,6 +156,13 @@ func (w *scene) happen(t *testing.T, words []string) {
 		w.seen.Upgrade.PauseAfterControlPlane = arg(1) == "yes"
 	case "gets": // the run has upgraded these nodes, and goes on
 		w.upgrade(words[1:])
+	case "half": // the playbook of the run has begun to change these nodes
+		w.seen.Memory.Nodes = slices.Clone(w.seen.Memory.Nodes)
+		for i, n := range w.seen.Memory.Nodes {
+			if slices.Contains(words[1:], n.Name) {
+				w.seen.Memory.Nodes[i].Target = &contract.Target{Version: w.seen.Started.KubernetesVersion, Settings: w.seen.Started.Settings()}
+			}
+		}
 	case "record": // lost
 		w.seen.Memory = nil
 	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
@@ -453,12 +460,13 @@ func (w *scene) remember() {
 			return n.Name == name
 		})
 	}
-	stamped := contract.Installed{}
+	stamped, before := contract.Installed{}, r.Members
 	if w.seen.Memory != nil {
-		stamped.Nodes = w.seen.Memory.Stamped(r)
+		stamped.Nodes, before = w.seen.Memory.Stamped(r), w.seen.Memory.Nodes
 	}
 	w.seen.Memory, w.seen.Rebuilt = &contract.Installed{Request: r}, false
 	w.seen.Memory.Nodes, w.seen.Memory.EtcdNext = inventory.Members(r, nodes)
+	contract.CopyTargets(w.seen.Memory.Nodes, before, r.Gone())
 	for i, n := range w.seen.Memory.Nodes { // lost nodes that stay are not nodes of the run
 		if j := slices.IndexFunc(stamped.Nodes, func(o contract.Node) bool { return o.Name == n.Name }); j >= 0 && slices.Contains(r.Kept, n.Name) {
 			w.seen.Memory.Nodes[i].Version, w.seen.Memory.Nodes[i].Settings = stamped.Nodes[j].Version, stamped.Nodes[j].Settings
@@ -475,10 +483,9 @@ func (w *scene) upgrade(names []string) {
 	all := true
 	for i, n := range memory.Nodes {
 		if slices.Contains(names, n.Name) {
-			memory.Nodes[i].Version, memory.Nodes[i].Settings = r.KubernetesVersion, r.Settings()
+			memory.Nodes[i].Version, memory.Nodes[i].Settings, memory.Nodes[i].Target = r.KubernetesVersion, r.Settings(), nil
 		}
-		version, settings := memory.Level(memory.Nodes[i])
-		all = all && version == r.KubernetesVersion && settings == r.Settings()
+		all = all && memory.At(memory.Nodes[i], r.KubernetesVersion, r.Settings())
 	}
 	if all {
 		r.Upgrade, r.Operation, r.Members = nil, "", nil

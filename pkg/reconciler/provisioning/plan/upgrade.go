@@ -11,8 +11,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/contract"
 )
 
-// rollout returns how an upgrade goes from node to node. If the newest run was to upgrade workers and
-// failed after it was connected to them, they come first.
+// rollout returns how an upgrade goes from node to node.
 func (s Seen) rollout() change.Rollout {
 	workers := 0
 	for _, n := range s.Memory.Nodes {
@@ -20,15 +19,26 @@ func (s Seen) rollout() change.Rollout {
 			workers++
 		}
 	}
-	r := change.Rollout{
+	return change.Rollout{
 		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: int(s.Limits.UpgradeDrain / time.Second),
 		PauseAfterControlPlane: s.Upgrade.PauseAfterControlPlane,
 	}
-	newest := s.Newest()
-	if u := s.Started.Upgrade; u != nil && newest != nil && newest.State == Failed && newest.Touched && newest.Operation == contract.OperationUpgradeNodes {
-		r.Begun = u.Nodes
+}
+
+// markTargets marks the nodes of a rebuilt record that are half changed: those that were before the newest
+// run, and those that this run was to upgrade, if it failed after it was connected to them.
+func (s Seen) markTargets(record []contract.Node) {
+	contract.CopyTargets(record, s.Started.Members, s.Started.Gone())
+	u, newest := s.Started.Upgrade, s.Newest()
+	for i := range record {
+		switch {
+		case u == nil || !slices.Contains(u.Nodes, record[i].Name):
+		case newest != nil && newest.State == Failed && newest.Touched:
+			record[i].Target = &contract.Target{Version: s.Started.KubernetesVersion, Settings: s.Started.Settings()}
+		case newest == nil || newest.State == Succeeded:
+			record[i].Target = nil
+		}
 	}
-	return r
 }
 
 // upgrading returns how far the requested upgrade is; nil: none is requested.
@@ -97,9 +107,8 @@ func (s Seen) upgradeStopped() string {
 	}
 	var untouched, left []string
 	for _, n := range s.Memory.Nodes {
-		version, settings := s.Memory.Level(n)
 		switch {
-		case version == s.Started.KubernetesVersion && settings == s.Started.Settings():
+		case s.Memory.At(n, s.Started.KubernetesVersion, s.Started.Settings()):
 		case slices.Contains(u.Nodes, n.Name):
 			left = append(left, n.Name)
 		default:
