@@ -92,6 +92,7 @@ func (i *installed) complete(ctx context.Context, request contract.Request, node
 			}
 		}
 		slices.SortStableFunc(ordered, func(a, b contract.Node) int { return cmp.Compare(rankOfRole(a), rankOfRole(b)) })
+		contract.CopyTargets(ordered, next.Nodes, request.Gone())
 		next.Request, next.Nodes, next.EtcdNext = lasting(request), ordered, max(etcdNext, next.EtcdNext)
 		gone := func(name string) bool { return !named(ordered, name) }
 		next.Draining, next.Leaving = slices.DeleteFunc(next.Draining, gone), slices.DeleteFunc(next.Leaving, gone)

@@ -12,6 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
+	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 // Progress of an upgrade in percent: where the check of the cluster, the snapshot of etcd, the drain,
@@ -39,7 +40,8 @@ type upgrader struct {
 // A healthy cluster is the condition before and after the upgrade: kubespray has no check between its
 // own batches, and upgrades nodes that are not Ready without draining them. The record has the
 // version and the variables of each node, so an attempt that was interrupted is continued by the next
-// one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining.
+// one: it upgrades the nodes that are left. Nodes that may be cordoned are in Draining. A node that the
+// playbook has begun to change has a Target, so that it never counts as one that it does not touch.
 func upgrade(ctx context.Context, in Input, key ssh.Key, ports Ports, progress *progressWriter) (string, error) {
 	progress.set(0, "Choose the nodes to upgrade")
 	u := &upgrader{in: in, key: key, ports: ports, progress: progress}
@@ -82,7 +84,10 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	if u.in.Request.Upgrade == nil || len(u.in.Request.Upgrade.Nodes) == 0 {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s does not say which nodes are upgraded", u.in.Playbook))
 	}
-	if !versionPattern.MatchString(u.in.Request.KubernetesVersion) || !versionPattern.MatchString(u.in.Request.Upgrade.From) {
+	if u.in.Request.Upgrade.DrainSeconds <= 0 {
+		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s gives no time to drain a node, and nodes are only upgraded without pods", u.in.Playbook))
+	}
+	if !upgrade.Valid(u.in.Request.KubernetesVersion) || !upgrade.Valid(u.in.Request.Upgrade.From) {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q and %q must be versions of Kubernetes, such as 1.35.4", u.in.Request.Upgrade.From, u.in.Request.KubernetesVersion))
 	}
 	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
@@ -175,8 +180,7 @@ func (u *upgrader) upgraded(name string) bool {
 	if i < 0 {
 		return false
 	}
-	version, settings := u.members.now.Level(u.members.now.Nodes[i])
-	return version == u.in.Request.KubernetesVersion && settings == u.in.Request.Settings()
+	return u.members.now.At(u.members.now.Nodes[i], u.in.Request.KubernetesVersion, u.in.Request.Settings())
 }
 
 // resume uncordons the nodes that an earlier run has left cordoned, and that this run does not
@@ -203,7 +207,8 @@ func (u *upgrader) run(ctx context.Context) error {
 		return err
 	}
 	u.progress.set(snapshotFrom, "Check etcd")
-	if err := u.secureEtcd(ctx); err != nil {
+	save, err := u.secureEtcd(ctx)
+	if err != nil {
 		return err
 	}
 	if err := equip(ctx, u.in.only(u.batch), u.key, u.c, u.ports); err != nil {
@@ -214,6 +219,10 @@ func (u *upgrader) run(ctx context.Context) error {
 		return err
 	}
 	if err := u.drainer().drain(ctx, u.batch); err != nil {
+		return err
+	}
+	if err := save(ctx); err != nil {
+		u.release(ctx)
 		return err
 	}
 	if err := u.play(ctx); err != nil {
@@ -251,13 +260,24 @@ func (u *upgrader) limited() Input {
 	return in
 }
 
-// play runs the playbook on the batch.
+// play marks the nodes of the batch as half changed, and runs the playbook on them.
 func (u *upgrader) play(ctx context.Context) error {
 	in := u.limited()
 	counted := count(in)
 	files, err := prepare(in, u.c.pins)
 	if err != nil {
 		return task.Because(contract.ReasonInternal, err)
+	}
+	err = u.members.change(ctx, func(next *contract.Installed) {
+		target := &contract.Target{Version: in.Request.KubernetesVersion, Settings: in.Request.Settings()}
+		for i := range next.Nodes {
+			if named(u.batch, next.Nodes[i].Name) {
+				next.Nodes[i].Target = target
+			}
+		}
+	})
+	if err != nil {
+		return err
 	}
 	_, err = play(ctx, in, files, u.ports, func(percent int, step string) {
 		u.progress.set(upgradeFrom+percent*(checkFrom-upgradeFrom)/100, step)

@@ -212,7 +212,7 @@ func (u *upgrader) finish(ctx context.Context, done []string) error {
 	err := u.members.change(ctx, func(next *contract.Installed) {
 		for i := range next.Nodes {
 			if slices.Contains(done, next.Nodes[i].Name) {
-				next.Nodes[i].Version, next.Nodes[i].Settings = u.in.Request.KubernetesVersion, u.in.Request.Settings()
+				next.Nodes[i].Version, next.Nodes[i].Settings, next.Nodes[i].Target = u.in.Request.KubernetesVersion, u.in.Request.Settings(), nil
 			}
 		}
 	})
