@@ -3,9 +3,14 @@ package upgrade
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
+
+// Version is the pattern of a version of Kubernetes, such as 1.35.4 or 1.36.0-rc.1. A version that matches
+// has no character that a shell or a file system treats in a special way.
+var Version = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
 
 // version is a version such as 1.35.4 or 1.36.0-rc.1.
 type version struct {

@@ -38,6 +38,8 @@ type drainer struct {
 	// stays reports that the nodes stay in the cluster, so that a dead one must not be taken for
 	// drained.
 	stays bool
+	// dead are the names of nodes that do not work. They are cordoned, and not drained: they run no pods.
+	dead []string
 	// report receives the part of the drain of all nodes that is done, 0 to 1.
 	report func(done float64, step string)
 }
@@ -74,15 +76,21 @@ func (d drainer) drain(ctx context.Context, nodes []contract.Node) error {
 	if err == nil {
 		return nil
 	}
-	undo, cancel := ctx, context.CancelFunc(func() {})
-	if ctx.Err() != nil { // a cancelled run should leave no cordoned node; if it does, the next run uncordons it
-		undo, cancel = context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	}
+	undo, cancel := undoing(ctx)
 	defer cancel()
 	if failed := uncordon(undo, d.w, d.members, all, d.ports); failed != nil {
 		fmt.Fprintf(d.ports.Log, "  %v; the next attempt does this\n", failed)
 	}
 	return err
+}
+
+// undoing returns a context for uncordoning nodes after a failure. A cancelled run should leave no cordoned
+// node; if it does, the next run uncordons it.
+func undoing(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 }
 
 func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) error {
@@ -95,6 +103,10 @@ func (d drainer) drainAll(ctx context.Context, nodes []contract.Node) error {
 		return nil
 	}
 	for i, n := range nodes {
+		if slices.Contains(d.dead, n.Name) {
+			fmt.Fprintf(d.ports.Log, "\nNode %s does not work, so it is not drained\n", n.Name)
+			continue
+		}
 		report := func(done float64, step string) { d.report((float64(i)+done)/float64(len(nodes)), step) }
 		if err := d.drainNode(ctx, n.Name, report); err != nil {
 			return err
@@ -135,14 +147,15 @@ func uncordon(ctx context.Context, w *watch, members *installed, names []string,
 	if err != nil {
 		return unanswered("uncordon "+strings.Join(names, ", "), err)
 	}
-	for _, name := range names {
-		if _, there := registered[name]; !there || !kubernetesName.MatchString(name) {
-			continue
+	known := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, there := registered[name]
+		return !there || !kubernetesName.MatchString(name)
+	})
+	if len(known) > 0 { // in one command, because a task that is cancelled has little time
+		if _, err := w.ask(ctx, "uncordon "+strings.Join(known, " "), 64<<10); err != nil {
+			return unanswered("uncordon "+strings.Join(known, ", "), err)
 		}
-		if _, err := w.ask(ctx, "uncordon "+name, 64<<10); err != nil {
-			return unanswered("uncordon node "+name, err)
-		}
-		fmt.Fprintf(ports.Log, "Node %s accepts pods again\n", name)
+		fmt.Fprintf(ports.Log, "Accept pods again: %s\n", strings.Join(known, ", "))
 	}
 	return members.change(ctx, func(next *contract.Installed) { next.Draining = without(next.Draining, names) })
 }
@@ -167,7 +180,7 @@ func endDrains(ctx context.Context, in Input, key ssh.Key, pins ssh.Pins, ports 
 func (d drainer) drainNode(ctx context.Context, name string, report func(done float64, step string)) error {
 	limited, cancel := context.WithTimeout(ctx, d.limit)
 	defer cancel()
-	one := drainage{w: d.w, name: name, limit: d.limit, stays: d.stays, log: d.ports.Log, report: report}
+	one := drainage{w: d.w, name: name, limit: d.limit, stays: d.stays, ours: slices.Contains(d.members.now.Draining, name), log: d.ports.Log, report: report}
 	fmt.Fprintf(d.ports.Log, "\nDraining node %s, at most %s\n", name, d.limit)
 	for {
 		done, err := one.round(limited)

@@ -21,6 +21,7 @@ type drainage struct {
 	name  string
 	limit time.Duration
 	stays bool // as in drainer
+	ours  bool // BPA has cordoned the node, so that it is uncordoned after a failure
 	log   io.Writer
 	// report receives the part of the drain that is done, 0 to 1.
 	report func(done float64, step string)
@@ -167,9 +168,16 @@ func (d *drainage) blocked(ctx context.Context) error {
 	if !found && d.said != "" {
 		detail = " kubectl says: " + d.said + "."
 	}
-	failed.Err = fmt.Errorf("%s did not leave node %s within %s: %s.%s The node accepts pods again, and the next attempt drains it. "+
-		"To look at the cause, run on the cluster: %s. To wait longer, raise spec.timeouts.drain",
-		some(len(left), "pod"), d.name, d.limit, strings.Join(texts, ", "), detail, next)
+	then, setting := "The node stays cordoned, as it was before the drain", "spec.timeouts.drain"
+	if d.ours {
+		then = "The node accepts pods again"
+	}
+	if d.stays {
+		setting = "spec.upgrade.drainTimeout"
+	}
+	failed.Err = fmt.Errorf("%s did not leave node %s within %s: %s.%s %s, and the next attempt drains it. "+
+		"To look at the cause, run on the cluster: %s. To wait longer, raise %s",
+		some(len(left), "pod"), d.name, d.limit, strings.Join(texts, ", "), detail, then, next, setting)
 	return failed
 }
 

@@ -179,6 +179,14 @@ func (l *living) kubectl(command string, stdout, stderr io.Writer) (status int, 
 		if field[0] == "delete" {
 			name = field[2]
 		}
+		if field[0] == "uncordon" && len(field) > 2 { // several nodes in one command
+			for _, name := range field[1:] {
+				if status, known := l.kubectl(strings.Replace(command, strings.Join(field[1:], " "), name, 1), stdout, stderr); !known || status != 0 {
+					return status, known
+				}
+			}
+			return 0, true
+		}
 		if status := l.change(field[0]+" "+name, true); status != 0 {
 			return status, true
 		}

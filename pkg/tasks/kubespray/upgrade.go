@@ -12,7 +12,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/ssh"
 	"github.com/akraino-icn/bpa/pkg/tasks/node"
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
-	"github.com/akraino-icn/bpa/pkg/upgrade"
+	kubernetes "github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 // Progress of an upgrade in percent: where the check of the cluster, the snapshot of etcd, the drain,
@@ -31,6 +31,7 @@ type upgrader struct {
 	c        contact         // of the nodes that are upgraded, in their order
 	w        *watch          // asks the control planes, those that are not upgraded first
 	batch    []contract.Node // those of the request that are not upgraded, in the order of in.Nodes
+	dead     []string        // those of the batch that do not work, and that the upgrade is to repair
 	noted    noted           // what must be available after the batch
 }
 
@@ -87,7 +88,7 @@ func (u *upgrader) plan(ctx context.Context) (err error) {
 	if u.in.Request.Upgrade.DrainSeconds <= 0 {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("the request of %s gives no time to drain a node, and nodes are only upgraded without pods", u.in.Playbook))
 	}
-	if !upgrade.Valid(u.in.Request.KubernetesVersion) || !upgrade.Valid(u.in.Request.Upgrade.From) {
+	if !kubernetes.Version.MatchString(u.in.Request.KubernetesVersion) || !kubernetes.Version.MatchString(u.in.Request.Upgrade.From) {
 		return task.Because(contract.ReasonInvalidRequest, fmt.Errorf("%q and %q must be versions of Kubernetes, such as 1.35.4", u.in.Request.Upgrade.From, u.in.Request.KubernetesVersion))
 	}
 	if u.c, err = recall(ctx, u.in, u.ports); err != nil {
@@ -225,11 +226,16 @@ func (u *upgrader) run(ctx context.Context) error {
 		u.release(ctx)
 		return err
 	}
-	if err := u.play(ctx); err != nil {
-		return u.failed(ctx, err)
+	if err = u.play(ctx); err != nil {
+		err = u.failed(ctx, err)
+	} else {
+		u.progress.set(checkFrom, "Wait for the upgraded nodes")
+		err = u.await(ctx)
 	}
-	u.progress.set(checkFrom, "Wait for the upgraded nodes")
-	return u.await(ctx)
+	if err != nil && ctx.Err() != nil { // the run was cancelled, or its time is over
+		u.release(ctx)
+	}
+	return err
 }
 
 // meet connects to the machines of the batch and to the first control plane, where kubespray works by
@@ -286,7 +292,7 @@ func (u *upgrader) play(ctx context.Context) error {
 }
 
 func (u *upgrader) drainer() drainer {
-	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true,
+	return drainer{w: u.w, members: u.members, ports: u.ports, limit: time.Duration(u.in.Request.Upgrade.DrainSeconds) * time.Second, stays: true, dead: u.dead,
 		report: func(done float64, step string) { u.progress.set(evictFrom+int((upgradeFrom-evictFrom)*done), step) }}
 }
 

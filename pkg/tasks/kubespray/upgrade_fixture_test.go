@@ -63,6 +63,7 @@ func newUpgrading(t *testing.T, stacked bool, masters, workers int, nodes ...str
 	u.write("bin/df", "#!/bin/sh\nprintf 'x\\n/dev/x 9 9 %s 1%% /\\n' \"$(cat \"$C/free\")\"\n")
 	u.write("cluster/free", "99999999")
 	u.living.commands, u.scripts, u.play, u.fixture.etcd = u.answer, u.saves, u.playbook, u.status
+	u.etcdNext("3.6.10")
 	return u
 }
 
@@ -123,11 +124,13 @@ func (u *upgrading) status(command string, stdout io.Writer) int {
 
 // saves really runs the script that saves etcd.
 func (u *upgrading) saves(i int, command string, stdout, stderr io.Writer) (int, bool) {
-	if !strings.Contains(command, " snapshot save ") {
+	if !strings.Contains(command, snapshotFolder) {
 		return u.script(i, command, stdout, stderr)
 	}
-	if status := u.change("snapshot "+u.machines[i].Name, true); status != 0 {
-		return status, true
+	if strings.Contains(command, " snapshot save ") {
+		if status := u.change("snapshot "+u.machines[i].Name, true); status != 0 {
+			return status, true
+		}
 	}
 	script := strings.TrimSuffix(strings.TrimPrefix(command, "sh -c '"), "'")
 	at := filepath.Join(u.dir, fmt.Sprintf("machine-%d", i+1))
@@ -182,6 +185,9 @@ func (u *upgrading) expectLevels(request string, want map[string]string) {
 		if n.Version != "" {
 			got[n.Name] = n.Version
 		}
+		if n.Target != nil {
+			got[n.Name] += ">" + n.Target.Version
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || record.Request.KubernetesVersion != request {
 		u.t.Errorf("record of Kubernetes %s, nodes with another version (-want +got):\n%s\n%s", record.Request.KubernetesVersion, diff, &u.log)
@@ -195,7 +201,7 @@ func (u *upgrading) expectLevels(request string, want map[string]string) {
 func (u *upgrading) setLevels(versions map[string]string) {
 	record := u.now()
 	for i, n := range record.Nodes {
-		record.Nodes[i].Version = versions[n.Name]
+		record.Nodes[i].Version, record.Nodes[i].Target = versions[n.Name], nil
 	}
 	u.installed.data[contract.KeyInstalled] = string(asJSON(u.t, record))
 	maps.Copy(u.kubelets, versions)

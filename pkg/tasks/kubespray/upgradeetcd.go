@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,17 +25,19 @@ import (
 // the place when they start. Source: https://etcd.io/blog/2025/zombie_members_upgrade/
 const firstSafe = "3.5.26"
 
-// secureEtcd refuses an unsafe version of etcd, and saves the content of etcd. It does this before the
-// first control plane node gets the version and the variables of the request. It does nothing for
-// workers.
-func (u *upgrader) secureEtcd(ctx context.Context) error {
+// secureEtcd refuses an unsafe version of etcd before a control plane node is upgraded. save saves the
+// content of etcd before the first control plane node gets the version and the variables of the request.
+// It is called after the drain, so that attempts whose drain is blocked leave no snapshots. For workers,
+// both do nothing.
+func (u *upgrader) secureEtcd(ctx context.Context) (save func(context.Context) error, err error) {
+	nothing := func(context.Context) error { return nil }
 	planes := node.ControlPlanes(u.batch)
-	if len(planes) == 0 || slices.ContainsFunc(node.ControlPlanes(u.in.Nodes), func(n contract.Node) bool { return u.upgraded(n.Name) }) {
-		return nil
+	if len(planes) == 0 {
+		return nothing, nil
 	}
 	var via etcdClient
 	var running []endpoint
-	err := u.onEtcd(ctx, func(e etcdClient) (err error) {
+	err = u.onEtcd(ctx, func(e etcdClient) (err error) {
 		if running, err = e.status(); err != nil {
 			return err
 		}
@@ -48,13 +48,21 @@ func (u *upgrader) secureEtcd(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: planes[0].Name, Step: "check etcd",
+		return nil, &task.Error{Reason: contract.ReasonQuorumAtRisk, Host: planes[0].Name, Step: "check etcd",
 			Err: fmt.Errorf("etcd cannot be saved before the upgrade: %w. Nothing was changed. The next attempt continues", err)}
 	}
 	if err := u.checkEtcd(ctx, running); err != nil {
-		return err
+		return nil, err
 	}
-	return u.saveEtcd(ctx, via, running)
+	if slices.ContainsFunc(node.ControlPlanes(u.in.Nodes), func(n contract.Node) bool { return u.upgraded(n.Name) }) {
+		return nothing, nil
+	}
+	return func(ctx context.Context) error {
+		if u.saved(ctx) {
+			return nil
+		}
+		return u.saveEtcd(ctx, via, running)
+	}, nil
 }
 
 // endpoint is the status of a member of etcd.
@@ -78,9 +86,10 @@ func (e etcdClient) status() (all []endpoint, err error) {
 	return all, nil
 }
 
-// checkEtcd refuses an upgrade that would replace an etcd older than firstSafe with etcd 3.6 or later.
+// checkEtcd refuses an upgrade that would replace a member of etcd with an older version, which may not be
+// able to read its data, or an etcd older than firstSafe with etcd 3.6 or later.
 func (u *upgrader) checkEtcd(ctx context.Context, running []endpoint) error {
-	oldest := ""
+	oldest, newest := "", version.MustParseSemantic("0.0.0")
 	for _, m := range running {
 		v, err := version.ParseSemantic(m.Status.Version)
 		if err != nil {
@@ -89,15 +98,20 @@ func (u *upgrader) checkEtcd(ctx context.Context, running []endpoint) error {
 		if v.LessThan(version.MustParseSemantic(firstSafe)) {
 			oldest = v.String()
 		}
-	}
-	if oldest == "" {
-		return nil
+		if newest.LessThan(v) {
+			newest = v
+		}
 	}
 	target, err := u.etcdOf(ctx)
 	if err != nil {
 		return task.Because(contract.ReasonPlaybookFailed, fmt.Errorf("find the version of etcd that the playbook installs: %w. Nothing was changed", err))
 	}
-	if target.LessThan(version.MustParseSemantic("3.6.0")) {
+	if target.LessThan(newest) {
+		return &task.Error{Reason: contract.ReasonInvalidRequest, Host: u.batch[0].Name, Step: "check etcd",
+			Err: fmt.Errorf("the cluster has etcd %s, and the upgrade would install the older etcd %s, which may not be able to read the data. Nothing was changed. "+
+				"Set etcd_version in spec.kubespray.vars to %[1]s or a newer version", newest, target)}
+	}
+	if oldest == "" || target.LessThan(version.MustParseSemantic("3.6.0")) {
 		return nil
 	}
 	return &task.Error{Reason: contract.ReasonInvalidRequest, Host: u.batch[0].Name, Step: "check etcd",
@@ -141,80 +155,4 @@ func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 		return nil, err
 	}
 	return version.ParseSemantic(strings.TrimSpace(string(text)))
-}
-
-var (
-	versionPattern = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$`)
-	dataDirPattern = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
-)
-
-const (
-	// snapshotFolder has the snapshots of etcd. Only root can read it: a snapshot contains all Secrets.
-	snapshotFolder = "/var/backups/bpa"
-	// snapshotSpare is the space in KiB that must be left on the disk after a snapshot.
-	snapshotSpare = 1 << 20
-)
-
-// snapshotScript saves the content of etcd. The last 32 bytes of a snapshot are the SHA-256 of the
-// others. A program for this check (etcdctl snapshot status, later etcdutl) is not on every control
-// plane. The arguments are the folder, the folder to which etcdctl can write, the space in KiB that
-// must be free, the versions, etcdctl, and the file that etcdctl writes.
-const snapshotScript = `set -eu; umask 077; d=%[1]s; w=%[2]s
-mkdir -p "$d"; chmod 0700 "$d"; rm -f "$d"/*.part "$w"/bpa-snapshot.db "$w"/bpa-snapshot.db.part
-for at in "$d" "$w"; do
-  free="$(df -Pk "$at" | awk "NR==2 {print \$4}")"
-  [ "$free" -ge %[3]d ] || { echo "only $free KiB are free in $at, and a snapshot of etcd needs %[3]d KiB" >&2; exit 1; }
-done
-f="$d/etcd-%[4]s-to-%[5]s-$(date -u +%%Y%%m%%dT%%H%%M%%SZ).db"
-%[6]s snapshot save "$w"/bpa-snapshot.db >/dev/null
-mv "$w"/bpa-snapshot.db "$f.part"; chmod 0600 "$f.part"
-want="$(tail -c 32 "$f.part" | od -An -v -tx1 | tr -d " \n")"
-have="$(head -c -32 "$f.part" | sha256sum | cut -d " " -f 1)"
-[ "$want" = "$have" ] || { echo "the snapshot is damaged: its checksum is wrong" >&2; exit 1; }
-sync "$f.part"; mv "$f.part" "$f"; sync "$d"
-ls -1t "$d"/etcd-*.db | tail -n +4 | while read -r old; do rm -f "$old"; done
-echo "$f"
-`
-
-// saveEtcd saves a snapshot of etcd on the control plane node of the client, and keeps the last three
-// there.
-func (u *upgrader) saveEtcd(ctx context.Context, via etcdClient, running []endpoint) error {
-	u.progress.set(snapshotFrom+1, "Save a snapshot of etcd on "+via.via.Name)
-	folder := snapshotFolder
-	if via.inPod { // the pod sees no folder of the machine but that of the data
-		var err error
-		if folder, err = u.dataDir(); err != nil {
-			return err
-		}
-	}
-	var size int64
-	for _, m := range running {
-		size = max(size, m.Status.DBSize)
-	}
-	p := planes{in: u.in, access: u.w.access, ports: u.ports}
-	script := fmt.Sprintf(snapshotScript, snapshotFolder, folder, size>>10+snapshotSpare, u.in.Request.Upgrade.From, u.in.Request.KubernetesVersion, strings.TrimSpace(via.command))
-	file, err := p.must(ctx, via.via, "save a snapshot of etcd", script)
-	if err != nil {
-		var known *task.Error
-		if errors.As(err, &known) {
-			known.Err = fmt.Errorf("%w. No node was changed. The next attempt continues", known.Err)
-		}
-		return err
-	}
-	fmt.Fprintf(u.ports.Log, "A snapshot of etcd before the upgrade is on %s: %s\n", via.via.Name, printable(strings.TrimSpace(file)))
-	return nil
-}
-
-// dataDir returns the folder of etcd's data on the control plane nodes.
-func (u *upgrader) dataDir() (string, error) {
-	var vars struct {
-		Dir *string `json:"etcd_data_dir"`
-	}
-	if err := json.Unmarshal(u.in.GroupVars, &vars); err != nil || vars.Dir == nil {
-		return "/var/lib/etcd", nil
-	}
-	if !dataDirPattern.MatchString(*vars.Dir) {
-		return "", task.Because(contract.ReasonInvalidRequest, fmt.Errorf("variable etcd_data_dir is %q, which is not the path of a folder without special characters", *vars.Dir))
-	}
-	return *vars.Dir, nil
 }

@@ -13,22 +13,23 @@ import (
 	"github.com/akraino-icn/bpa/pkg/tasks/task"
 )
 
-// gateBefore waits until all nodes of the record, except lost ones, and all system pods are Ready.
-// Then it checks that etcd can spare the control plane node of the batch.
+// gateBefore waits until all nodes of the record, except lost and dead ones, and all system pods are
+// Ready. Then it checks that etcd can spare the control plane node of the batch.
 func (u *upgrader) gateBefore(ctx context.Context) error {
 	ready, err := u.w.registered(ctx)
 	if err != nil {
 		return unanswered("check the cluster before the upgrade", err)
 	}
+	u.dead = u.repairable(ready)
 	limit := u.in.HealthLimit
-	if slices.ContainsFunc(u.batch, func(n contract.Node) bool { return !ready[n.Name] }) {
+	if slices.ContainsFunc(u.batch, func(n contract.Node) bool { return !ready[n.Name] && !slices.Contains(u.dead, n.Name) }) {
 		limit = min(limit, deadAfter) // it may only restart, but it is not worth a longer wait
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	// in a small cluster, a system pod may wait for a node that an earlier attempt has cordoned
-	cordoned := len(intersect(u.members.now.Draining, namesOf(u.batch))) > 0
-	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, func(t trouble) bool { return cordoned && t.unplaced })
+	cordoned := len(intersect(u.members.now.Draining, namesOf(u.batch)))+len(u.dead) > 0
+	bad, healthy := u.w.awaitHealthy(limited, u.ports.Log, func(t trouble) bool { return cordoned && t.unplaced || slices.Contains(u.dead, t.node) })
 	if healthy {
 		return u.checkQuorum(ctx)
 	}
@@ -36,6 +37,22 @@ func (u *upgrader) gateBefore(ctx context.Context) error {
 		return err
 	}
 	return u.closed(bad)
+}
+
+// repairable returns the nodes of the batch that do not work after a failed upgrade to another version or to
+// other variables than those of the request. The present ones may repair them, so the gate does not wait
+// for them. If the failed upgrade was to the same ones, a user must repair the node first.
+func (u *upgrader) repairable(ready map[string]bool) (dead []string) {
+	wanted := contract.Target{Version: u.in.Request.KubernetesVersion, Settings: u.in.Request.Settings()}
+	for _, n := range u.members.now.Nodes {
+		if isReady, there := ready[n.Name]; there && !isReady && named(u.batch, n.Name) && n.Target != nil && *n.Target != wanted {
+			dead = append(dead, n.Name)
+		}
+	}
+	if len(dead) > 0 {
+		fmt.Fprintf(u.ports.Log, "These nodes do not work since an upgrade with other settings failed, and get the requested ones all the same: %s\n", strings.Join(dead, ", "))
+	}
+	return dead
 }
 
 // closed is the error of an upgrade that does not begin.

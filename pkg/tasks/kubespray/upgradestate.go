@@ -46,7 +46,7 @@ func (w *watch) pairs(ctx context.Context, arguments string) (map[string]string,
 // has repaired it.
 func (u *upgrader) failed(ctx context.Context, err error) error {
 	if stopped(ctx, "") != nil {
-		return err
+		return err // there is no time to examine the nodes; run releases those that are Ready
 	}
 	states, working := u.examine(ctx)
 	if undo := uncordon(ctx, u.w, u.members, intersect(u.members.now.Draining, working), u.ports); undo != nil {
@@ -59,6 +59,20 @@ func (u *upgrader) failed(ctx context.Context, err error) error {
 	failed := *known
 	failed.Err = fmt.Errorf("the upgrade to %s is not complete: %s. No other node was changed. %w", u.in.Request.KubernetesVersion, strings.Join(states, "; "), known.Err)
 	return &failed
+}
+
+// release uncordons the Ready nodes of the batch, also after the run was cancelled.
+func (u *upgrader) release(ctx context.Context) {
+	undo, cancel := undoing(ctx)
+	defer cancel()
+	ready, err := u.w.registered(undo)
+	if err == nil {
+		names := intersect(u.members.now.Draining, namesOf(u.batch))
+		err = uncordon(undo, u.w, u.members, slices.DeleteFunc(names, func(name string) bool { return !ready[name] }), u.ports)
+	}
+	if err != nil {
+		fmt.Fprintf(u.ports.Log, "  uncordon %s: %v; the next attempt does this\n", names(u.batch), err)
+	}
 }
 
 func intersect(names, others []string) []string {

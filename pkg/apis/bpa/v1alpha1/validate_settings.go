@@ -12,10 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 var (
-	versionPattern  = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`)
+	versionPattern  = upgrade.Version
 	userPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}$`)
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// systemPattern matches ID-VERSION_ID of os-release(5). The string is the name of a directory
