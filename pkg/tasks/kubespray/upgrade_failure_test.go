@@ -23,6 +23,7 @@ func TestUpgradeThatIsRefused(t *testing.T) {
 	}{
 		"no upgrade":               {[]string{"worker-1"}, func(u *upgrading) { u.in.Request.Upgrade = nil }, contract.ReasonInvalidRequest, "", "which nodes are upgraded"},
 		"a wrong version":          {[]string{"worker-1"}, func(u *upgrading) { u.in.Request.Upgrade.From = "$(x)" }, contract.ReasonInvalidRequest, "", "versions of Kubernetes"},
+		"no time for a drain":      {[]string{"worker-1"}, func(u *upgrading) { u.in.Request.Upgrade.DrainSeconds = 0 }, contract.ReasonInvalidRequest, "", "no time to drain"},
 		"an unknown node":          {[]string{"worker-9"}, func(*upgrading) {}, contract.ReasonInvalidRequest, "", "not in the cluster"},
 		"a lost node":              {[]string{"worker-1"}, func(u *upgrading) { u.in.Request.Kept = []string{"worker-1"} }, contract.ReasonInvalidRequest, "", "is lost"},
 		"two control planes":       {[]string{"master-1", "master-2"}, func(*upgrading) {}, contract.ReasonInvalidRequest, "", "one at a time"},
@@ -61,13 +62,19 @@ func TestUpgradeWhoseDrainIsBlocked(t *testing.T) {
 	}
 	u.budgets = []budget{b}
 	_, err := u.run()
-	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" || !strings.Contains(f.Message, "kubectl describe pdb web -n shop") {
+	if f := task.FailureOf(err); f.Reason != contract.ReasonDrainBlocked || f.Host != "worker-2" || !strings.Contains(f.Message, "kubectl describe pdb web -n shop") ||
+		!strings.Contains(f.Message, "The node accepts pods again") || !strings.HasSuffix(f.Message, "raise spec.upgrade.drainTimeout") {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}
 	if u.cordoned["worker-1"] || u.cordoned["worker-2"] || len(u.now().Draining) > 0 || u.played("upgrade-cluster.yml") {
 		t.Errorf("cordoned %v, draining %v, changes %v", u.cordoned, u.now().Draining, u.did)
 	}
-	u.stuck["worker-2"] = false
+	u.expectLevels("1.34.3", map[string]string{})
+	u.cordoned["worker-2"] = true // by a user
+	if _, err := u.run(); err == nil || !strings.Contains(task.FailureOf(err).Message, "The node stays cordoned, as it was before the drain") {
+		t.Errorf("cordoned by a user: %v", err)
+	}
+	u.stuck["worker-2"], u.cordoned["worker-2"] = false, false
 	if _, err := u.run(); err != nil {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}
@@ -120,7 +127,7 @@ func TestUpgradeWhosePlaybookFails(t *testing.T) {
 	if u.cordoned["worker-1"] || !u.cordoned["worker-2"] || !slices.Equal(u.now().Draining, []string{"worker-2"}) {
 		t.Errorf("cordoned %v, draining %v", u.cordoned, u.now().Draining)
 	}
-	u.expectLevels("1.34.3", map[string]string{})
+	u.expectLevels("1.34.3", map[string]string{"worker-1": ">1.35.4", "worker-2": ">1.35.4"})
 
 	u.did = nil
 	if _, err := u.run(); !strings.Contains(task.FailureOf(err).Message, "node worker-2 is to be upgraded, but it does not work") {
@@ -163,7 +170,7 @@ func TestUpgradeWhoseNodeStaysBehind(t *testing.T) {
 		if f.Reason != contract.ReasonClusterUnhealthy || f.Host != "worker-2" || !strings.Contains(f.Message, tc.says) || !strings.Contains(f.Message, "worker-1 (v1.35.4) is upgraded") {
 			t.Errorf("%s: %+v\n%s", name, f, &u.log)
 		}
-		u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4"})
+		u.expectLevels("1.34.3", map[string]string{"worker-1": "1.35.4", "worker-2": ">1.35.4"})
 		if u.cordoned["worker-1"] {
 			t.Errorf("%s: worker-1 is cordoned", name)
 		}

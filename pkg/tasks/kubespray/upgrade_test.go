@@ -54,7 +54,7 @@ func TestUpgradeOfControlPlanes(t *testing.T) {
 		if _, err := u.run(); err != nil {
 			t.Fatalf("%v\n%s", err, &u.log)
 		}
-		u.expectDid("snapshot master-2", "cordon master-1", "upgrade-cluster.yml master-1", "uncordon master-1")
+		u.expectDid("cordon master-1", "snapshot master-2", "upgrade-cluster.yml master-1", "uncordon master-1")
 		u.expectLevels("1.34.3", map[string]string{"master-1": "1.35.4"})
 		if got := u.snapshots(1); len(got) != 1 || !strings.HasPrefix(got[0], "etcd-1.34.3-to-1.35.4-") || !strings.HasSuffix(got[0], ".db") {
 			t.Errorf("snapshots %v", got)
@@ -70,10 +70,11 @@ func TestUpgradeOfControlPlanes(t *testing.T) {
 	}
 }
 
-// Only the last three snapshots stay, and none that is damaged. Without a snapshot, nothing is changed.
+// Of the last three hops, the oldest and the newest snapshot stay, and none that is damaged. Without a
+// snapshot, nothing is changed.
 func TestSnapshots(t *testing.T) {
 	u := newUpgrading(t, false, 1, 1, "master-1")
-	for _, name := range []string{"etcd-1.31.0-to-1.32.0-1.db", "etcd-1.32.0-to-1.33.0-2.db", "etcd-1.33.0-to-1.34.3-3.db", "etcd-1.33.0-to-1.34.3-4.db.part"} {
+	for _, name := range []string{"etcd-1.31.0-to-1.32.0-1.db", "etcd-1.32.0-to-1.33.0-2.db", "etcd-1.33.0-to-1.34.3-3.db", "etcd-1.33.0-to-1.34.3-4.db", "etcd-1.33.0-to-1.34.3-5.db", "etcd-1.33.0-to-1.34.3-6.db.part"} {
 		u.write("machine-1"+snapshotFolder+"/"+name, name)
 	}
 	u.age("machine-1" + snapshotFolder)
@@ -91,7 +92,8 @@ func TestSnapshots(t *testing.T) {
 		if f := task.FailureOf(err); f.Host != "master-1" || !strings.Contains(f.Message, "No node was changed") {
 			t.Errorf("%s: %+v", name, f)
 		}
-		u.expectDid("snapshot master-1")
+		u.expectDid("cordon master-1", "snapshot master-1", "uncordon master-1")
+		u.expectLevels("1.34.3", map[string]string{})
 		if got := u.snapshots(0); slices.ContainsFunc(got, func(n string) bool { return strings.Contains(n, "1.34.3-to") && strings.HasSuffix(n, ".db") }) {
 			t.Errorf("%s: snapshots %v", name, got)
 		}
@@ -103,19 +105,22 @@ func TestSnapshots(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &u.log)
 	}
 	got := u.snapshots(0)
-	if len(got) != 3 || got[0] != "etcd-1.32.0-to-1.33.0-2.db" || !strings.HasPrefix(got[2], "etcd-1.34.3-to-1.35.4-") {
+	if len(got) != 4 || got[0] != "etcd-1.32.0-to-1.33.0-2.db" || got[1] != "etcd-1.33.0-to-1.34.3-3.db" || got[2] != "etcd-1.33.0-to-1.34.3-5.db" ||
+		!strings.HasPrefix(got[3], "etcd-1.34.3-to-1.35.4-") {
 		t.Errorf("snapshots %v", got)
 	}
 	u.expectModes("machine-1"+snapshotFolder, 0o700, 0o600)
 }
 
-// Etcd 3.6 does not follow a version of 3.5 that can bring back removed members.
+// Etcd 3.6 does not follow a version of 3.5 that can bring back removed members, and no version follows a
+// newer one.
 func TestUpgradeOfEtcd(t *testing.T) {
 	for _, tc := range []struct {
 		now, next string
 		refused   bool
 	}{
 		{"3.5.25", "3.6.10", true}, {"3.5.26", "3.6.10", false}, {"3.5.25", "3.5.29", false}, {"3.6.5", "3.6.5", false}, {"3.5.25", "", true},
+		{"3.6.5", "3.5.29", true}, {"3.6.5", "3.6.4", true}, {"3.6.5", "", true},
 	} {
 		u := newUpgrading(t, false, 1, 1, "master-1")
 		u.etcdNow = tc.now
@@ -126,7 +131,7 @@ func TestUpgradeOfEtcd(t *testing.T) {
 		}
 		if tc.refused {
 			u.expectDid()
-			if f := task.FailureOf(err); tc.next != "" && (f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "etcd 3.5.25")) {
+			if f := task.FailureOf(err); tc.next != "" && (f.Reason != contract.ReasonInvalidRequest || !strings.Contains(f.Message, "etcd "+tc.now)) {
 				t.Errorf("from %s to %s: %+v", tc.now, tc.next, f)
 			}
 		}

@@ -193,6 +193,6 @@ type UpgradeSpec struct {
 	// upgraded. Default spec.timeouts.drain.
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 	// PauseAfterControlPlane keeps the workers at their version after all control plane nodes have the
-	// new one, until it is false. It has no effect after the first worker was upgraded.
+	// new one, until it is false. Workers that a failed run has left half upgraded go on.
 	PauseAfterControlPlane bool `json:"pauseAfterControlPlane,omitempty"`
 }
