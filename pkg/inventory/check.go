@@ -68,7 +68,7 @@ func check(request contract.Request, nodes []contract.Node) (checked, error) {
 	if request.SSHPort < 1 || request.SSHPort > 65535 {
 		return c, fmt.Errorf("SSH port %d is not between 1 and 65535", request.SSHPort)
 	}
-	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVars())
+	return c, cmp.Or(c.checkDepot(), c.checkSubnets(), c.checkNodes(), c.checkVersions(), c.checkVars())
 }
 
 func (c *checked) checkDepot() error {

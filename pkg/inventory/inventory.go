@@ -38,6 +38,9 @@ func RenderPinned(request contract.Request, nodes []contract.Node, pins Pins) (I
 	if err != nil {
 		return Inventory{}, err
 	}
+	if err := checked.checkPins(pins); err != nil {
+		return Inventory{}, err
+	}
 	vars, err := groupVars(checked, pins)
 	if err != nil {
 		return Inventory{}, err
@@ -62,6 +65,9 @@ func hostsINI(c checked, etcd, notes []string) []byte {
 		}
 		if node.Etcd != "" {
 			fmt.Fprintf(&b, " etcd_member_name=%s", node.Etcd)
+		}
+		if version := ownVersion(c.request, node); version != "" {
+			fmt.Fprintf(&b, " kube_version=%s", version)
 		}
 		b.WriteString("\n")
 	}
