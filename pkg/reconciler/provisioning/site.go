@@ -152,7 +152,8 @@ func installedExcept(seen plan.Seen) []string {
 // suitable hosts.
 //
 // If there are no hosts for new nodes, but the cluster also has nodes to remove, the removal comes
-// first, because it can free hosts.
+// first, because it can free hosts. If there are none for lost nodes, a requested upgrade goes on without
+// them.
 func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning, step plan.Step, seen *plan.Seen, now time.Time) error {
 	if seen.Deleting { // a reset needs only the key
 		return r.observeKey(ctx, p, seen)
@@ -185,7 +186,11 @@ func (r *Reconciler) observeNeeds(ctx context.Context, p *v1alpha1.Provisioning,
 		if step, _ = plan.Upcoming(*seen, now); removes() {
 			return r.observeRemoval(ctx, p, step, seen, all)
 		}
-		seen.RemoveFirst, seen.Hosts.Missing = false, noFit.Error()
+		seen.RemoveFirst, seen.NoSpare = false, true
+		if step, _ = plan.Upcoming(*seen, now); step.Request.Upgrade != nil {
+			return r.observeKey(ctx, p, seen)
+		}
+		seen.NoSpare, seen.Hosts.Missing = false, noFit.Error()
 		return nil
 	}
 	if err != nil {

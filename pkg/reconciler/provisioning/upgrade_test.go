@@ -19,9 +19,15 @@ import (
 // TestUpgradeNeedsNoHost: a newer version starts a run of the upgrade with the site's Pipeline, although a
 // worker is lost for which there is no other host.
 func TestUpgradeNeedsNoHost(t *testing.T) {
+	for _, policy := range []v1alpha1.ReplacePolicy{v1alpha1.ReplaceNever, v1alpha1.ReplaceAny} {
+		t.Run(string(policy), func(t *testing.T) { upgradeNeedsNoHost(t, policy) })
+	}
+}
+
+func upgradeNeedsNoHost(t *testing.T, policy v1alpha1.ReplacePolicy) {
 	version := func(version string) func(*v1alpha1.Provisioning) {
 		return func(p *v1alpha1.Provisioning) {
-			p.Spec.Kubernetes.Version, p.Spec.ReplacePolicy = version, v1alpha1.ReplaceNever
+			p.Spec.Kubernetes.Version, p.Spec.ReplacePolicy = version, policy
 			p.Spec.Workers = []map[string]v1alpha1.Worker{{"worker-1": {}}, {"worker-2": {}}}
 		}
 	}

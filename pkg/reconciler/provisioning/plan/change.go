@@ -20,7 +20,10 @@ func (s Seen) nextChange() (change.Step, bool) {
 }
 
 // State returns what is installed and what is requested, as package change needs it.
-func (s Seen) State() change.State {
+func (s Seen) State() change.State { return s.state(s.replaced()) }
+
+// state is like State, with the keys of the losses that may be repaired now.
+func (s Seen) state(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
 		DrainSeconds: int(s.Limits.Drain / time.Second), RemoveFirst: s.RemoveFirst,
@@ -39,7 +42,6 @@ func (s Seen) State() change.State {
 			state.Domains[n.Name] = h.Labels[set.Spread.TopologyKey]
 		}
 	}
-	replaced := s.replaced()
 	for _, l := range s.losses() {
 		if !l.Node.Standby {
 			state.Lost[l.Node.Name] = slices.Contains(replaced, l.Key())
@@ -57,10 +59,14 @@ func (s Seen) set(name string) *contract.Set {
 }
 
 // replaced returns the keys of the losses that may be repaired now: those that the policy permits,
-// those of a failed run that is repeated, and all of them if a user has requested a run.
+// those of a failed run that is repeated, and all of them if a user has requested a run. If a run of an
+// upgrade has failed, the request is for this run.
 func (s Seen) replaced() []string {
+	if s.NoSpare {
+		return nil
+	}
 	var keys []string
-	newest := s.Newest()
+	newest, requested := s.Newest(), s.asked() && !s.resumesUpgrade()
 	again := newest != nil && newest.State == Failed && contract.OperationOf(newest.Operation).ChangesCluster() &&
 		(s.wanted(*newest) || s.policy() != v1alpha1.ReplaceNever)
 	due := s.due()
@@ -72,7 +78,7 @@ func (s Seen) replaced() []string {
 			continue
 		}
 		isDue := slices.ContainsFunc(due, func(d Loss) bool { return d.Key() == l.Key() })
-		if isDue || again && slices.Contains(newest.Replaces, l.Key()) || s.asked() && !s.repaired(l) {
+		if isDue || again && slices.Contains(newest.Replaces, l.Key()) || requested && !s.repaired(l) {
 			keys = append(keys, l.Key())
 		}
 	}

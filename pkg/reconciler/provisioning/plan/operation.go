@@ -20,13 +20,33 @@ func (s Seen) operation() change.Step {
 	if step, ok := s.nextChange(); ok {
 		return step
 	}
-	if newest := s.Newest(); newest != nil && newest.State == Failed && s.wanted(*newest) && s.unchecked(*newest) {
+	if s.owesCheck() {
 		return change.Check(s.State())
 	}
 	if s.Memory != nil && s.have() < s.want() {
 		return change.Claim(s.State())
 	}
 	return change.Step{Operation: contract.OperationCollect, Request: s.Request}
+}
+
+// owesCheck reports, if no other change is left, whether the check of the cluster after the newest run has
+// failed and is to be repeated: automatically, or because a user requests another run.
+func (s Seen) owesCheck() bool {
+	newest := s.Newest()
+	return newest != nil && newest.State == Failed && s.unchecked(*newest) && (s.wanted(*newest) || s.asked() && newest.Inputs == s.Inputs)
+}
+
+// resumesUpgrade reports whether the newest run was to upgrade nodes and failed, and the upgrade can go on
+// without a replacement of lost nodes. A user who requests another run then means this one.
+func (s Seen) resumesUpgrade() bool {
+	newest := s.Newest()
+	if newest == nil || newest.State != Failed || s.Started.Upgrade == nil || s.Memory == nil || !s.Complete() || len(s.lostControlPlanes()) > 0 {
+		return false
+	}
+	if step, changes := change.Next(s.state(nil)); changes {
+		return step.Request.Upgrade != nil
+	}
+	return s.owesCheck()
 }
 
 // unchecked reports whether the failed run has removed or upgraded its nodes, but has not found the

@@ -512,7 +512,7 @@ func leaving(r *contract.Removal) []string {
 }
 
 // needs simulates how observe finds out whether a removal must come first, because there is no host
-// for new nodes.
+// for new nodes, or whether an upgrade goes on without a host for lost nodes.
 func (w *scene) needs() Seen {
 	s := w.seen
 	removes := func() bool {
@@ -529,7 +529,12 @@ func (w *scene) needs() Seen {
 		s.Hosts = &Need{}
 		return s
 	}
-	s.RemoveFirst = false
+	s.RemoveFirst, s.NoSpare = false, true
+	if step, starts := Upcoming(s, w.now); starts && step.Request.Upgrade != nil {
+		s.Hosts = &Need{}
+		return s
+	}
+	s.NoSpare = false
 	return s
 }
 

@@ -68,10 +68,11 @@ func (s Seen) whyWaits(p *change.Progress) string {
 	return fmt.Sprintf("%s: `kubectl patch provisioning -n %s %s --type merge -p '{\"spec\":{\"upgrade\":{\"pauseAfterControlPlane\":false}}}'`", p.Waits, s.Namespace, s.Name)
 }
 
-// upgradeWaits starts nothing while an upgrade waits for a user.
+// upgradeWaits starts nothing while an upgrade waits for a user, except for the check that an earlier run
+// has not passed.
 func upgradeWaits(s Seen, _ time.Time) (Step, bool) {
 	text := s.upgradeWaiting()
-	return Step{Do: Stay, Reason: ReasonUpgradeWaiting, Message: text}, text != "" && !s.asked()
+	return Step{Do: Stay, Reason: ReasonUpgradeWaiting, Message: text}, text != "" && !s.asked() && !s.owesCheck()
 }
 
 // reportUpgrade reports an upgrade that is under way, has failed or waits.
