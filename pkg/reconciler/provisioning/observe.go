@@ -37,6 +37,8 @@ func (r *Reconciler) observe(ctx context.Context, p *v1alpha1.Provisioning, now 
 		Replace:         p.Spec.ReplacePolicy,
 		Limits:          plan.Limits{Attempts: settings.MaxAttempts, History: settings.RunHistory, Runs: settings.MaxRuns, Drain: p.Spec.Timeouts.DrainTimeout(), UpgradeDrain: p.Spec.DrainTimeout()},
 		Upgrade:         p.Spec.Upgrade,
+		Unapplied:       plan.Unapplied(p),
+		Unconfirmed:     plan.UnconfirmedIn(&p.Status),
 		Settings:        settings.Invalid,
 		Depot:           from.DepotProblem(p, settings.Depot),
 	}

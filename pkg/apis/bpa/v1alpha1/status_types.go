@@ -72,6 +72,10 @@ type UpgradeStatus struct {
 	// Message lists the nodes by their versions, and says why the upgrade has stopped and how it goes
 	// on.
 	Message string `json:"message,omitempty"`
+	// Unconfirmed is the requested version, with a digest of release and variables, if an earlier version
+	// of BPA did not apply this edit. No node is upgraded to it before a user confirms it with the retry
+	// annotation.
+	Unconfirmed string `json:"unconfirmed,omitempty"`
 }
 
 // QueueStatus is the place of a Provisioning among those that wait for a free run.

@@ -76,7 +76,7 @@ func (s Seen) changedText() string {
 			"To drain and remove these nodes: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep them: %s",
 			some(nodes, ", "), s.Namespace, s.Name, contract.AnnotationRetry, back)
 	}
-	if s.unconfirmedUpgrade() {
+	if s.unconfirmedUpgrade() && len(s.refused(true)) == 0 {
 		return fmt.Sprintf("the spec requests another Kubernetes version, kubespray release or other variables than the installed cluster has. An earlier version of BPA did not "+
 			"apply such an edit, so nothing is changed. To upgrade the cluster: `kubectl annotate -n %s provisioning %s %s=\"$(date +%%s)\" --overwrite`. To keep it as it is: %s",
 			s.Namespace, s.Name, contract.AnnotationRetry, back)
@@ -122,11 +122,6 @@ func (s Seen) unconfirmed() (nodes []string) {
 	return slices.DeleteFunc(nodes, func(name string) bool {
 		return slices.ContainsFunc(state.Unfinished, func(n contract.Node) bool { return n.Name == name })
 	})
-}
-
-// unconfirmedUpgrade reports the same of an upgrade.
-func (s Seen) unconfirmedUpgrade() bool {
-	return s.fromOlderBuild() && s.upgrading() != nil && len(s.refused(false)) == 0
 }
 
 // fromOlderBuild reports whether the record was rebuilt, and no run shows that this build has applied the

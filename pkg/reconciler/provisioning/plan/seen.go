@@ -121,6 +121,12 @@ type Seen struct {
 	PassOver []string
 	Failed   []FailedHost
 
+	// Unapplied means that the stored status is of a build that has refused a part of the present spec and
+	// has reported no upgrade: see Unapplied. Unconfirmed is the upgrade in the stored status that a user
+	// has not confirmed yet; empty: there is none.
+	Unapplied   bool
+	Unconfirmed string
+
 	// InstalledDigest is the digest in the status. It is known even after the run was deleted.
 	InstalledDigest string
 

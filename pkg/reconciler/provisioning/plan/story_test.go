@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"knative.dev/pkg/apis"
@@ -168,6 +169,9 @@ func (w *scene) happen(t *testing.T, words []string) {
 	case "upgraded": // an older build started the newest run, when nodes were installed on these hosts
 		w.seen.Memory, w.newest(t).Operation = nil, "replace"
 		w.seen.Started.Members, w.seen.Started.EtcdNext, w.seen.Started.Operation, w.seen.Started.Installed = nil, 0, "", words[1:]
+	case "refused-by-older-build": // which has reported this in the status, and knows no upgrades
+		w.p.Status.ObservedGeneration, w.p.Status.Upgrade = w.seen.Generation, nil
+		w.p.Status.MarkClusterInstalled(corev1.ConditionUnknown, ReasonSpecChanged, "the spec requests what BPA does not change in an installed cluster")
 	case "unlisted": // somebody removed the node from the list of nodes
 		w.seen.Nodes = slices.DeleteFunc(slices.Clone(w.seen.Nodes), func(n contract.Node) bool { return n.Name == arg(1) })
 	case "run-removed": // the run has written the record, but goes on
@@ -736,11 +740,14 @@ func (w *scene) describe() string {
 		w.seen.Rebuilt = true
 	}
 	w.seen.Remember(nil)
+	w.p.Generation = w.seen.Generation
+	w.seen.Unapplied, w.seen.Unconfirmed = Unapplied(w.p), UnconfirmedIn(&w.p.Status)
 	w.ask()
 	seen := w.needs()
 	w.last = Next(seen, w.now)
 	Report(w.p, seen, w.last, nil, nil, w.now)
 	w.seen.InstalledDigest, w.seen.PassedOver = w.p.Status.InstalledDigest, w.p.Status.PassedOver
+	w.p.Status.ObservedGeneration = w.seen.Generation // knative's reconciler does this
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 

@@ -93,6 +93,9 @@ func reportUpgrade(status *v1alpha1.ProvisioningStatus, s Seen) {
 	status.Upgrade = &v1alpha1.UpgradeStatus{
 		From: p.From, To: p.To, Hop: p.Hop, Newest: p.Newest, Done: int32(p.Done), Total: int32(p.Total), Message: cut(message, longestMessage),
 	}
+	if s.unconfirmedUpgrade() {
+		status.Upgrade.Unconfirmed = s.requestedLevel()
+	}
 }
 
 // upgradeStopped describes, as the end of a sentence about the failure, which nodes a failed run of an
