@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,8 +14,12 @@ import (
 // DefaultRelease is the kubespray release whose Tasks BPA installs without a release in their names.
 const DefaultRelease = "v2.31.0"
 
+// unnamedRelease is the release of a digest without a release. Builds that wrote such digests had it as
+// DefaultRelease. It never changes, because records of clusters contain such digests.
+const unnamedRelease = "v2.31.0"
+
 // Settings returns a digest of Vars. It does not depend on spaces and on the order of keys. Another
-// release than DefaultRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
+// release than unnamedRelease precedes it, as "v2.32.0/DIGEST": the release decides on the versions of
 // the components, too.
 func (r Request) Settings() string {
 	sum := sha256.New()
@@ -32,10 +37,11 @@ func (r Request) Settings() string {
 		sum.Write(line)
 	}
 	digest := hex.EncodeToString(sum.Sum(nil)[:8])
-	if r.Release == "" || r.Release == DefaultRelease {
+	release := cmp.Or(r.Release, DefaultRelease)
+	if release == unnamedRelease {
 		return digest
 	}
-	return r.Release + "/" + digest
+	return release + "/" + digest
 }
 
 // ReleaseOf returns the release in the result of Settings.
@@ -43,7 +49,7 @@ func ReleaseOf(settings string) string {
 	if release, _, found := strings.Cut(settings, "/"); found {
 		return release
 	}
-	return DefaultRelease
+	return unnamedRelease
 }
 
 // Level returns the Kubernetes version and the digest of the variables of an installed node.

@@ -70,3 +70,19 @@ func TestStampedNodes(t *testing.T) {
 		t.Error("the record was changed")
 	}
 }
+
+// Records of installed clusters have digests without a release, which v2.31.0 has written. They must keep
+// their meaning when a later build has another DefaultRelease.
+func TestDigestWithoutARelease(t *testing.T) {
+	if got := ReleaseOf("0123456789abcdef"); got != "v2.31.0" {
+		t.Errorf("a digest without a release is of %s", got)
+	}
+	for release, want := range map[string]string{"v2.31.0": "e3b0c44298fc1c14", "v2.32.0": "v2.32.0/e3b0c44298fc1c14"} {
+		if got := (Request{Release: release}).Settings(); got != want {
+			t.Errorf("%s without variables: %s, want %s", release, got, want)
+		}
+	}
+	if got := ReleaseOf(Request{}.Settings()); got != DefaultRelease {
+		t.Errorf("a request without a release has the settings of %s", got)
+	}
+}
