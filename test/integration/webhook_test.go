@@ -123,7 +123,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"variable of the connection", one + "kubespray: {vars: {ansible_host: 10.0.0.1}}", "ansible_host cannot be set here: spec.kubespray.vars.ansible_host"},
 		{"policy", one + "replacePolicy: Always", `spec.replacePolicy: Unsupported value: "Always"`},
 		{"priority", one + "priority: 1001", "spec.priority: Invalid value: 1001"},
-		{"time to drain", one + "timeouts: {drain: 0s}", "0s is not positive: spec.timeouts.drain"},
+		{"time to drain", one + "timeouts: {drain: 0s}", "0s is shorter than 1s: spec.timeouts.drain"},
 		{"variables are a list", one + "kubespray: {vars: [a]}", "spec.kubespray.vars"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"knative.dev/pkg/apis"
 )
@@ -22,10 +23,16 @@ func (u *UpgradeSpec) validate() (errs *apis.FieldError) {
 	case m.Type == intstr.String && !percentPattern.MatchString(m.StrVal):
 		errs = problem("maxUnavailable", advice, "%q is neither a number nor a percentage from 1%% to 100%%", m.StrVal)
 	}
-	if u.DrainTimeout != nil && u.DrainTimeout.Duration <= 0 {
-		errs = errs.Also(problem("drainTimeout", "write how long the pods of one node may take to leave it, such as 10m", "%s is not positive", u.DrainTimeout.Duration))
+	return errs.Also(validateDrain("drainTimeout", u.DrainTimeout))
+}
+
+// validateDrain refuses a time limit below a second: tasks count it in seconds, and with 0 they do not
+// drain.
+func validateDrain(path string, limit *metav1.Duration) *apis.FieldError {
+	if limit == nil || limit.Duration >= time.Second {
+		return nil
 	}
-	return errs
+	return problem(path, "write how long the pods of one node may take to leave it, such as 10m", "%s is shorter than 1s", limit.Duration)
 }
 
 // Batch returns the number of workers that one run upgrades, of all workers of a cluster: at least 1.

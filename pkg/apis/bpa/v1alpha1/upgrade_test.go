@@ -24,8 +24,9 @@ func TestUpgradeSpec(t *testing.T) {
 		"{maxUnavailable: '3'}":  {`"3" is neither`, 1},
 		"{maxUnavailable: many}": {`"many" is neither`, 1},
 		"{drainTimeout: 1m}":     {"", 1},
-		"{drainTimeout: 0s}":     {"0s is not positive: spec.upgrade.drainTimeout", 1},
-		"{drainTimeout: -1m}":    {"-1m0s is not positive", 1},
+		"{drainTimeout: 0s}":     {"0s is shorter than 1s: spec.upgrade.drainTimeout", 1},
+		"{drainTimeout: 900ms}":  {"900ms is shorter than 1s: spec.upgrade.drainTimeout", 1},
+		"{drainTimeout: -1m}":    {"-1m0s is shorter than 1s", 1},
 		"{maxUnavailable: 0, drainTimeout: 0s, pauseAfterControlPlane: true}": {"spec.upgrade.maxUnavailable", 1},
 	} {
 		p := provisioning(t, "masters: [{m: {cpu: 1}}]\nupgrade: "+text)

@@ -164,10 +164,7 @@ func (t *TimeoutsSpec) validate() (errs *apis.FieldError) {
 	if t.Install != nil && t.Install.Duration <= 0 {
 		errs = problem("install", "write how long one attempt may take, such as 2h", "%s is not positive", t.Install.Duration)
 	}
-	if t.Drain != nil && t.Drain.Duration <= 0 {
-		errs = errs.Also(problem("drain", "write how long the pods of one node may take to leave it, such as 10m", "%s is not positive", t.Drain.Duration))
-	}
-	return errs
+	return errs.Also(validateDrain("drain", t.Drain))
 }
 
 // mostPriority limits the priority in both directions. The schema has the same limits.

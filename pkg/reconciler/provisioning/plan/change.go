@@ -26,7 +26,7 @@ func (s Seen) State() change.State { return s.state(s.replaced()) }
 func (s Seen) state(replaced []string) change.State {
 	state := change.State{
 		Wanted: s.Request, Unfinished: s.unfinished(), Lost: map[string]bool{}, Domains: map[string]string{}, MACs: map[string][]string{},
-		DrainSeconds: int(s.Limits.Drain / time.Second), RemoveFirst: s.RemoveFirst,
+		DrainSeconds: seconds(s.Limits.Drain), RemoveFirst: s.RemoveFirst,
 	}
 	if s.Memory != nil {
 		state.Installed = *s.Memory
@@ -49,6 +49,9 @@ func (s Seen) state(replaced []string) change.State {
 	}
 	return state
 }
+
+// seconds rounds up, because 0 seconds mean that a node is not drained.
+func seconds(limit time.Duration) int { return int((limit + time.Second - 1) / time.Second) }
 
 func (s Seen) set(name string) *contract.Set {
 	i := slices.IndexFunc(s.Sets, func(set contract.Set) bool { return set.Name == name })

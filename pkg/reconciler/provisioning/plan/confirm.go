@@ -57,4 +57,6 @@ func (s Seen) hasUpgraded() bool {
 }
 
 // requestedLevel identifies the version, the release and the variables that the spec requests.
-func (s Seen) requestedLevel() string { return s.Request.KubernetesVersion + " " + s.Request.Settings() }
+func (s Seen) requestedLevel() string {
+	return s.Request.KubernetesVersion + " " + s.Request.Settings()
+}

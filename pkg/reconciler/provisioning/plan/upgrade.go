@@ -20,7 +20,7 @@ func (s Seen) rollout() change.Rollout {
 		}
 	}
 	return change.Rollout{
-		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: int(s.Limits.UpgradeDrain / time.Second),
+		MaxUnavailable: s.Upgrade.Batch(workers), DrainSeconds: seconds(s.Limits.UpgradeDrain),
 		PauseAfterControlPlane: s.Upgrade.PauseAfterControlPlane,
 	}
 }
