@@ -138,11 +138,21 @@ func (s *session) read(ctx context.Context, site *site, name string) (*v1alpha1.
 		return nil, fmt.Errorf("%s has the namespace %s: add -n %s", name, p.Namespace, p.Namespace)
 	}
 	p.Namespace = site.namespace
-	p.SetDefaults(ctx)
+	p.SetDefaults(site.updating(ctx, p))
 	if err := p.Validate(ctx).Filter(apis.ErrorLevel); err != nil { // warnings reject nothing
 		return nil, fmt.Errorf("the webhook would reject %s: %w", name, err)
 	}
 	return p, nil
+}
+
+// updating returns a context in which SetDefaults keeps what an update of the stored object keeps. If that
+// object cannot be read, the defaults are those of a new object; other requests then report the error.
+func (s *site) updating(ctx context.Context, p *v1alpha1.Provisioning) context.Context {
+	stored := &v1alpha1.Provisioning{}
+	if s.client.Get(ctx, client.ObjectKeyFromObject(p), stored) != nil {
+		return ctx
+	}
+	return apis.WithinUpdate(ctx, stored)
 }
 
 // hosts reads the namespace's hosts with their hardware. It also reads the Provisionings, to find

@@ -172,6 +172,26 @@ func TestPlanOfAFile(t *testing.T) {
 	w.expect(w.run(t.Context(), "plan", "-f", file, "-o", "json"), codeDone, `"installed": false`, `"operation": "install"`, `"master-1: host-`)
 }
 
+// A file without a version keeps that of the cluster, as the webhook does.
+func TestPlanOfAFileWithoutAVersion(t *testing.T) {
+	p, objects := changing(t)
+	record := objects[len(objects)-1].(*corev1.ConfigMap)
+	record.Data[contract.KeyInstalled] = strings.Replace(record.Data[contract.KeyInstalled], v1alpha1.DefaultKubernetesVersion, "1.34.3", 1)
+	p.Spec.Kubernetes.Version = "1.34.3"
+	edited := p.DeepCopy()
+	edited.Status, edited.Spec.Kubernetes.Version = v1alpha1.ProvisioningStatus{}, ""
+	text, err := yaml.Marshal(edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "edge-1.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newStopped(t, objects...)
+	w.expect(w.run(t.Context(), "plan", "-f", file, "-o", "json"), codeDone, "\"installed\": true,\n  \"artifacts\": \"all 22 artifacts are in the depot\"\n}") // and no step
+}
+
 func TestPlanOfAnEarlierObject(t *testing.T) { // the record of a deleted Provisioning of the same name does not count
 	p, objects := changing(t)
 	p.UID, p.Status.InstalledDigest = "another", ""

@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
+
+	"github.com/akraino-icn/bpa/pkg/upgrade"
 )
 
 // The defaults of a Provisioning.
@@ -31,8 +33,9 @@ const (
 var _ apis.Defaultable = (*Provisioning)(nil)
 
 // SetDefaults fills in missing fields, and converts values with several notations to one of them. A
-// second call changes nothing.
-func (p *Provisioning) SetDefaults(context.Context) {
+// second call changes nothing. An update without a Kubernetes version keeps that of the stored object:
+// the default of this build would upgrade an installed cluster.
+func (p *Provisioning) SetDefaults(ctx context.Context) {
 	if _, ok := p.Labels[LabelCluster]; !ok && p.Name != "" {
 		if p.Labels == nil {
 			p.Labels = map[string]string{}
@@ -40,7 +43,19 @@ func (p *Provisioning) SetDefaults(context.Context) {
 		p.Labels[LabelCluster] = p.Name
 	}
 	p.restoreLostNames()
+	if old, _ := apis.GetBaseline(ctx).(*Provisioning); old != nil {
+		p.Spec.keepVersions(&old.Spec)
+	}
 	p.Spec.setDefaults()
+}
+
+// keepVersions sets an empty Kubernetes version to that of the stored spec. It does the same with the
+// kubespray release, unless the empty one is another name of the same release.
+func (s *ProvisioningSpec) keepVersions(old *ProvisioningSpec) {
+	orDefault(&s.Kubernetes.Version, old.Kubernetes.Version)
+	if !upgrade.SameRelease(s.Kubespray.Release, old.Kubespray.Release) {
+		orDefault(&s.Kubespray.Release, old.Kubespray.Release)
+	}
 }
 
 func (s *ProvisioningSpec) setDefaults() {

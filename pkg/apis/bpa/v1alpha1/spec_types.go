@@ -58,7 +58,8 @@ type AccessSpec struct {
 type KubernetesSpec struct {
 	// Version is the Kubernetes version, such as 1.35.4. The depot must hold its binaries and
 	// images. A newer version is applied to an installed cluster as spec.upgrade describes, one minor
-	// version after the other. An older version is refused.
+	// version after the other. An older version is refused. An update without a version keeps the stored
+	// one.
 	// +kubebuilder:validation:Pattern=`^$|^v*(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?$`
 	Version string `json:"version,omitempty"`
 	// ServiceSubnet is the range of service addresses, as a CIDR. Default 10.233.0.0/18.
@@ -83,7 +84,8 @@ type KubespraySpec struct {
 	// Release selects one of several kubespray releases that are installed at the site, such as
 	// v2.31.0. The run then uses the Tasks kubespray-v2.31.0 and seed-registry-v2.31.0 of namespace
 	// bpa-system. If it is empty, the run uses the Tasks kubespray and seed-registry. A newer release is
-	// applied to an installed cluster as spec.upgrade describes. An older release is refused.
+	// applied to an installed cluster as spec.upgrade describes. An older release is refused. An update
+	// without a release keeps the stored one.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Release string `json:"release,omitempty"`
@@ -175,7 +177,7 @@ type TimeoutsSpec struct {
 	// Install limits one attempt at an installation or at a change of the cluster. Default 2h.
 	Install *metav1.Duration `json:"install,omitempty"`
 	// Drain limits the time in which the pods of one node must have left it before the node is
-	// removed from the cluster. Default 10m.
+	// removed from the cluster, at least 1s. Default 10m.
 	Drain *metav1.Duration `json:"drain,omitempty"`
 }
 
@@ -190,7 +192,7 @@ type UpgradeSpec struct {
 	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// DrainTimeout limits the time in which the pods of one node must have left it before the node is
-	// upgraded. Default spec.timeouts.drain.
+	// upgraded, at least 1s. Default spec.timeouts.drain.
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 	// PauseAfterControlPlane keeps the workers at their version after all control plane nodes have the
 	// new one, until it is false. Workers that a failed run has left half upgraded go on.
