@@ -3,6 +3,7 @@ package provisioning
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,14 +21,44 @@ import (
 // worker is lost for which there is no other host.
 func TestUpgradeNeedsNoHost(t *testing.T) {
 	for _, policy := range []v1alpha1.ReplacePolicy{v1alpha1.ReplaceNever, v1alpha1.ReplaceAny} {
-		t.Run(string(policy), func(t *testing.T) { upgradeNeedsNoHost(t, policy) })
+		t.Run(string(policy), func(t *testing.T) {
+			w, after := upgrading(t, func(p *v1alpha1.Provisioning) { p.Spec.ReplacePolicy = policy })
+			needsNoHost(t, w, after)
+		})
 	}
 }
 
-func upgradeNeedsNoHost(t *testing.T, policy v1alpha1.ReplacePolicy) {
+// TestUpgradeThatAnOlderBuildRefused: the status of an older build keeps its old edit from being applied,
+// until the user sets the retry annotation.
+func TestUpgradeThatAnOlderBuildRefused(t *testing.T) {
+	refused := func(p *v1alpha1.Provisioning) {
+		p.Status.ObservedGeneration = p.Generation
+		p.Status.MarkClusterInstalled(corev1.ConditionUnknown, v1alpha1.ReasonSpecChanged, "the spec requests what BPA does not change in an installed cluster")
+	}
+	w, _ := upgrading(t, refused)
+	w.settle(t)
+	if w.runNamed(t, "edge-1-upgrade-control-plane-2") != nil {
+		t.Error("the upgrade began")
+	}
+	stored := w.stored(t)
+	installed, u := stored.Status.GetCondition(v1alpha1.ConditionClusterInstalled), stored.Status.Upgrade
+	if installed.Reason != v1alpha1.ReasonSpecChanged || !strings.Contains(installed.Message, "To upgrade the cluster: `kubectl annotate") || u == nil || !strings.HasPrefix(u.Unconfirmed, "1.35.4 ") {
+		t.Errorf("ClusterInstalled: %+v, status.upgrade: %+v", installed, u)
+	}
+	w, _ = upgrading(t, refused, func(p *v1alpha1.Provisioning) { p.Annotations = map[string]string{contract.AnnotationRetry: "now"} })
+	w.settle(t)
+	if w.runNamed(t, "edge-1-upgrade-control-plane-2") == nil {
+		t.Errorf("the confirmed upgrade does not begin: %+v", w.stored(t).Status.GetCondition(v1alpha1.ConditionReady))
+	}
+}
+
+// upgrading returns a cluster of version 1.34.3 with a lost worker, no free host, and a spec with a newer
+// version.
+func upgrading(t *testing.T, edits ...func(*v1alpha1.Provisioning)) (*fixture, *v1alpha1.Provisioning) {
+	t.Helper()
 	version := func(version string) func(*v1alpha1.Provisioning) {
 		return func(p *v1alpha1.Provisioning) {
-			p.Spec.Kubernetes.Version, p.Spec.ReplacePolicy = version, policy
+			p.Spec.Kubernetes.Version = version
 			p.Spec.Workers = []map[string]v1alpha1.Worker{{"worker-1": {}}, {"worker-2": {}}}
 		}
 	}
@@ -43,6 +74,9 @@ func upgradeNeedsNoHost(t *testing.T, policy v1alpha1.ReplacePolicy) {
 	hosts.all = slices.Delete(hosts.all, 2, len(hosts.all))
 	before, after := edge(version("1.34.3")), edge(version("1.35.4"))
 	after.Generation = 2
+	for _, edit := range edits {
+		edit(after)
+	}
 	request, err := from.Provisioning(before, settings.Depot{})
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +85,12 @@ func upgradeNeedsNoHost(t *testing.T, policy v1alpha1.ReplacePolicy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}),
-		written(contract.InventoryName(after.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record))}, nil)
+	return newFixture(t, hosts, []runtime.Object{after, sshKey(), run(before, 1, ended(corev1.ConditionTrue, "Succeeded")), requestOf(t, before, settings.Depot{}),
+		written(contract.InventoryName(after.Name), contract.KeyNodes, string(list)), written(contract.InstalledName(after.Name), contract.KeyInstalled, string(record))}, nil), after
+}
+
+func needsNoHost(t *testing.T, w *fixture, after *v1alpha1.Provisioning) {
+	t.Helper()
 	w.settle(t)
 	pr := w.runNamed(t, "edge-1-upgrade-control-plane-2")
 	if pr == nil {
