@@ -38,6 +38,9 @@ type Settings struct {
 	RunHistory int
 	// MaxRuns is the maximum number of runs at a time on the whole site; 0: no limit.
 	MaxRuns int
+	// MaxBackups is the maximum number of runs of Backups at a time on the whole site, at least 1. They
+	// do not count for MaxRuns: they start no playbook.
+	MaxBackups int
 	// HealthInterval is the time between two looks at an installed cluster, at least shortestInterval;
 	// 0: nothing looks at clusters.
 	HealthInterval time.Duration
@@ -45,7 +48,7 @@ type Settings struct {
 
 // Default returns the settings for missing keys.
 func Default() Settings {
-	return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, HealthInterval: 15 * time.Second}
+	return Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second}
 }
 
 // shortestInterval is the shortest health-interval. A kubelet renews its lease every 10 s, so more looks
@@ -99,6 +102,11 @@ var known = map[string]setting{
 		n, err := strconv.ParseInt(v, 10, 32)
 		s.MaxRuns = int(n)
 		return err == nil && n >= 0
+	}},
+	"max-backups": {aCount, "4", func(s *Settings, v string) bool {
+		n, err := strconv.ParseInt(v, 10, 32)
+		s.MaxBackups = int(n)
+		return err == nil && n >= 1
 	}},
 	"health-interval": {aPause, "15s", func(s *Settings, v string) bool {
 		d, err := time.ParseDuration(v)

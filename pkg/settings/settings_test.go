@@ -26,14 +26,14 @@ func TestParse(t *testing.T) {
 	}{
 		"nothing": {nil, Default()},
 		"all": {
-			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0", "health-interval": "2m"},
-			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, HealthInterval: 2 * time.Minute},
+			map[string]string{"depot-url": "https://10.60.0.1:5443/", "depot-image-url": "http://10.60.0.1:5000", "depot-connected": "true", "max-attempts": "2", "run-history": "9", "max-runs": "0", "max-backups": "9", "health-interval": "2m"},
+			Settings{Depot: Depot{URL: "https://10.60.0.1:5443", ImageURL: "http://10.60.0.1:5000", Connected: true}, MaxAttempts: 2, RunHistory: 9, MaxBackups: 9, HealthInterval: 2 * time.Minute},
 		},
 		"plain HTTP that is accepted": {
 			map[string]string{"depot-url": "http://10.60.0.1:5000", "depot-insecure": "true"},
-			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, HealthInterval: 15 * time.Second},
+			Settings{Depot: Depot{URL: "http://10.60.0.1:5000", Insecure: true}, MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4, HealthInterval: 15 * time.Second},
 		},
-		"no health": {map[string]string{"health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4}},
+		"no health": {map[string]string{"health-interval": "0"}, Settings{MaxAttempts: 5, RunHistory: 5, MaxRuns: 4, MaxBackups: 4}},
 	} {
 		got, err := Parse(configMap(test.data))
 		if err != nil {
@@ -55,6 +55,7 @@ func TestParseRefuses(t *testing.T) {
 			`kubectl patch configmap config-bpa -n bpa-system --type merge -p '{"data":{"max-attempts":"5"}}'`}},
 		"no attempts":              {map[string]string{"max-attempts": "0"}, []string{`"0"`}},
 		"fewer than no runs":       {map[string]string{"max-runs": "-1"}, []string{"max-runs", `"-1"`, "a whole number; 0 means no limit", `{"data":{"max-runs":"4"}}`}},
+		"no backups at all":        {map[string]string{"max-backups": "0"}, []string{"max-backups", `"0"`, "a whole number of at least 1", `{"data":{"max-backups":"4"}}`}},
 		"an interval without unit": {map[string]string{"health-interval": "15"}, []string{"health-interval", `"15"`, `such as "15s"`, `{"data":{"health-interval":"15s"}}`}},
 		"too short an interval":    {map[string]string{"health-interval": "1s"}, []string{"health-interval", "at least 5s"}},
 		"a time in the past":       {map[string]string{"health-interval": "-15s"}, []string{"health-interval"}},
