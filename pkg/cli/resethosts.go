@@ -70,8 +70,11 @@ func (s *site) notResettable(h *hosts.Host, row hostRow, force bool) string {
 		return fmt.Sprintf("it is held by %s: `kubectl delete provisioning %s -n %s%s` resets its hosts and then releases them", row.Holder, h.Holder.Name, s.namespace, s.flags)
 	case h.Holder != nil:
 		return fmt.Sprintf("it is held by %s: a host can be reset when its holder has released it", row.Holder)
+	case h.Bare && h.UsedBy == contract.User{}:
+		return "it has no operating system, so there is nothing to reset"
 	case h.Bare:
-		return "it has no operating system, so nothing runs on it: a Provisioning with spec.osImage can use it in spite of its mark"
+		return fmt.Sprintf("it has no operating system, so there is nothing to reset. Other Provisionings with spec.osImage can use it in spite of its mark. So that %s can use it, too, remove the mark with `kubectl annotate bmh %s -n %s%s %s-`",
+			h.UsedBy.Cluster(), h.Name, s.namespace, s.flags, contract.AnnotationUsedBy)
 	case state != metal3.StateProvisioned && state != metal3.StateExternallyProvisioned:
 		return fmt.Sprintf("it is %s: a host can be reset while it is provisioned", state)
 	case h.UsedBy == contract.User{} && !force:

@@ -30,6 +30,15 @@ func ResetCommand(namespace string, names ...string) string {
 	return "`kubectl bpa hosts reset " + strings.Join(names, " ") + " -n " + namespace + "`"
 }
 
+// Removal returns the command by which a user makes a host usable that is occupied. A host without an
+// operating system needs no reset: only its mark is left.
+func (h *Host) Removal(namespace string) string {
+	if h.Bare {
+		return "`kubectl annotate bmh " + h.Name + " -n " + namespace + " " + contract.AnnotationUsedBy + "-`"
+	}
+	return ResetCommand(namespace, h.Name)
+}
+
 // MarkInstalled sets the field Installed of each host in all. It is true if a node of the request's
 // Provisioning is or may be installed on the host.
 func MarkInstalled(request contract.Request, all []Host) {

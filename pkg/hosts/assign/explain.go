@@ -170,7 +170,11 @@ func (w *work) why(owner string, c *class, h int) string {
 	case what == pinnedElsewhere:
 		return "pinned to " + w.pinOf(h)
 	case what == occupied:
-		return w.words(what, c, w.hosts[h]) + "; remove it with " + hosts.ResetCommand(w.me.Namespace, w.hosts[h].Name)
+		host, old := w.hosts[h], "it"
+		if host.Bare {
+			old = "the mark"
+		}
+		return w.words(what, c, host) + "; remove " + old + " with " + host.Removal(w.me.Namespace)
 	case what == noObstacle && owner != "":
 		return "needed for " + owner
 	case what == noObstacle:
@@ -181,10 +185,12 @@ func (w *work) why(owner string, c *class, h int) string {
 }
 
 // resetAdvice returns the advice to reset hosts that another cluster has used and that otherwise
-// meet the requirements of a node. nodes has the number of nodes of each class that have no host. The
-// result is empty if there is no such host.
+// meet the requirements of a node, or to remove the mark of one of them that has no operating system.
+// nodes has the number of nodes of each class that have no host. The result is empty if there is no
+// such host.
 func (w *work) resetAdvice(nodes []int) string {
 	var names []string
+	bare := ""
 	for h, host := range w.hosts {
 		useful := func(c *class) bool {
 			return (c.mac == "" || slices.Contains(c.pins, h)) && meets(c.needs, host) && host.Unreachable(c.mac, &w.request) == ""
@@ -193,14 +199,19 @@ func (w *work) resetAdvice(nodes []int) string {
 			continue
 		}
 		for b, c := range w.classes {
-			if nodes[b] > 0 && useful(c) {
-				names = append(names, host.Name)
-				break
+			if nodes[b] == 0 || !useful(c) {
+				continue
 			}
+			if host.Bare {
+				bare = cmp.Or(bare, "to use host "+host.Name+", which has the mark of this Provisioning and no operating system, remove the mark: "+host.Removal(w.me.Namespace))
+			} else {
+				names = append(names, host.Name)
+			}
+			break
 		}
 	}
 	if len(names) == 0 {
-		return ""
+		return bare
 	}
 	return "to use a host of another cluster, reset it: " + hosts.ResetCommand(w.me.Namespace, names...)
 }

@@ -76,6 +76,25 @@ func TestUsedHostsAreExplained(t *testing.T) {
 	}
 }
 
+// TestBareHostWithOwnMark checks that the advice for a host without an operating system is to remove
+// its mark: `kubectl bpa hosts reset` refuses such a host.
+func TestBareHostWithOwnMark(t *testing.T) {
+	request := ask(slot("a", 4, 4))
+	request.UID, request.OSImage = "u1", &contract.OSImage{URL: namedImage}
+	_, err := Assign(request, []hosts.Host{host(1, 8, 8, isBare, usedBy("edge-1", "u1"))})
+	var nofit *NoFit
+	if !errors.As(err, &nofit) {
+		t.Fatalf("Assign = %v, want a NoFit", err)
+	}
+	const command = "`kubectl annotate bmh host-1 -n site bpa.akraino.org/used-by-`"
+	if got := err.Error(); !strings.HasSuffix(got, "remove the mark: "+command) || strings.Contains(got, "hosts reset") {
+		t.Errorf("error %s", got)
+	}
+	if got, want := nofit.Unmet[0].Obstacles["host-1"], "used by cluster site/edge-1; remove the mark with "+command; got != want {
+		t.Errorf("obstacle is %q, want %q", got, want)
+	}
+}
+
 // TestResetAdviceIsNeverCut checks that a long explanation still ends with a complete command.
 func TestResetAdviceIsNeverCut(t *testing.T) {
 	request := ask()
