@@ -82,6 +82,11 @@ const (
 	// for which the controller has created a Backup, or the time at which it first saw the schedule.
 	// On a Backup, it is the time of the schedule for which the Backup was created.
 	AnnotationBackupScheduled = "bpa.akraino.org/backup-scheduled"
+	// AnnotationKeepCopy, on a Backup, with the value KeepCopy, makes its deletion leave the copy in the
+	// depot. A user sets it if the depot, or the node with the run's pod, is gone for ever.
+	AnnotationKeepCopy = "bpa.akraino.org/keep-copy"
+	// KeepCopy is the only value of AnnotationKeepCopy that counts.
+	KeepCopy = "true"
 )
 
 // Roles of a node.

@@ -10,10 +10,12 @@ import (
 	tektonlisters "github.com/tektoncd/pipeline/pkg/client/listers/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 	"knative.dev/pkg/controller"
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/artifacts"
 	backupreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/backup"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/depot/protocol"
@@ -31,12 +33,18 @@ type Reconciler struct {
 	// runs and taskRuns have the label contract.LabelBackup, clusterRuns contract.LabelCluster.
 	runs, clusterRuns tektonlisters.PipelineRunLister
 	taskRuns          tektonlisters.TaskRunLister
+	turns             *turns
+	clock             clock.PassiveClock
 	settings          func() provisioning.Settings
 	depot             func(ctx context.Context, site settings.Depot) (Depot, error)
+	// deletions has an element for each deletion of a copy that may run at the same time, so that a
+	// depot that does not answer leaves workers for other Backups.
+	deletions chan struct{}
 }
 
 // Depot is the site's depot.
 type Depot interface {
+	FileState(ctx context.Context, path string, checksum bool) (state artifacts.FileState, there bool, err error)
 	DeleteArtifact(ctx context.Context, ref protocol.Ref) error
 	Close()
 }
@@ -46,7 +54,7 @@ var (
 	_ backupreconciler.Finalizer = (*Reconciler)(nil)
 )
 
-// again is how long to wait for a stale cache, and for pods that end.
+// again is how long to wait for a stale cache.
 const again = 2 * time.Second
 
 // ReconcileKind moves one Backup one step forward. Once it has succeeded or failed, nothing changes.
@@ -60,7 +68,15 @@ func (r *Reconciler) ReconcileKind(ctx context.Context, b *v1alpha1.Backup) reco
 	}
 	step := plan.Next(seen)
 	if step.Do == plan.Start {
-		err = r.start(ctx, b, p)
+		if seen.Turn, err = r.turns.take(b, r.settings().MaxBackups); err != nil {
+			return err
+		}
+		step = plan.Next(seen)
+	}
+	if step.Do == plan.Start {
+		if err = r.start(ctx, b, p); err != nil {
+			r.turns.giveBack(b)
+		}
 	}
 	plan.Report(&b.Status, seen, step, err)
 	recordEnd(ctx, b)

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -133,50 +132,6 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// The copy in the depot is deleted when nothing can write it any more. Only then the finalizer goes.
-func TestFinalize(t *testing.T) {
-	artifact := artifactOf(nightly()).String()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: site, Name: "p", Labels: map[string]string{contract.LabelBackup: "nightly"}}}
-	const gone = `patch backups nightly {"metadata":{"finalizers":[],"resourceVersion":""}}`
-	for _, tc := range []struct {
-		name    string
-		objects []runtime.Object
-		change  func(*fixture)
-		writes  []string
-		deleted []string
-		fails   bool
-		event   string
-	}{
-		{"stored", []runtime.Object{nightly(started, deleting)}, nil, []string{gone}, []string{artifact}, false, ""},
-		{"never started", []runtime.Object{nightly(deleting)}, nil, []string{gone}, nil, false, ""},
-		{"started, but not in the status", []runtime.Object{nightly(deleting), runOf(nightly(), ended("False"))}, nil, []string{gone}, []string{artifact}, false, ""},
-		{"still running", []runtime.Object{nightly(started, deleting), runOf(nightly())}, nil, []string{`patch pipelineruns nightly-backup {"spec":{"status":"Cancelled"}}`}, nil, true, ""},
-		{"its pod still runs", []runtime.Object{nightly(started, deleting), runOf(nightly(), ended("False")), pod}, nil, nil, nil, true, ""},
-		{"the depot is down", []runtime.Object{nightly(started, deleting)}, func(w *fixture) { w.broken = errors.New("connection refused") }, nil, nil, true, "connection refused"},
-		{"another depot", []runtime.Object{nightly(started, deleting)}, func(w *fixture) { w.settings.Depot.URL = "https://new:5443" }, []string{gone}, nil, false, "delete it by hand"},
-		{"a run of somebody else", []runtime.Object{nightly(started, deleting), runOf(nightly(), func(run *tekton.PipelineRun) { run.OwnerReferences = nil })}, nil, []string{gone}, []string{artifact}, false, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := newFixture(t, tc.objects...)
-			if tc.change != nil {
-				tc.change(w)
-			}
-			if err := w.visit(t); (err != nil) != tc.fails {
-				t.Errorf("error %v, want one: %t", err, tc.fails)
-			}
-			if diff := cmp.Diff(tc.writes, w.writes()); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.deleted, w.deleted); diff != "" {
-				t.Errorf("deleted from the depot (-want +got):\n%s", diff)
-			}
-			if tc.event != "" && !strings.Contains(<-w.recorder.Events, tc.event) {
-				t.Errorf("no event has %q", tc.event)
-			}
-		})
-	}
-}
-
 func TestSchedule(t *testing.T) {
 	daily := func(mark string) func(*v1alpha1.Provisioning) {
 		return func(p *v1alpha1.Provisioning) {
@@ -239,5 +194,37 @@ func TestScheduledBackup(t *testing.T) {
 	}
 	if b.Annotations[contract.AnnotationBackupScheduled] != "2026-11-22T12:00:00Z" || b.Name != "edge-1-20261122120000" {
 		t.Errorf("Backup %s for %v", b.Name, b.Annotations)
+	}
+}
+
+// A new key pair is reported if earlier backups need the private key of the deleted Secret.
+func TestNewKeyIsReported(t *testing.T) {
+	earlier := func(recipient, cluster string) *v1alpha1.Backup {
+		return nightly(func(b *v1alpha1.Backup) {
+			b.Name, b.UID, b.Spec.Provisioning, b.Status.Recipient = "earlier-of-"+cluster, "uid-e", cluster, recipient
+			b.Status.MarkSucceeded("True", "Stored", "")
+		})
+	}
+	for name, tc := range map[string]struct {
+		objects []runtime.Object
+		want    bool
+	}{
+		"the first backup":         {nil, false},
+		"backups of other names":   {[]runtime.Object{earlier("age1old", "edge-2")}, false},
+		"an earlier backup":        {[]runtime.Object{earlier("age1old", "edge-1")}, true},
+		"one without a public key": {[]runtime.Object{earlier("", "edge-1")}, false},
+	} {
+		w := newFixture(t, append(tc.objects, nightly(), edge())...)
+		if err := w.visit(t); err != nil {
+			t.Fatal(err)
+		}
+		close(w.recorder.Events)
+		reported := false
+		for event := range w.recorder.Events {
+			reported = reported || strings.Contains(event, "Warning BackupKeyReplaced Secret edge-1-backup-key was missing") && strings.Contains(event, "earlier-of-edge-1")
+		}
+		if reported != tc.want {
+			t.Errorf("%s: reported %t, want %t", name, reported, tc.want)
+		}
 	}
 }

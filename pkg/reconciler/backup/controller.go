@@ -14,16 +14,13 @@ import (
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
 	"knative.dev/pkg/configmap"
 	"knative.dev/pkg/controller"
-	"knative.dev/pkg/kmeta"
 	"knative.dev/pkg/logging"
 	"knative.dev/pkg/reconciler"
 
-	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	bpaclient "github.com/akraino-icn/bpa/pkg/client/injection/client"
 	backupinformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/backup"
 	provisioninginformer "github.com/akraino-icn/bpa/pkg/client/injection/informers/bpa/v1alpha1/provisioning"
 	backupreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/backup"
-	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/depot/client"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning"
@@ -36,6 +33,10 @@ var options = controller.Options{FinalizerName: "bpa.akraino.org/backup"}
 // tokenFile has the controller's token for the depot. It does not exist on a site whose depot needs no
 // token.
 const tokenFile = "/var/run/secrets/bpa.akraino.org/depot/token"
+
+// workers is the number of Backups that are reconciled at a time. A deletion may wait for the depot as
+// long as finalizeLimit, so there are more than the default of 2, and half of them delete no copies.
+const workers = 8
 
 // NewController creates the reconciler of Backups. Package provisioning sets the selectors of the
 // informers.
@@ -51,9 +52,13 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 		runs:          runs.Lister(),
 		clusterRuns:   clusterRuns.Lister(),
 		taskRuns:      taskRuns.Lister(),
+		turns:         &turns{backups: backups.Lister(), runs: runs.Lister()},
+		clock:         clock.RealClock{},
 		depot:         connect,
+		deletions:     make(chan struct{}, workers/2),
 	}
 	impl := backupreconciler.NewImpl(ctx, r, func(*controller.Impl) controller.Options { return options })
+	impl.Concurrency = workers
 	r.settings = provisioning.WatchSettings(ctx, cmw, func() { impl.GlobalResync(backups.Informer()) })
 
 	for _, informer := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer()} {
@@ -67,6 +72,10 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	handle(ctx, backups.Informer(), wake.backupChanged)
 	handle(ctx, provisionings.Informer(), wake.provisioningChanged)
 	handle(ctx, clusterRuns.Informer(), wake.runChanged)
+	q := &queueWaker{backups: backups.Lister(), limit: func() int { return r.settings().MaxBackups }, enqueue: impl.EnqueueKeyAfter}
+	r.turns.wake = q.wake
+	watch(ctx, backups.Informer(), q.backupEvents())
+	watch(ctx, runs.Informer(), q.runEvents())
 	return impl
 }
 
@@ -101,53 +110,11 @@ func connect(ctx context.Context, site settings.Depot) (Depot, error) {
 }
 
 func handle(ctx context.Context, informer cache.SharedIndexInformer, enqueue func(any)) {
-	if _, err := informer.AddEventHandler(controller.HandleAll(enqueue)); err != nil {
+	watch(ctx, informer, controller.HandleAll(enqueue))
+}
+
+func watch(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) {
+	if _, err := informer.AddEventHandler(handler); err != nil {
 		logging.FromContext(ctx).Fatalw("Cannot add an event handler", "error", err)
-	}
-}
-
-// waker enqueues the Backups that may wait for another object.
-type waker struct {
-	lister  listers.BackupLister
-	enqueue func(types.NamespacedName)
-}
-
-func backupOf(o any) (*v1alpha1.Backup, bool) {
-	if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = last.Obj
-	}
-	b, ok := o.(*v1alpha1.Backup)
-	return b, ok
-}
-
-// backupChanged enqueues the Backups that wait for the end of another one.
-func (w waker) backupChanged(o any) {
-	if b, ok := backupOf(o); ok && (b.Status.IsDone() || b.DeletionTimestamp != nil) {
-		w.waiting(b.Namespace, b.Spec.Provisioning)
-	}
-}
-
-func (w waker) provisioningChanged(o any) {
-	if p, err := kmeta.DeletionHandlingAccessor(o); err == nil {
-		w.waiting(p.GetNamespace(), p.GetName())
-	}
-}
-
-// runChanged enqueues the Backups that wait for the end of a run of their Provisioning.
-func (w waker) runChanged(o any) {
-	if run, err := kmeta.DeletionHandlingAccessor(o); err == nil {
-		w.waiting(run.GetNamespace(), run.GetLabels()[contract.LabelCluster])
-	}
-}
-
-func (w waker) waiting(namespace, provisioning string) {
-	all, err := w.lister.Backups(namespace).List(labels.Everything())
-	if err != nil {
-		return
-	}
-	for _, b := range all {
-		if b.Spec.Provisioning == provisioning && !b.Status.IsDone() && b.Status.Run == "" {
-			w.enqueue(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
-		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"knative.dev/pkg/reconciler"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
+	"github.com/akraino-icn/bpa/pkg/artifacts"
 	fakebpa "github.com/akraino-icn/bpa/pkg/client/clientset/versioned/fake"
 	backupreconciler "github.com/akraino-icn/bpa/pkg/client/injection/reconciler/bpa/v1alpha1/backup"
 	listers "github.com/akraino-icn/bpa/pkg/client/listers/bpa/v1alpha1"
@@ -113,12 +114,23 @@ type fixture struct {
 	caches   map[string]cache.Indexer
 	recorder *record.FakeRecorder
 	settings provisioning.Settings
-	deleted  []string // artifacts
-	broken   error    // of the depot
+	deleted  []string          // artifacts
+	files    map[string]string // of the depot: the digest of each path
+	limited  bool              // the last call of the depot had a time limit
+	broken   error             // of the depot
+	busy     bool              // other deletions use all connections to the depot
 	now      time.Time
+	turns    *turns
 }
 
-func (w *fixture) DeleteArtifact(_ context.Context, ref protocol.Ref) error {
+func (w *fixture) FileState(_ context.Context, path string, _ bool) (artifacts.FileState, bool, error) {
+	sum, there := w.files[path]
+	return artifacts.FileState{SHA256: sum}, there, w.broken
+}
+
+func (w *fixture) DeleteArtifact(ctx context.Context, ref protocol.Ref) error {
+	deadline, ok := ctx.Deadline()
+	w.limited = ok && time.Until(deadline) <= finalizeLimit
 	if w.broken == nil {
 		w.deleted = append(w.deleted, ref.String())
 	}
@@ -131,12 +143,13 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
 	w := &fixture{
 		kube: fake.NewSimpleClientset(), tekton: faketekton.NewSimpleClientset(), bpa: fakebpa.NewSimpleClientset(), caches: map[string]cache.Indexer{},
-		recorder: record.NewFakeRecorder(10), settings: provisioning.Settings{Settings: settings.Default()}, now: noon,
+		recorder: record.NewFakeRecorder(1000), settings: provisioning.Settings{Settings: settings.Default()}, now: noon,
 	}
 	w.settings.Depot.URL = url
 	for _, kind := range []string{"provisioning", "backup", "run", "task"} {
 		w.caches[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
+	w.turns = &turns{backups: listers.NewBackupLister(w.caches["backup"]), runs: tektonlisters.NewPipelineRunLister(w.caches["run"]), wake: func() {}}
 	for _, o := range objects {
 		tracker, kind := w.kube.Tracker(), ""
 		switch o.(type) {
@@ -162,8 +175,14 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 }
 
 // visit reconciles the Backup once with the generated reconciler, as the leader.
-func (w *fixture) visit(t *testing.T) error {
+func (w *fixture) visit(t *testing.T) error { return w.visitKey(t, at) }
+
+func (w *fixture) visitKey(t *testing.T, key string) error {
 	t.Helper()
+	deletions := make(chan struct{}, 1)
+	if w.busy {
+		deletions <- struct{}{}
+	}
 	r := &Reconciler{
 		kube: w.kube, tekton: w.tekton,
 		backups: listers.NewBackupLister(w.caches["backup"]), provisionings: listers.NewProvisioningLister(w.caches["provisioning"]),
@@ -171,14 +190,15 @@ func (w *fixture) visit(t *testing.T) error {
 		taskRuns: tektonlisters.NewTaskRunLister(w.caches["task"]),
 		settings: func() provisioning.Settings { return w.settings },
 		depot: func(_ context.Context, d settings.Depot) (Depot, error) {
-			if d.URL != url {
+			if d.URL == "" || d.URL != w.settings.Depot.URL {
 				return nil, errors.New("connected to " + d.URL)
 			}
 			return w, nil
 		},
+		turns: w.turns, clock: clock.NewFakePassiveClock(w.now), deletions: deletions,
 	}
 	ctx := logging.WithLogger(context.Background(), logtesting.TestLogger(t))
-	return w.lead(t, backupreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, r.backups, w.recorder, r, options)).Reconcile(ctx, at)
+	return w.lead(t, backupreconciler.NewReconciler(ctx, logtesting.TestLogger(t), w.bpa, r.backups, w.recorder, r, options)).Reconcile(ctx, key)
 }
 
 func (w *fixture) lead(t *testing.T, r controller.Reconciler) controller.Reconciler {

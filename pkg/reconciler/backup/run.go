@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
+	"knative.dev/pkg/controller"
 	"knative.dev/pkg/kmeta"
 
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -156,6 +159,9 @@ func (r *Reconciler) recipient(ctx context.Context, p *v1alpha1.Provisioning) (s
 			}},
 			Data: map[string][]byte{backup.KeyIdentity: []byte(identity + "\n"), backup.KeyRecipient: []byte(recipient + "\n")},
 		}, metav1.CreateOptions{})
+		if err == nil {
+			r.reportNewKey(ctx, p, recipient)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("make Secret %s: %w", name, err)
@@ -165,4 +171,26 @@ func (r *Reconciler) recipient(ctx context.Context, p *v1alpha1.Provisioning) (s
 		return "", &notYet{fmt.Sprintf("Secret %s: %v. Restore it, or delete it to get another key: `kubectl delete secret -n %s %s`", name, err, p.Namespace, name), time.Minute}
 	}
 	return recipient, nil
+}
+
+// reportNewKey records an event if earlier backups of the cluster need another private key, because a
+// user may have deleted the Secret by mistake.
+func (r *Reconciler) reportNewKey(ctx context.Context, p *v1alpha1.Provisioning, recipient string) {
+	recorder := controller.GetEventRecorder(ctx)
+	all, err := r.backups.Backups(p.Namespace).List(labels.Everything())
+	if recorder == nil || err != nil {
+		return
+	}
+	var others []string
+	for _, b := range all {
+		if b.Spec.Provisioning == p.Name && b.Status.IsSucceeded() && b.Status.Recipient != "" && b.Status.Recipient != recipient {
+			others = append(others, b.Name)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	recorder.Event(p, corev1.EventTypeWarning, "BackupKeyReplaced", fmt.Sprintf("Secret %s was missing, so a new key pair was made. Earlier backups (%d, such as %s) need an earlier private key: "+
+		"keep it as long as they exist, because nothing else opens them. `kubectl get backup -n %s -o custom-columns=NAME:.metadata.name,KEY:.status.recipient` shows which key each one needs",
+		contract.BackupKeyName(p.Name), len(others), slices.Min(others), p.Namespace))
 }

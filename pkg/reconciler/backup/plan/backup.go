@@ -12,12 +12,15 @@ import (
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
 	"github.com/akraino-icn/bpa/pkg/runs"
+	"github.com/akraino-icn/bpa/pkg/settings"
 )
 
 // Reasons of the condition Succeeded, in addition to those of package contract.
 const (
 	// ReasonWaiting: the backup cannot start yet; the message has the cause.
 	ReasonWaiting = "Waiting"
+	// ReasonQueued: nothing is missing but a free run on the site.
+	ReasonQueued = "Queued"
 	// ReasonRunning: the run is active.
 	ReasonRunning = "Running"
 	// ReasonStored: the copy is in the depot.
@@ -46,8 +49,18 @@ type Seen struct {
 	// Before is the name of another Backup of the same Provisioning that comes first; empty: there is
 	// none.
 	Before string
+	// Turn is set if the site's limit does not allow another run now.
+	Turn *Turn
 	// Run is the run; nil: it does not exist.
 	Run *Run
+}
+
+// Turn is the place of a Backup that waits for the end of others.
+type Turn struct {
+	// Running is the number of active runs of Backups on the site, and Limit the allowed number.
+	Running, Limit int
+	// Ahead is the number of older Backups that wait for a run.
+	Ahead int
 }
 
 // Run is the run of a Backup.
@@ -104,12 +117,20 @@ func Next(s Seen) Step {
 		return wait("waiting until run %s has ended: no backup starts during the operation %s", s.ClusterRun, s.Operation)
 	case s.Before != "":
 		return wait("waiting until Backup %s has ended", s.Before)
+	case s.Turn != nil:
+		return s.Turn.queued()
 	}
 	return Step{Do: Start, Status: corev1.ConditionUnknown, Reason: ReasonRunning}
 }
 
 func wait(format string, args ...any) Step {
 	return Step{Status: corev1.ConditionUnknown, Reason: ReasonWaiting, Message: fmt.Sprintf(format, args...)}
+}
+
+func (t Turn) queued() Step {
+	step := wait("place %d in the queue of the site: %d Backups run, and max-backups in ConfigMap %s allows %d", t.Ahead+1, t.Running, settings.Name, t.Limit)
+	step.Reason = ReasonQueued
+	return step
 }
 
 // follow returns the state of a Backup that has a run.

@@ -50,6 +50,8 @@ func TestNext(t *testing.T) {
 		{"bad settings", installed(func(s *Seen) { s.Settings = "key x" }), Stay, "Unknown", ReasonWaiting, "key x"},
 		{"no depot", installed(func(s *Seen) { s.Depot = "100% no depot" }), Stay, "Unknown", ReasonWaiting, "100% no depot"},
 		{"another backup", installed(func(s *Seen) { s.Before = "a" }), Stay, "Unknown", ReasonWaiting, "Backup a"},
+		{"the site's limit is reached", installed(func(s *Seen) { s.Turn = &Turn{Running: 4, Limit: 4, Ahead: 11} }), Stay, "Unknown", ReasonQueued, "place 12"},
+		{"another backup and the limit", installed(func(s *Seen) { s.Before, s.Turn = "a", &Turn{} }), Stay, "Unknown", ReasonWaiting, "Backup a"},
 		{"during a reset", installed(func(s *Seen) { s.Operation, s.ClusterRun = contract.OperationReset, "edge-1-reset-3" }), Stay, "Unknown", ReasonWaiting, "edge-1-reset-3"},
 		{"during a change of control planes", installed(func(s *Seen) { s.Operation = contract.OperationRemoveControlPlane }), Stay, "Unknown", ReasonWaiting, "remove-control-plane"},
 		{"running", installed(func(s *Seen) { s.Started, s.Run = true, &Run{} }), Stay, "Unknown", ReasonRunning, ""},
