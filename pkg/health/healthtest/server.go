@@ -29,6 +29,7 @@ type Server struct {
 	mu       sync.Mutex
 	body     map[string][]byte // the answers by path
 	code     map[string]int    // instead of 200
+	header   map[string]string // of all answers
 }
 
 // Start starts a server at an address such as 127.0.0.1:0. It accepts only clients of the authority.
@@ -43,7 +44,7 @@ func Start(t testing.TB, a *Authority, address string, certificate tls.Certifica
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{URL: "https://" + listener.Addr().String(), listener: listener, body: map[string][]byte{"/readyz": []byte("ok")}, code: map[string]int{}}
+	s := &Server{URL: "https://" + listener.Addr().String(), listener: listener, body: map[string][]byte{"/readyz": []byte("ok")}, code: map[string]int{}, header: map[string]string{}}
 	s.SetNodes(nil, time.Time{})
 	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -67,6 +68,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	body, found := s.body[r.URL.Path]
 	code := s.code[r.URL.Path]
+	for name, value := range s.header {
+		w.Header().Set(name, value)
+	}
 	s.mu.Unlock()
 	switch {
 	case code != 0:
@@ -82,6 +86,13 @@ func (s *Server) Answer(path string, code int, body []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.code[path], s.body[path] = code, body
+}
+
+// SetHeader adds a field to the header of all answers.
+func (s *Server) SetHeader(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.header[name] = value
 }
 
 // Paths of the lists.

@@ -22,8 +22,19 @@ const (
 	answerLimit = 5 * time.Second
 	// keepIdle is how long a connection is kept. It is longer than the usual time between two looks.
 	keepIdle = 90 * time.Second
-	// mostBytes limits one answer. A node has about 15 KiB.
-	mostBytes = 64 << 20
+)
+
+// Limits of memory. Users of a namespace can edit the Secret with the credentials, so the API server can
+// be theirs. Answers are decoded item by item, so a look keeps less than 1 MiB and what it returns.
+const (
+	// mostItem limits one node. A real one has about 15 KiB. A kubelet lists at most 50 images with 5
+	// names each, which makes 64 KiB of long names.
+	mostItem = 128 << 10
+	// mostBytes and mostBytesPerNode limit an answer, which costs time, but no memory: an answer about
+	// 1,000 nodes has about 15 MiB.
+	mostBytes        = 8 << 20
+	mostBytesPerNode = 32 << 10
+	mostHeader       = 64 << 10
 )
 
 // Client looks at one cluster. It is not safe for concurrent use.
@@ -52,16 +63,17 @@ func New(kubeconfig []byte, addresses []string) (*Client, error) {
 		}
 	}
 	pool := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: dialLimit}).DialContext,
-		TLSClientConfig:       a.tls,
-		TLSHandshakeTimeout:   answerLimit,
-		ResponseHeaderTimeout: answerLimit,
-		MaxIdleConnsPerHost:   1,
-		IdleConnTimeout:       keepIdle,
-		ReadBufferSize:        1 << 10, // a connection is idle most of the time, and there is one for each cluster
-		WriteBufferSize:       1 << 10,
-		DisableCompression:    true, // the controller would spend more time on it than the network saves
-		Protocols:             new(http.Protocols),
+		DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
+		TLSClientConfig:        a.tls,
+		TLSHandshakeTimeout:    answerLimit,
+		ResponseHeaderTimeout:  answerLimit,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        keepIdle,
+		MaxResponseHeaderBytes: mostHeader,
+		ReadBufferSize:         1 << 10, // a connection is idle most of the time, and there is one for each cluster
+		WriteBufferSize:        1 << 10,
+		DisableCompression:     true, // the controller would spend more time on it than the network saves
+		Protocols:              new(http.Protocols),
 	}
 	pool.Protocols.SetHTTP1(true) // three requests in a row need no HTTP/2, whose connections need more memory
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -71,15 +83,20 @@ func New(kubeconfig []byte, addresses []string) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() { c.pool.CloseIdleConnections() }
 
-// Look looks once. It asks the control plane that answered last, and if that one is silent the others.
-func (c *Client) Look(ctx context.Context) health.Observation {
+// Look looks once at the expected nodes, and skips all others. It asks the control plane that answered
+// last, and if that one is silent the others.
+func (c *Client) Look(ctx context.Context, expected []string) health.Observation {
+	names := make(map[string]bool, len(expected))
+	for _, name := range expected {
+		names[name] = true
+	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	var silent []string
 	var first health.Observation
 	for i := range c.servers {
 		at := (c.at + i) % len(c.servers)
-		o := c.lookAt(ctx, c.servers[at])
+		o := c.lookAt(ctx, c.servers[at], names)
 		if o.Silent == "" {
 			c.at = at
 			return o
@@ -97,20 +114,29 @@ func (c *Client) Look(ctx context.Context) health.Observation {
 }
 
 // lookAt asks one control plane.
-func (c *Client) lookAt(ctx context.Context, server *url.URL) (o health.Observation) {
-	if err := c.get(ctx, server, "/readyz", &o, discard); err != nil {
+func (c *Client) lookAt(ctx context.Context, server *url.URL, expected map[string]bool) (o health.Observation) {
+	most := int64(mostBytes + len(expected)*mostBytesPerNode)
+	if err := c.get(ctx, server, "/readyz", &o, func(r io.Reader) error { return discard(io.LimitReader(r, mostItem)) }); err != nil {
 		return failed(o, err)
 	}
 	nodes := map[string]health.Node{}
 	err := c.get(ctx, server, "/api/v1/nodes?resourceVersion=0", &o, func(r io.Reader) error {
-		return eachItem(r, func(n node) { nodes[n.Metadata.Name] = n.reduce() })
+		return eachItem(r, most, func(n node) {
+			if expected[n.Metadata.Name] {
+				nodes[n.Metadata.Name] = n.reduce()
+			}
+		})
 	})
 	if err != nil {
 		return failed(o, err)
 	}
 	leases := make(map[string]string, len(nodes))
 	err = c.get(ctx, server, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0", &o, func(r io.Reader) error {
-		return eachItem(r, func(l lease) { leases[l.Metadata.Name] = l.Spec.RenewTime })
+		return eachItem(r, most, func(l lease) {
+			if expected[l.Metadata.Name] {
+				leases[l.Metadata.Name] = l.reduce()
+			}
+		})
 	})
 	var status *statusError
 	switch {
@@ -158,15 +184,14 @@ func (c *Client) get(ctx context.Context, server *url.URL, path string, o *healt
 	if answer.TLS != nil && len(answer.TLS.PeerCertificates) > 0 {
 		o.NotAfter = answer.TLS.PeerCertificates[0].NotAfter
 	}
-	body := io.LimitReader(answer.Body, mostBytes)
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(body, 16<<10)) // what is missing explains less
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 16<<10)) // what is missing explains less
 		return &statusError{code: answer.StatusCode, path: path, checks: failedChecks(string(text))}
 	}
-	if err := read(body); err != nil {
+	if err := read(answer.Body); err != nil {
 		return err
 	}
-	return discard(body) // to the end, so that the connection can be used again
+	return discard(io.LimitReader(answer.Body, mostItem)) // to the end, so that the connection can be used again
 }
 
 func discard(r io.Reader) error {

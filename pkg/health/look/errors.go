@@ -72,6 +72,8 @@ func explain(err error) string {
 		return "connection refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route"
+	case errors.Is(err, errTooLong):
+		return errTooLong.Error()
 	case errors.Is(err, errNoList):
 		return errNoList.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):

@@ -20,7 +20,9 @@ type node struct {
 		Unschedulable bool `json:"unschedulable"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []struct {
+		// Conditions has room for more than any node has. The decoder skips what does not fit in, so that
+		// many empty conditions need no memory.
+		Conditions [mostConditions]struct {
 			Type    string `json:"type"`
 			Status  string `json:"status"`
 			Reason  string `json:"reason"`
@@ -42,8 +44,17 @@ type lease struct {
 	} `json:"spec"`
 }
 
-// mostText limits a text that another cluster wrote.
-const mostText = 120
+// Limits of what another cluster wrote, in bytes: of a text, and of a renewTime, which has 27.
+const (
+	mostText       = 120
+	mostTime       = 40
+	mostConditions = 64
+)
+
+// reduce returns the renewTime.
+func (l lease) reduce() string {
+	return strings.Clone(l.Spec.RenewTime[:min(len(l.Spec.RenewTime), mostTime)])
+}
 
 // reduce returns what is needed of a node.
 func (n node) reduce() health.Node {
@@ -62,22 +73,53 @@ func (n node) reduce() health.Node {
 	return reduced
 }
 
-// clean makes one line without control characters of a text.
+// clean makes one line without control characters of a text. It cuts the text before it looks for
+// words, because another cluster may have written a very long one, and never keeps that in memory.
 func clean(text string, most int) string {
+	text = text[:min(len(text), 4*most)]
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most-len("...")], "") + "..."
 	}
-	return strings.TrimRight(text, ": ")
+	return strings.Clone(strings.TrimRight(text, ": "))
 }
 
-var errNoList = errors.New("its answer is not a list of objects")
+var (
+	errNoList  = errors.New("its answer is not a list of objects")
+	errTooLong = errors.New("its answer is too long")
+)
 
-// eachItem decodes the items of a list one after the other, so that only one is in memory.
-func eachItem[T any](r io.Reader, use func(T)) error {
-	d := json.NewDecoder(r)
+// decoder decodes an answer in parts, and limits how far it reads beyond the parts before. json.Decoder
+// alone would read a value of any length into memory.
+type decoder struct {
+	*json.Decoder
+	from       io.Reader
+	read, most int64 // of the whole answer
+}
+
+func newDecoder(r io.Reader, most int64) *decoder {
+	d := &decoder{from: r, most: most}
+	d.Decoder = json.NewDecoder(d)
+	return d
+}
+
+// Read reads at most mostItem beyond what is decoded.
+func (d *decoder) Read(p []byte) (int, error) {
+	left := min(d.most, d.InputOffset()+mostItem) - d.read
+	if left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := d.from.Read(p[:min(int64(len(p)), left)])
+	d.read += int64(n)
+	return n, err
+}
+
+// eachItem decodes the items of a list one after the other, so that only one is in memory. The list may
+// have most bytes.
+func eachItem[T any](r io.Reader, most int64, use func(T)) error {
+	d := newDecoder(r, most)
 	if err := expect(d, json.Delim('{')); err != nil {
 		return err
 	}
@@ -100,7 +142,7 @@ func eachItem[T any](r io.Reader, use func(T)) error {
 	return expect(d, json.Delim('}'))
 }
 
-func items[T any](d *json.Decoder, use func(T)) error {
+func items[T any](d *decoder, use func(T)) error {
 	switch token, err := d.Token(); {
 	case err != nil:
 		return unreadable(err)
@@ -119,7 +161,7 @@ func items[T any](d *json.Decoder, use func(T)) error {
 	return expect(d, json.Delim(']'))
 }
 
-func expect(d *json.Decoder, want json.Delim) error {
+func expect(d *decoder, want json.Delim) error {
 	token, err := d.Token()
 	if err != nil {
 		return unreadable(err)

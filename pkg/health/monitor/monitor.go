@@ -31,7 +31,7 @@ type Cluster struct {
 
 // Looker looks at one cluster.
 type Looker interface {
-	Look(context.Context) health.Observation
+	Look(ctx context.Context, nodes []string) health.Observation
 	Close()
 }
 
@@ -172,24 +172,24 @@ func (m *Monitor) start(ctx context.Context, running *sync.WaitGroup) time.Durat
 			return wait
 		}
 		c := heap.Pop(&m.queue).(*watched)
-		looker := c.looker
+		looker, nodes := c.looker, c.spec.Nodes
 		m.looks, c.busy = m.looks+1, looker
-		running.Go(func() { m.look(ctx, c, looker) })
+		running.Go(func() { m.look(ctx, c, looker, nodes) })
 	}
 	return time.Hour
 }
 
 // look looks once at a cluster. A cluster that was forgotten meanwhile is not looked at again.
-func (m *Monitor) look(ctx context.Context, c *watched, looker Looker) {
-	seen := looker.Look(ctx)
-	if m.add(c, looker, seen, time.Now(), ctx.Err() != nil) {
+func (m *Monitor) look(ctx context.Context, c *watched, looker Looker, nodes []string) {
+	seen := looker.Look(ctx, nodes)
+	if m.add(c, looker, nodes, seen, time.Now(), ctx.Err() != nil) {
 		m.changed(c.key)
 	}
 }
 
 // add adds a look to the state of its cluster, and reports whether its report has changed. A look that
 // was interrupted, or that used credentials which have been replaced meanwhile, counts for nothing.
-func (m *Monitor) add(c *watched, looker Looker, seen health.Observation, now time.Time, interrupted bool) bool {
+func (m *Monitor) add(c *watched, looker Looker, nodes []string, seen health.Observation, now time.Time, interrupted bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looks--
@@ -201,7 +201,7 @@ func (m *Monitor) add(c *watched, looker Looker, seen health.Observation, now ti
 		looker.Close()
 		return false
 	}
-	c.state.Add(seen, c.spec.Nodes, now)
+	c.state.Add(seen, nodes, now) // a node that is expected only since the look began is not missing
 	c.due = c.state.Next(now, c.spec.Interval, rand.Float64())
 	heap.Push(&m.queue, c)
 	before := c.report

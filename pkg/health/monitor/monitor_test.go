@@ -51,7 +51,7 @@ func newSite() *site {
 	return s
 }
 
-func (l looker) Look(ctx context.Context) health.Observation {
+func (l looker) Look(ctx context.Context, _ []string) health.Observation {
 	s := l.s
 	s.mu.Lock()
 	s.looks[l.kubeconfig] = append(s.looks[l.kubeconfig], time.Now())
