@@ -21,3 +21,19 @@ func RevokedFor(value, kubeconfig string) bool {
 	user, _, _ := strings.Cut(value, " ")
 	return user == kubeconfig
 }
+
+// SameButKey reports whether two values differ at most in the user of the stored key.
+func SameButKey(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	return len(x) == 4 && len(y) == 4 && x[0] == y[0] && x[2] == y[2] && x[3] == y[3]
+}
+
+// RevokedUsers returns the users that had rights according to the value.
+func RevokedUsers(value string) (users []User) {
+	for _, name := range strings.Fields(value) {
+		if u, ok := ParseUser(name); ok {
+			users = append(users, u)
+		}
+	}
+	return users
+}

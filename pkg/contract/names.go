@@ -78,6 +78,9 @@ const (
 	// after the rights of all others were deleted, and the newest run at that time: see
 	// access.Revoked.
 	AnnotationRevoked = "bpa.akraino.org/revoked-others"
+	// AnnotationDenied, on the Secret of the kubeconfig, is since when (RFC 3339) the cluster denies its
+	// user; absent: it does not, as far as is known.
+	AnnotationDenied = "bpa.akraino.org/denied-since"
 	// AnnotationBackupScheduled, on a Provisioning, is the last time (RFC 3339) of spec.backup.schedule
 	// for which the controller has created a Backup, or the time at which it first saw the schedule.
 	// On a Backup, it is the time of the schedule for which the Backup was created.

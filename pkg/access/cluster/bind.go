@@ -3,15 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/akraino-icn/bpa/pkg/access"
@@ -94,54 +90,4 @@ func wrap(verb, what string, err error) error {
 		return fmt.Errorf("%s %s of the cluster: %w", verb, what, err)
 	}
 	return nil
-}
-
-// Revoke deletes the bindings of all users of BPA in this cluster except those to keep. It returns the
-// names of the users that it has revoked.
-func (c *Client) Revoke(ctx context.Context, keep ...access.User) (revoked []string, err error) {
-	rbac, kept := c.kube.RbacV1(), map[string]bool{}
-	for _, u := range keep {
-		kept[u.Binding()] = true
-	}
-	ours := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(access.Labels(c.provisioning)).String()}
-	all, err := rbac.ClusterRoleBindings().List(ctx, ours)
-	if err != nil {
-		return nil, fmt.Errorf("list ClusterRoleBindings of the cluster: %w", err)
-	}
-	leases, err := rbac.RoleBindings(access.LeaseNamespace).List(ctx, ours)
-	if err != nil {
-		return nil, fmt.Errorf("list RoleBindings of the cluster: %w", err)
-	}
-	users := map[string]bool{}
-	remove := func(what, name string, subjects []rbacv1.Subject, del func(context.Context, string, metav1.DeleteOptions) error) error {
-		user, ok := userOf(name, subjects)
-		if !ok || kept[name] {
-			return nil
-		}
-		if err := del(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete %s %s of the cluster: %w", what, name, err)
-		}
-		users[user] = true
-		return nil
-	}
-	for _, b := range leases.Items {
-		if err := remove("RoleBinding", b.Name, b.Subjects, rbac.RoleBindings(access.LeaseNamespace).Delete); err != nil {
-			return slices.Sorted(maps.Keys(users)), err
-		}
-	}
-	for _, b := range all.Items {
-		if err := remove("ClusterRoleBinding", b.Name, b.Subjects, rbac.ClusterRoleBindings().Delete); err != nil {
-			return slices.Sorted(maps.Keys(users)), err
-		}
-	}
-	return slices.Sorted(maps.Keys(users)), nil
-}
-
-// userOf returns the user of a binding; false: the binding is not one of this package.
-func userOf(binding string, subjects []rbacv1.Subject) (string, bool) {
-	if !strings.HasPrefix(binding, "bpa-") || len(subjects) != 1 || subjects[0].Kind != rbacv1.UserKind {
-		return "", false
-	}
-	u, ok := access.ParseUser(subjects[0].Name)
-	return u.String(), ok && u.Binding() == binding
 }

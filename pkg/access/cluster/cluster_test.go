@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"slices"
@@ -34,7 +35,7 @@ func user(t *testing.T, kind access.Kind) access.User {
 func TestRevoke(t *testing.T) {
 	kept, old, others := user(t, access.Admin), user(t, access.Admin), user(t, access.Admin)
 	health, oldHealth := user(t, access.Health), user(t, access.Health)
-	kube := fake.NewClientset()
+	kube := withoutRights()
 	c := New(kube, "edge-1")
 	for _, u := range []access.User{kept, old, health, oldHealth, oldHealth} { // the last one twice: Bind can be repeated
 		if err := c.Bind(t.Context(), u); err != nil {
@@ -45,7 +46,7 @@ func TestRevoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Bindings that a user of the cluster has made, with the labels of BPA.
-	foreign := access.AdminBinding("edge-1", old)
+	foreign := access.AdminBinding("edge-1", user(t, access.Admin))
 	foreign.Name = "mine"
 	group := access.AdminBinding("edge-1", user(t, access.Admin))
 	group.Subjects = []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "operators"}}
@@ -55,7 +56,7 @@ func TestRevoke(t *testing.T) {
 		}
 	}
 
-	revoked, err := c.Revoke(t.Context(), kept, health)
+	revoked, err := c.Revoke(t.Context(), nil, keep(kept, health))
 	want := []string{old.String(), oldHealth.String()}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, revoked); err != nil || diff != "" {
@@ -78,6 +79,108 @@ func TestRevoke(t *testing.T) {
 	leases, err := kube.RbacV1().RoleBindings("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(leases.Items) != 1 || leases.Items[0].Name != health.Binding() {
 		t.Errorf("RoleBindings that are left: %+v, %v", leases.Items, err)
+	}
+}
+
+func keep(users ...access.User) func(context.Context) ([]access.User, error) {
+	return func(context.Context) ([]access.User, error) { return users, nil }
+}
+
+// withoutRights returns a cluster that says of every user that it has no rights.
+func withoutRights() *fake.Clientset {
+	kube := fake.NewClientset()
+	kube.PrependReactor("create", "subjectaccessreviews", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, &authorization.SubjectAccessReview{}, nil
+	})
+	return kube
+}
+
+// bind creates a ClusterRoleBinding that somebody with a copy of the kubeconfig has made.
+func bind(t *testing.T, kube *fake.Clientset, name string, u access.User) {
+	t.Helper()
+	b := access.AdminBinding("edge-1", u)
+	b.Name, b.Labels = name, nil
+	if _, err := kube.RbacV1().ClusterRoleBindings().Create(t.Context(), b, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRevokeWithoutLabels: the binding of a replaced user is deleted, although somebody has removed its
+// labels. The binding of a kept user is not, whatever the caller remembers.
+func TestRevokeWithoutLabels(t *testing.T) {
+	kept, old := user(t, access.Admin), user(t, access.Admin)
+	kube := withoutRights()
+	bind(t, kube, old.Binding(), old)
+	bind(t, kube, kept.Binding(), kept)
+	revoked, err := New(kube, "edge-1").Revoke(t.Context(), []access.User{old, kept}, keep(kept))
+	if diff := cmp.Diff([]string{old.String()}, revoked); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	left, err := kube.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(left.Items) != 1 || left.Items[0].Name != kept.Binding() {
+		t.Errorf("left: %+v, %v", left.Items, err)
+	}
+}
+
+// TestRevokedUserIsStillAllowed: a user counts as revoked only if the cluster gives it no rights any more.
+func TestRevokedUserIsStillAllowed(t *testing.T) {
+	old := user(t, access.Admin)
+	for _, tc := range []struct {
+		name  string
+		other string           // a binding that somebody made for the user
+		allow func(n int) bool // the answer to the nth review
+		says  string
+	}{
+		{"revoked", "", func(int) bool { return false }, ""},
+		{"the API server sees it a moment later", "", func(n int) bool { return n < 3 }, ""},
+		{"another binding", "mine", func(int) bool { return true }, "delete them there"},
+		{"a group", "", func(int) bool { return true }, "look for bindings of the group system:authenticated"},
+		{"a part of the rights", "", func(n int) bool { return n%5 == 2 }, "still allows " + old.String() + " to list nodes"},
+	} {
+		kube, asked := fake.NewClientset(), 0
+		bind(t, kube, old.Binding(), old)
+		if tc.other != "" {
+			bind(t, kube, tc.other, old)
+		}
+		kube.PrependReactor("create", "subjectaccessreviews", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+			asked++
+			allowed := tc.allow(asked)
+			if tc.name == "a part of the rights" {
+				spec := action.(clientgotesting.CreateAction).GetObject().(*authorization.SubjectAccessReview).Spec
+				allowed = spec.ResourceAttributes.Resource == "nodes" && spec.User == old.String()
+			}
+			return true, &authorization.SubjectAccessReview{Status: authorization.SubjectAccessReviewStatus{Allowed: allowed}}, nil
+		})
+		var err error
+		synctest.Test(t, func(t *testing.T) { _, err = New(kube, "edge-1").Revoke(t.Context(), []access.User{old}, keep()) })
+		if tc.says == "" && err != nil || tc.says != "" && (!errors.Is(err, ErrStillAllowed) || !strings.Contains(err.Error(), tc.says)) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if tc.other != "" && (err == nil || !strings.Contains(err.Error(), "ClusterRoleBinding mine (")) {
+			t.Errorf("%s: the error does not name it: %v", tc.name, err)
+		}
+	}
+}
+
+// TestRevokeListsBeforeItReads: a user that is stored and bound after the caller decided to revoke keeps
+// its rights.
+func TestRevokeListsBeforeItReads(t *testing.T) {
+	late := user(t, access.Health)
+	kube := fake.NewClientset()
+	c := New(kube, "edge-1")
+	listed := false
+	kube.PrependReactor("list", "*", func(clientgotesting.Action) (bool, runtime.Object, error) { listed = true; return false, nil, nil })
+	if err := c.Bind(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := c.Revoke(t.Context(), nil, func(context.Context) ([]access.User, error) {
+		if !listed {
+			return nil, nil // too early: it is not stored yet
+		}
+		return []access.User{late}, nil
+	})
+	if err != nil || len(revoked) > 0 {
+		t.Errorf("revoked %q, %v", revoked, err)
 	}
 }
 

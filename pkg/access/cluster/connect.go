@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,18 @@ import (
 // again.
 const CallLimit = 15 * time.Second
 
-// answerLimit bounds the body of an answer. Users of a namespace can edit the Secret with the
-// kubeconfig, so the server can be theirs, and must not fill the controller's memory.
-const answerLimit = 4 << 20
+// Limits of one answer. Users of a namespace can edit the Secret with the kubeconfig, so the server can
+// be theirs, and must not fill the controller's memory. Each element of a decoded list can need 1 KiB
+// however short it was, such as "{},", so commas are limited too. Lists are read in pages.
+const (
+	answerLimit = 256 << 10
+	commaLimit  = 4 << 10
+	headerLimit = 64 << 10
+	pageSize    = 30
+)
+
+// errTooLong is in errors about an answer that exceeds the limits.
+var errTooLong = errors.New("the answer of the API server is too long")
 
 // Connect returns clients for the cluster of a kubeconfig. disconnect ends their connections.
 func Connect(k access.Kubeconfig) (kube kubernetes.Interface, disconnect func(), err error) {
@@ -33,7 +43,12 @@ func Connect(k access.Kubeconfig) (kube kubernetes.Interface, disconnect func(),
 			ServerName: k.ServerName, CAData: k.CA, CertData: k.Certificate, KeyData: k.Key,
 		},
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		if transport, ok := next.(*http.Transport); ok { // of this config alone, because of Proxy
+			transport.MaxResponseHeaderBytes = headerLimit
+		}
+		return bounded{next}
+	})
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to %s: %w", k.Server, err)
@@ -45,13 +60,13 @@ func Connect(k access.Kubeconfig) (kube kubernetes.Interface, disconnect func(),
 	return set, func() { utilnet.CloseIdleConnectionsFor(client.Transport) }, nil
 }
 
-// bounded fails reads beyond answerLimit.
+// bounded fails reads beyond the limits.
 type bounded struct{ next http.RoundTripper }
 
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := b.next.RoundTrip(request)
 	if err == nil {
-		answer.Body = &boundedBody{ReadCloser: answer.Body, left: answerLimit}
+		answer.Body = &boundedBody{ReadCloser: answer.Body, left: answerLimit, commas: commaLimit}
 	}
 	return answer, err
 }
@@ -61,14 +76,14 @@ func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 type boundedBody struct {
 	io.ReadCloser
-	left int
+	left, commas int
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errors.New("the answer of the API server is too long")
+	if b.left <= 0 || b.commas <= 0 {
+		return 0, errTooLong
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
+	b.left, b.commas = b.left-n, b.commas-bytes.Count(p[:n], []byte(","))
 	return n, err
 }

@@ -81,6 +81,31 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
+// TestLongAnswers: short elements need much more memory than their bytes, and a header needs memory too.
+func TestLongAnswers(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"many elements": func(out http.ResponseWriter, in *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			_, _ = out.Write([]byte(`{"kind":"PodList","apiVersion":"v1","items":[{}` + strings.Repeat(",{}", commaLimit) + `]}`))
+		},
+		"a long header": func(out http.ResponseWriter, in *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			out.Header().Set("X-Long", strings.Repeat("a", 2*headerLimit))
+			_, _ = out.Write([]byte(`{"kind":"PodList","apiVersion":"v1"}`))
+		},
+	} {
+		k, _ := serve(t, answer)
+		kube, disconnect, err := Connect(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer disconnect()
+		if list, err := kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%s: %d pods", name, len(list.Items))
+		}
+	}
+}
+
 // TestEndlessAnswer: a server that sends without end does not fill the memory.
 func TestEndlessAnswer(t *testing.T) {
 	k, _ := serve(t, func(out http.ResponseWriter, in *http.Request) {

@@ -69,3 +69,17 @@ func rightsOf(kind access.Kind) []authorization.SelfSubjectAccessReviewSpec {
 		{ResourceAttributes: &authorization.ResourceAttributes{Verb: "list", Group: "coordination.k8s.io", Resource: "leases", Namespace: access.LeaseNamespace}},
 	}
 }
+
+// Denied reports whether the cluster rejects the certificate of this client, or gives it no rights of an
+// administrator. An error means that the cluster has not answered that.
+func (c *Client) Denied(ctx context.Context) (bool, error) {
+	ask := &authorization.SelfSubjectAccessReview{Spec: rightsOf(access.Admin)[0]}
+	answer, err := c.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, ask, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("ask the cluster for the rights of the kubeconfig: %w", err)
+	}
+	return !answer.Status.Allowed, nil
+}

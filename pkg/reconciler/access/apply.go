@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +42,16 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, f fact
 	}
 	defer disconnect()
 	w := work{Reconciler: r, p: p, facts: f, secrets: s, cluster: cluster.New(kube, p.Name)}
+	d, err := w.do(ctx, next)
+	if next != check && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		if denied := w.denied(ctx); denied != nil {
+			err = denied
+		}
+	}
+	return d, err
+}
+
+func (w work) do(ctx context.Context, next action) (done, error) {
 	switch next {
 	case replaceUser:
 		return w.replaceUser(ctx)
@@ -54,6 +63,8 @@ func (r *Reconciler) apply(ctx context.Context, p *v1alpha1.Provisioning, f fact
 		return w.moveHealth(ctx)
 	case revoke:
 		return w.revoke(ctx)
+	case check:
+		return w.check(ctx)
 	}
 	return done{}, fmt.Errorf("unknown action %q", next)
 }
@@ -182,26 +193,6 @@ func (w work) storeKubeconfig(ctx context.Context, k access.Kubeconfig, annotati
 	maps.Copy(next.Annotations, annotations)
 	_, err = w.kube.CoreV1().Secrets(w.p.Namespace).Update(ctx, next, metav1.UpdateOptions{})
 	return failed("update", next.Name, err)
-}
-
-// revoke deletes the rights of all users that no Secret names.
-func (w work) revoke(ctx context.Context) (done, error) {
-	revoked, err := w.cluster.Revoke(ctx, w.facts.keeps()...)
-	if err != nil {
-		return done{}, err
-	}
-	next := w.secrets.kubeconfig.DeepCopy()
-	if next.Annotations == nil {
-		next.Annotations = map[string]string{}
-	}
-	next.Annotations[contract.AnnotationRevoked] = w.facts.wantRevoked()
-	if _, err := w.kube.CoreV1().Secrets(w.p.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil {
-		return done{}, failed("update", next.Name, err)
-	}
-	if len(revoked) == 0 {
-		return done{}, nil
-	}
-	return done{reason: "KubeconfigsRevoked", message: "the cluster refuses all kubeconfigs of " + strings.Join(revoked, ", ") + " now"}, nil
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/akraino-icn/bpa/pkg/access"
@@ -11,12 +12,14 @@ import (
 type action string
 
 const (
-	nothing     action = "nothing"
 	replaceUser action = "give the kubeconfig a new user"
 	renew       action = "renew the kubeconfig"
 	makeHealth  action = "make the kubeconfig for health checks"
 	moveHealth  action = "give the kubeconfig for health checks the present address of the API server"
 	revoke      action = "delete the rights of replaced kubeconfigs"
+	check       action = "use the kubeconfig"
+	// compare is no action on the cluster: the cache and the API server show different Secrets.
+	compare action = "compare the cache with the API server"
 )
 
 // facts are what is known of one cluster without asking it.
@@ -33,6 +36,10 @@ type facts struct {
 	keyUser, healthUser string
 	// rotated and revoked are the annotations of the kubeconfig.
 	rotated, revoked string
+	// denied is since when the cluster denies the kubeconfig, as an annotation says; empty: it does not.
+	denied string
+	// lookDenied means that the cluster denies the health checks.
+	lookDenied bool
 }
 
 // stored is a kubeconfig in a Secret.
@@ -42,32 +49,55 @@ type stored struct {
 	own  bool // the user is one of BPA's; otherwise it is in a group of all administrators
 }
 
-// decide returns the next action, and the time until the next check if there is none. It is pure.
+// decide returns the actions that are due, in their order, and the time until the next check if there
+// are none. It is pure. The actions do not depend on each other, so one that fails delays no other one.
 //
 // A rotation waits for the end of an active run: the task collect-kubeconfig of that run gives rights to
-// the user for whom the run was started. Rights are deleted once after each run, because a run can have
-// started in the moment of a rotation.
-func decide(f facts, now time.Time) (action, time.Duration) {
+// the user for whom the run was started. It also waits until the users before it have lost their rights,
+// because only one replaced user is remembered. Rights are deleted once after each run, because a run can
+// have started in the moment of a rotation.
+func decide(f facts, now time.Time) (due []action, after time.Duration) {
 	k := f.kubeconfig
 	if k == nil || !k.Leaf.NotAfter.After(now) {
-		return nothing, 0 // a run makes another one, or a user requests it: see package plan
+		return nil, 0 // a run makes another one, or a user requests it: see package plan
 	}
-	due := !access.RenewAt(k.Leaf).After(now)
+	if f.denied != "" { // nothing else can succeed
+		if f.busy {
+			return nil, 0
+		}
+		return []action{check}, 0
+	}
+	old := !access.RenewAt(k.Leaf).After(now)
+	rotate := f.rotate != "" && f.rotate != f.rotated
+	switch unfinished := f.revoked != "" && !access.RevokedFor(f.revoked, k.name()); {
+	case f.busy:
+	case rotate && !unfinished:
+		due = append(due, replaceUser)
+		if !access.SameButKey(f.revoked, f.wantRevoked()) { // the rotation may wait for a signer
+			due = append(due, revoke)
+		}
+	case f.revoked != f.wantRevoked():
+		due = append(due, revoke)
+	}
+	if f.health != nil && !sameServer(f.health.Kubeconfig, k.Kubeconfig) {
+		due = append(due, moveHealth)
+	}
 	switch {
-	case f.rotate != "" && f.rotate != f.rotated && !f.busy:
-		return replaceUser, 0
-	case due && !k.own:
-		return replaceUser, 0
-	case due:
-		return renew, 0
-	case f.revoked != f.wantRevoked() && !f.busy:
-		return revoke, 0
-	case f.health == nil || !access.RenewAt(f.health.Leaf).After(now):
-		return makeHealth, 0
-	case !sameServer(f.health.Kubeconfig, k.Kubeconfig):
-		return moveHealth, 0
+	case old && k.own:
+		due = append(due, renew)
+	case old && !slices.Contains(due, replaceUser):
+		due = append(due, replaceUser)
 	}
-	return nothing, min(access.RenewAt(k.Leaf).Sub(now), access.RenewAt(f.health.Leaf).Sub(now))
+	switch {
+	case f.health == nil || !access.RenewAt(f.health.Leaf).After(now):
+		due = append(due, makeHealth)
+	case f.lookDenied && !f.busy:
+		due = append(due, check)
+	}
+	if len(due) > 0 {
+		return due, 0
+	}
+	return nil, min(access.RenewAt(k.Leaf).Sub(now), access.RenewAt(f.health.Leaf).Sub(now))
 }
 
 // wantRevoked is the value of contract.AnnotationRevoked after the action revoke.

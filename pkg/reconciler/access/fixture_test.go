@@ -76,6 +76,7 @@ type application struct {
 	silent  error                              // the cluster does not answer
 	fault   func(clientgotesting.Action) fault // of a write
 	life    time.Duration
+	onList  func() // is called after the next list
 }
 
 // fault is what goes wrong with a write.
@@ -188,7 +189,9 @@ func (w *world) visit() (after time.Duration) {
 	}
 	var all []any
 	for _, s := range secrets.(*corev1.SecretList).Items {
-		all = append(all, &s)
+		if s.Labels[contract.LabelCluster] == name { // the informer selects by this label
+			all = append(all, &s)
+		}
 	}
 	if err := errors.Join(w.caches.secrets.Replace(all, ""), w.caches.provisionings.Replace([]any{w.p.DeepCopy()}, "")); err != nil {
 		w.t.Fatal(err)
@@ -315,6 +318,11 @@ func (a *application) answer(k access.Kubeconfig, action clientgotesting.Action)
 	case "selfsubjectaccessreviews":
 		return true, &authorization.SelfSubjectAccessReview{Status: authorization.SubjectAccessReviewStatus{Allowed: a.allows(k.Leaf)}}, nil
 	}
+	if review, ok := action.(clientgotesting.CreateAction); ok && resource == "subjectaccessreviews" {
+		about := review.GetObject().(*authorization.SubjectAccessReview)
+		allowed := slices.ContainsFunc(a.bindings(), func(b rbacv1.ClusterRoleBinding) bool { return b.Subjects[0].Name == about.Spec.User })
+		return true, &authorization.SubjectAccessReview{Status: authorization.SubjectAccessReviewStatus{Allowed: allowed}}, nil
+	}
 	if u, _ := access.ParseUser(user); u.Kind == access.Health || !a.allows(k.Leaf) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", fmt.Errorf("user %s", user))
 	}
@@ -326,6 +334,10 @@ func (a *application) answer(k access.Kubeconfig, action clientgotesting.Action)
 		return true, nil, errLost
 	}
 	o, err := a.do(action)
+	if verb == "list" && a.onList != nil {
+		a.onList()
+		a.onList = nil
+	}
 	if what == after {
 		err = errLost
 	}

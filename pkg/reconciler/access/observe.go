@@ -58,11 +58,15 @@ func read(p *v1alpha1.Provisioning, get func(name string) (*corev1.Secret, error
 // observe reads the facts out of the Provisioning and its Secrets.
 func observe(p *v1alpha1.Provisioning, s secrets) facts {
 	f := facts{rotate: p.Annotations[contract.AnnotationRotateKubeconfig], kubeconfig: parse(s.kubeconfig), health: parse(s.health)}
+	if c := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy); c != nil {
+		f.lookDenied = c.Reason == v1alpha1.ReasonAccessDenied
+	}
 	if run := p.Status.Run; run != nil {
 		f.run, f.busy = run.Name, run.CompletionTime == nil
 	}
 	if s.kubeconfig != nil {
 		f.rotated, f.revoked = s.kubeconfig.Annotations[contract.AnnotationRotated], s.kubeconfig.Annotations[contract.AnnotationRevoked]
+		f.denied = s.kubeconfig.Annotations[contract.AnnotationDenied]
 	}
 	f.keyUser = requested(s.key, access.Admin)
 	if f.health != nil && f.health.user.Kind != access.Health {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -83,13 +86,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	next, after := decide(observe(p, s), r.clock.Now())
-	if next == nothing {
+	due, after := decide(observe(p, s), r.clock.Now())
+	if len(due) == 0 {
 		r.retries.forget(key)
-		return check(after)
+		return requeue(after)
 	}
-	if wait := r.retries.wait(key, subject(p, next), r.clock.Now()); wait > 0 {
-		return controller.NewRequeueAfter(wait)
+	for _, all := range [][]action{{compare}, due} {
+		if _, wait := r.retries.next(key, all, subject(p), r.clock.Now()); wait > 0 {
+			return controller.NewRequeueAfter(wait)
+		}
 	}
 	return r.act(ctx, key, p)
 }
@@ -100,14 +105,17 @@ func (r *Reconciler) act(ctx context.Context, key string, p *v1alpha1.Provisioni
 	defer cancel()
 	s, err := r.live(ctx, p)
 	f := observe(p, s)
-	next, _ := decide(f, r.clock.Now())
+	due, _ := decide(f, r.clock.Now())
+	next, wait := r.retries.next(key, due, subject(p), r.clock.Now())
 	switch {
-	case errors.Is(err, errNotOwned) && next != nothing:
+	case errors.Is(err, errNotOwned) && next != "":
 		return r.report(ctx, key, p, f, next, err)
-	case err != nil:
+	case err != nil && !errors.Is(err, errNotOwned):
 		return err
-	case next == nothing:
-		return controller.NewRequeueAfter(behind)
+	case len(due) == 0:
+		return r.differ(ctx, key, p, s)
+	case next == "":
+		return controller.NewRequeueAfter(wait)
 	}
 	d, err := r.apply(ctx, p, f, s, next)
 	if errors.Is(err, errChanged) {
@@ -116,20 +124,48 @@ func (r *Reconciler) act(ctx context.Context, key string, p *v1alpha1.Provisioni
 	if err != nil {
 		return r.report(ctx, key, p, f, next, err)
 	}
-	r.retries.forget(key)
 	if d.reason != "" {
 		logging.FromContext(ctx).Infow(d.message, "reason", d.reason)
 		r.recorder.Event(p, corev1.EventTypeNormal, d.reason, d.message)
 	}
+	if next == check { // it stays due until the next look at the cluster
+		after, _ := r.retries.failed(key, check, subject(p), "", r.clock.Now())
+		return controller.NewRequeueAfter(after)
+	}
+	r.retries.succeeded(key, next)
 	return controller.NewRequeueAfter(behind) // there may be another action
 }
+
+// differ is called if the cache shows an action and the API server shows none. Usually the cache is
+// behind. If a Secret has lost the label by which the cache selects Secrets, it gets the label again.
+func (r *Reconciler) differ(ctx context.Context, key string, p *v1alpha1.Provisioning, s secrets) error {
+	after, _ := r.retries.failed(key, compare, subject(p), "", r.clock.Now())
+	for _, secret := range []*corev1.Secret{s.kubeconfig, s.key, s.health} {
+		if secret == nil || secret.Labels[contract.LabelCluster] == p.Name {
+			continue
+		}
+		next := secret.DeepCopy()
+		if next.Labels == nil {
+			next.Labels = map[string]string{}
+		}
+		next.Labels[contract.LabelCluster] = p.Name
+		if _, err := r.kube.CoreV1().Secrets(p.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil {
+			logging.FromContext(ctx).Warnw("cannot label a Secret", "secret", next.Name, "error", err)
+		}
+	}
+	return controller.NewRequeueAfter(after)
+}
+
+// mostFailure limits the text of a failure, in bytes. A server that can be anybody's may have written it.
+const mostFailure = 1 << 10
 
 // report records a failed action, and returns when to try again. The event is recorded once for each
 // different failure.
 func (r *Reconciler) report(ctx context.Context, key string, p *v1alpha1.Provisioning, f facts, next action, failure error) error {
-	after, news := r.retries.failed(key, subject(p, next), failure.Error(), r.clock.Now())
-	message := fmt.Sprintf("cannot %s: %v. BPA tries again, at intervals of up to %s; the kubeconfig in Secret %s is valid until %s",
-		next, failure, longestRetry, contract.KubeconfigName(p.Name), day(f.kubeconfig.Leaf.NotAfter))
+	why := brief(failure.Error(), mostFailure)
+	after, news := r.retries.failed(key, next, subject(p), why, r.clock.Now())
+	message := fmt.Sprintf("cannot %s: %s. BPA tries again, at intervals of up to %s; the kubeconfig in Secret %s is valid until %s",
+		next, why, longestRetry, contract.KubeconfigName(p.Name), day(f.kubeconfig.Leaf.NotAfter))
 	logging.FromContext(ctx).Warnw(message, "after", after)
 	if news {
 		r.recorder.Event(p, corev1.EventTypeWarning, "KubeconfigNotMaintained", message)
@@ -137,13 +173,32 @@ func (r *Reconciler) report(ctx context.Context, key string, p *v1alpha1.Provisi
 	return controller.NewRequeueAfter(after)
 }
 
-// subject identifies what is tried. Another subject is tried at once, such as a new rotation.
-func subject(p *v1alpha1.Provisioning, next action) string {
-	return string(next) + " " + p.Annotations[contract.AnnotationRotateKubeconfig]
+// brief returns one line of at most this many bytes, without control characters. The result does not
+// keep a longer text in memory.
+func brief(text string, most int) string {
+	long := len(text) > most
+	if long {
+		text = text[:most-len("...")]
+	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if long {
+		text += "..."
+	}
+	return strings.Clone(text)
 }
 
-// check returns the time of the next check.
-func check(after time.Duration) error {
+// subject identifies what is tried. Another subject is tried at once, such as a new rotation.
+func subject(p *v1alpha1.Provisioning) string {
+	return p.Annotations[contract.AnnotationRotateKubeconfig]
+}
+
+// requeue returns the time of the next check.
+func requeue(after time.Duration) error {
 	if after <= 0 {
 		return nil
 	}

@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgotesting "k8s.io/client-go/testing"
+	duckv1 "knative.dev/pkg/apis/duck/v1"
 
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
@@ -421,6 +423,210 @@ func TestConflict(t *testing.T) {
 	for _, e := range w.events() {
 		if strings.HasPrefix(e, "Warning") {
 			t.Errorf("event %q", e)
+		}
+	}
+}
+
+// TestHostileError: a text of the cluster's server is cut before it is logged, recorded and remembered.
+func TestHostileError(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.settle()
+	w.events()
+	w.app.silent = errors.New("it says\n" + strings.Repeat("a", 200<<10))
+	rotate(w, "now")
+	w.visit()
+	events := w.events()
+	if len(events) != 1 || len(events[0]) > 2*mostFailure || strings.Contains(events[0], "\n") || !strings.Contains(events[0], "it says a") || !strings.Contains(events[0], "aaa...") {
+		t.Errorf("events %.300q", events)
+	}
+	for _, a := range w.r.retries.all[site+"/"+name] {
+		if len(a.message) > mostFailure {
+			t.Errorf("%d bytes are remembered", len(a.message))
+		}
+	}
+}
+
+// TestRevokedByName: somebody with a copy of the old kubeconfig removes the labels of its binding, or makes
+// another binding. The event and the annotation say that the old user is revoked only when it is.
+func TestRevokedByName(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.settle()
+	old := w.admin()
+	b := access.AdminBinding(name, old.user)
+	b.Labels = nil
+	bindings := rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")
+	if err := w.app.tracker.Update(bindings, b, ""); err != nil {
+		t.Fatal(err)
+	}
+	other := access.AdminBinding(name, old.user)
+	other.Name, other.Labels = "mine", nil
+	w.app.add(other)
+	w.events()
+	rotate(w, "now")
+	for range 6 {
+		w.clock.SetTime(w.clock.Now().Add(w.visit()))
+	}
+	if revoked := w.secret(contract.KubeconfigName(name)).Annotations[contract.AnnotationRevoked]; access.RevokedFor(revoked, w.admin().name()) {
+		t.Errorf("the kubeconfig counts as rotated, and the old user has rights: %s", revoked)
+	}
+	if events := strings.Join(w.events(), "\n"); !strings.Contains(events, "ClusterRoleBinding mine ("+old.name()+"): delete them there") || strings.Contains(events, "KubeconfigsRevoked") {
+		t.Errorf("events %s", events)
+	}
+	rotate(w, "again") // waits, so that the old user is not forgotten
+	if admin := w.admin().name(); w.visit() == 0 || w.admin().name() != admin {
+		t.Error("the second rotation does not wait for the first one")
+	}
+	if err := w.app.tracker.Delete(bindings, "", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.atRest()
+}
+
+// TestRevokeKeepsALateUser: a Secret for health checks that is written after the decision to revoke.
+func TestRevokeKeepsALateUser(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.settle()
+	w.p.Status.Run = &v1alpha1.RunStatus{Name: "edge-1-add-nodes-2", CompletionTime: &metav1.Time{Time: w.clock.Now()}}
+	health := w.health()
+	stored := w.secret(contract.HealthKubeconfigName(name))
+	w.edit(stored.Name, func(s *corev1.Secret) { s.Data = nil })
+	w.app.onList = func() { w.edit(stored.Name, func(s *corev1.Secret) { s.Data = stored.Data }) }
+	w.visit()
+	if !w.app.allows(health.Leaf) {
+		t.Error("the user of the health checks has lost its rights")
+	}
+}
+
+// TestSignerIsOff: an action that fails delays no other one.
+func TestSignerIsOff(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	after := w.settle()
+	old := w.admin()
+	rotate(w, "now")
+	w.visit() // the new user
+	w.clock.SetTime(w.clock.Now().Add(after + time.Hour))
+	w.app.fault = func(a clientgotesting.Action) fault {
+		if a.GetResource().Resource == "certificatesigningrequests" {
+			return before
+		}
+		return none
+	}
+	rotate(w, "again")
+	for range 6 {
+		w.clock.SetTime(w.clock.Now().Add(w.visit()))
+	}
+	if w.app.allows(old.Leaf) {
+		t.Error("the replaced user has rights while the signer is off")
+	}
+	w.app.fault = nil
+	w.settle()
+	w.atRest()
+}
+
+// TestLostLabel: a Secret without the label by which the cache selects Secrets gets it again, and the
+// API server is not asked every second.
+func TestLostLabel(t *testing.T) {
+	for _, secret := range []string{contract.HealthKubeconfigName(name), contract.KubeconfigKeyName(name)} {
+		w := newWorld(t)
+		w.install()
+		w.settle()
+		w.edit(secret, func(s *corev1.Secret) { s.Labels = nil })
+		first := w.visit()
+		if got := w.secret(secret).Labels[contract.LabelCluster]; got != name {
+			t.Errorf("%s: label %q", secret, got)
+		}
+		w.edit(secret, func(s *corev1.Secret) { s.Labels = nil })
+		w.site.PrependReactor("update", "secrets", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, errLost })
+		w.calls()
+		if again := w.visit(); again != first || len(w.calls()) > 0 {
+			t.Errorf("%s: it is tried again at once", secret)
+		}
+		w.clock.SetTime(w.clock.Now().Add(first))
+		if again := w.visit(); again != 2*first {
+			t.Errorf("%s: the second pause is %s after %s", secret, again, first)
+		}
+	}
+}
+
+// deny makes the status say that the cluster denies the health checks.
+func (w *world) deny(denied bool) {
+	w.p.Status.Conditions = nil
+	if denied {
+		w.p.Status.Conditions = duckv1.Conditions{{Type: v1alpha1.ConditionClusterHealthy, Status: corev1.ConditionUnknown, Reason: v1alpha1.ReasonAccessDenied}}
+	}
+}
+
+// TestHealthAccessIsRepaired: the binding of the health checks was deleted.
+func TestHealthAccessIsRepaired(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.settle()
+	health := w.health()
+	if err := w.app.tracker.Delete(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), "", health.user.Binding()); err != nil {
+		t.Fatal(err)
+	}
+	w.deny(true)
+	after := w.visit()
+	if !w.app.allows(w.health().Leaf) || w.health().name() != health.name() {
+		t.Error("the health checks are still denied")
+	}
+	w.calls()
+	if again := w.visit(); after != firstRetry || again != after || len(w.calls()) > 0 {
+		t.Errorf("it is checked again after %s and %s, without a look at the cluster", after, again)
+	}
+	w.deny(false)
+	w.settle()
+	w.atRest()
+}
+
+// TestDeniedKubeconfig: etcd was restored, or the bindings were deleted. The Secret says that the cluster
+// denies the kubeconfig, the key is replaced once, and nothing is asked without a pause. If the cluster
+// accepts the kubeconfig again, everything is as before.
+func TestDeniedKubeconfig(t *testing.T) {
+	for _, noHealth := range []bool{false, true} {
+		w := newWorld(t)
+		w.install()
+		w.settle()
+		w.events()
+		admin := w.admin()
+		key := w.secret(contract.KubeconfigKeyName(name))
+		bindings := rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")
+		for _, b := range w.app.bindings() {
+			if err := w.app.tracker.Delete(bindings, "", b.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.deny(!noHealth); noHealth { // the user has deleted it: making another one fails
+			if err := w.site.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), site, contract.HealthKubeconfigName(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 5 {
+			w.clock.SetTime(w.clock.Now().Add(w.visit()))
+		}
+		secret, next := w.secret(contract.KubeconfigName(name)), w.secret(contract.KubeconfigKeyName(name))
+		if secret.Annotations[contract.AnnotationDenied] == "" || bytes.Equal(key.Data[resources.KeyCSR], next.Data[resources.KeyCSR]) {
+			t.Errorf("annotations %v, the same key %t", secret.Annotations, bytes.Equal(key.Data[resources.KeyCSR], next.Data[resources.KeyCSR]))
+		}
+		if events := strings.Join(w.events(), "\n"); strings.Count(events, "Warning") > 2 || !strings.Contains(events, "denies its user "+admin.name()) || !strings.Contains(events, "`kubectl bpa retry edge-1 -n site`") {
+			t.Errorf("events %s", events)
+		}
+		w.clock.SetTime(w.clock.Now().Add(longestRetry))
+		w.visit()
+		if again := w.secret(contract.KubeconfigKeyName(name)); !bytes.Equal(again.Data[resources.KeyCSR], next.Data[resources.KeyCSR]) {
+			t.Error("the key was replaced twice, so the certificate of a run can never fit")
+		}
+		w.app.add(access.AdminBinding(name, admin.user)) // a user repairs it
+		w.deny(false)
+		w.clock.SetTime(w.clock.Now().Add(longestRetry))
+		w.settle()
+		if w.secret(contract.KubeconfigName(name)).Annotations[contract.AnnotationDenied] != "" || !w.app.allows(w.admin().Leaf) {
+			t.Error("the kubeconfig still counts as denied")
 		}
 	}
 }

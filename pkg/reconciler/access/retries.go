@@ -14,7 +14,7 @@ const (
 // attempt each. After a restart of the controller, every action is tried at once.
 type retries struct {
 	mu  sync.Mutex
-	all map[string]attempt // by key of the Provisioning
+	all map[string]map[action]attempt // by key of the Provisioning
 }
 
 type attempt struct {
@@ -23,35 +23,56 @@ type attempt struct {
 	next             time.Time
 }
 
-func newRetries() *retries { return &retries{all: map[string]attempt{}} }
+func newRetries() *retries { return &retries{all: map[string]map[action]attempt{}} }
 
-// wait returns the time until the next attempt; 0: now.
-func (r *retries) wait(key, subject string, now time.Time) time.Duration {
+// next returns the first action that need not wait, or the time until the next attempt. Another subject
+// is tried at once, such as a new rotation.
+func (r *retries) next(key string, due []action, subject string, now time.Time) (next action, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a, ok := r.all[key]; ok && a.subject == subject {
-		return max(0, a.next.Sub(now))
+	for i, a := range due {
+		last, failed := r.all[key][a]
+		left := last.next.Sub(now)
+		if !failed || last.subject != subject || left <= 0 {
+			return a, 0
+		}
+		if i == 0 || left < wait {
+			wait = left
+		}
 	}
-	return 0
+	return "", wait
 }
 
 // failed records a failed attempt. It returns the time until the next one, and whether this failure
 // differs from the last one.
-func (r *retries) failed(key, subject, message string, now time.Time) (after time.Duration, news bool) {
+func (r *retries) failed(key string, what action, subject, message string, now time.Time) (after time.Duration, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := r.all[key]
+	last, again := r.all[key][what]
+	again = again && last.subject == subject
 	a := attempt{subject: subject, message: message, pause: firstRetry}
-	if last.subject == subject {
+	if again {
 		a.pause = min(2*last.pause, longestRetry)
 	}
 	a.next = now.Add(a.pause)
-	r.all[key] = a
-	return a.pause, last.subject != subject || last.message != message
+	if r.all[key] == nil {
+		r.all[key] = map[action]attempt{}
+	}
+	r.all[key][what] = a
+	return a.pause, !again || last.message != message
 }
 
+// forget forgets all failed actions of a Provisioning.
 func (r *retries) forget(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.all, key)
+}
+
+// succeeded forgets a failed action.
+func (r *retries) succeeded(key string, what action) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all[key], what)
+	delete(r.all[key], compare)
 }

@@ -80,6 +80,8 @@ const (
 	// ReasonNodesNotReady and ReasonAPIUnavailable are what a look at the cluster has shown.
 	ReasonNodesNotReady  = "NodesNotReady"
 	ReasonAPIUnavailable = "APIUnavailable"
+	// ReasonAccessDenied is the reason of ClusterHealthy if the cluster denies the looks at it.
+	ReasonAccessDenied = "AccessDenied"
 	// ReasonNoPlugins means that spec.KUDPlugins is empty.
 	ReasonNoPlugins = "NoPlugins"
 	// ReasonNoProblems means that no problem is reported for any host.
