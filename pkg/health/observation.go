@@ -63,6 +63,8 @@ type Report struct {
 	// Text explains APISilent, and APIUnknown if the API server can never be judged as things are.
 	// An empty text with APIUnknown means that the next looks decide.
 	Text string
+	// Denied means that an API server answers, and rejects the credentials.
+	Denied bool
 	// Since is when the state began, as far as the looks show it; zero with APIUnknown.
 	Since time.Time
 	// Nodes are the expected nodes by their names.
@@ -73,7 +75,7 @@ type Report struct {
 
 // Equal reports whether two reports say the same.
 func (r Report) Equal(o Report) bool {
-	return r.API == o.API && r.Text == o.Text && r.Since.Equal(o.Since) && r.CertificateExpires.Equal(o.CertificateExpires) && maps.Equal(r.Nodes, o.Nodes)
+	return r.API == o.API && r.Text == o.Text && r.Denied == o.Denied && r.Since.Equal(o.Since) && r.CertificateExpires.Equal(o.CertificateExpires) && maps.Equal(r.Nodes, o.Nodes)
 }
 
 // NodeReport is the judgement of one node.

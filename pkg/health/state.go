@@ -169,7 +169,7 @@ func (s *State) Report() Report {
 	r := Report{API: APIUnknown, CertificateExpires: s.notAfter.value, Nodes: make(map[string]NodeReport, len(s.nodes))}
 	switch {
 	case s.access.known && s.access.bad:
-		r.Text = s.access.text
+		r.Text, r.Denied = s.access.text, true
 	case s.api.known && s.api.bad:
 		r.API, r.Text, r.Since = APISilent, s.api.text, s.api.since
 	case s.api.known:

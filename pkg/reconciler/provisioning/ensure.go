@@ -51,18 +51,25 @@ func copyRules(have, want *rbacv1.Role)        { have.Rules = want.Rules }
 func copySubjects(h, want *rbacv1.RoleBinding) { h.Subjects = want.Subjects }
 func keep[T any](T, T)                         {}
 
-// copyKubeconfig replaces a kubeconfig that cannot be used. It leaves a usable one alone, which the cache
-// does not show yet: it can be newer than the results of the last run.
+// copyKubeconfig replaces a kubeconfig that cannot be used, or that the cluster denies. It leaves a usable
+// one alone, which the cache does not show yet: it can be newer than the results of the last run. It always
+// restores the labels, because the cache selects Secrets by them. AnnotationRevoked stays: it names the
+// users whose rights are then deleted.
 func (r *Reconciler) copyKubeconfig(have, want *corev1.Secret) {
-	if _, expires, err := resources.ReadKubeconfig(have); err == nil && expires.After(r.clock.Now()) {
+	if have.Labels == nil {
+		have.Labels = map[string]string{}
+	}
+	maps.Copy(have.Labels, want.Labels)
+	_, expires, err := resources.ReadKubeconfig(have)
+	if err == nil && expires.After(r.clock.Now()) && have.Annotations[contract.AnnotationDenied] == "" {
 		return
 	}
-	have.Data, have.Labels = want.Data, want.Labels
+	have.Data = want.Data
 	if have.Annotations == nil {
 		have.Annotations = map[string]string{}
 	}
 	delete(have.Annotations, contract.AnnotationRotated)
-	delete(have.Annotations, contract.AnnotationRevoked)
+	delete(have.Annotations, contract.AnnotationDenied)
 	maps.Copy(have.Annotations, want.Annotations)
 }
 

@@ -94,8 +94,15 @@ func TestHealth(t *testing.T) {
 		{health.Report{API: health.APISilent, Text: "connection refused", Since: now},
 			"Unknown APIUnavailable | Unknown APIUnavailable the API server does not answer since 2026-11-21T09:00:00Z, so the state of the nodes is unknown: connection refused. " +
 				"What to do: see the log of the kubelet on a control plane (master-1), `ssh root@10.0.0.1 journalctl -u kubelet -n 50`", v1alpha1.NodeUnknown},
-		{health.Report{API: health.APIUnknown, Text: "the API server denies /readyz (401 Unauthorized)"},
-			unchecked + "with Secret edge-1-health, the API server denies /readyz (401 Unauthorized)", v1alpha1.NodeReady},
+		{health.Report{API: health.APIUnknown, Text: "the API server denies /readyz (401 Unauthorized)", Denied: true},
+			"Unknown AccessDenied | Unknown AccessDenied the state of the nodes is unknown: with Secret edge-1-health, the API server denies /readyz (401 Unauthorized). " +
+				"BPA gives its looks their rights again if the cluster accepts the kubeconfig. What to do if this stays: see the condition KubeconfigReady and the events; " +
+				"if the cluster denies the kubeconfig too, `kubectl bpa retry edge-1 -n site` collects another one", v1alpha1.NodeUnknown},
+		{health.Report{API: health.APIUnknown, Text: "the kubeconfig cannot be used: it is empty"},
+			"Unknown ChecksStopped | Unknown ChecksStopped nothing looks at the cluster any more: with Secret edge-1-health, the kubeconfig cannot be used: it is empty. The last look has shown: " +
+				"the state of the nodes is unknown: with Secret edge-1-health, the API server denies /readyz (401 Unauthorized). " +
+				"BPA gives its looks their rights again if the cluster accepts the kubeconfig. What to do if this stays: see the condition KubeconfigReady and the events; " +
+				"if the cluster denies the kubeconfig too, `kubectl bpa retry edge-1 -n site` collects another one", v1alpha1.NodeUnknown},
 		{answers(health.NodeReport{State: health.NodeReady, Version: "1.35.4"}), "True  | True NodesReady the API server answers, and 1 node is Ready", v1alpha1.NodeReady},
 	} {
 		w.health.report = step.report

@@ -42,13 +42,16 @@ func TestUsableKubeconfigStays(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		at       time.Time
-		spoil    bool
+		change   func(*corev1.Secret)
 		replaced bool
-	}{{"usable", now, false, false}, {"expired", now.Add(2 * time.Hour), false, true}, {"broken", now, true, true}} {
+	}{
+		{"usable", now, func(*corev1.Secret) {}, false},
+		{"expired", now.Add(2 * time.Hour), func(*corev1.Secret) {}, true},
+		{"broken", now, func(s *corev1.Secret) { s.Data = nil }, true},
+		{"denied", now, func(s *corev1.Secret) { s.Annotations[contract.AnnotationDenied] = "2026-11-21T09:00:00Z" }, true},
+	} {
 		have := stored.DeepCopy()
-		if tc.spoil {
-			have.Data = nil
-		}
+		tc.change(have)
 		before := have.DeepCopy()
 		(&Reconciler{clock: clock.NewFakePassiveClock(tc.at)}).copyKubeconfig(have, want)
 		if !tc.replaced {
@@ -60,9 +63,28 @@ func TestUsableKubeconfigStays(t *testing.T) {
 		if diff := cmp.Diff(want.Data, have.Data); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
-		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", "of-a-user": "kept"}, have.Annotations); diff != "" {
+		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", contract.AnnotationRevoked: "users", "of-a-user": "kept"}, have.Annotations); diff != "" {
 			t.Errorf("%s: annotations (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+// TestKubeconfigGetsItsLabelsAgain: without its label the cache does not show the Secret.
+func TestKubeconfigGetsItsLabelsAgain(t *testing.T) {
+	key, err := resources.MakeKubeconfigKey(edge(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, certificate := sign(t, string(key.Data[resources.KeyCSR]))
+	want, err := resources.MakeKubeconfigSecret(edge(), resources.Access{CA: ca, Certificate: certificate, Endpoint: "https://10.0.0.1:6443"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := want.DeepCopy()
+	have.Labels = map[string]string{"of-a-user": "kept"}
+	(&Reconciler{clock: clock.NewFakePassiveClock(now)}).copyKubeconfig(have, want)
+	if have.Labels[contract.LabelCluster] != name || have.Labels["of-a-user"] != "kept" {
+		t.Errorf("labels %v", have.Labels)
 	}
 }
 

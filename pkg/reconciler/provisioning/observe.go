@@ -222,6 +222,8 @@ func (r *Reconciler) observeObjects(ctx context.Context, p *v1alpha1.Provisionin
 		seen.Kubeconfig = &plan.Kubeconfig{Endpoint: endpoint, Expires: expires}
 		if err != nil {
 			seen.Kubeconfig.Broken = err.Error()
+		} else if since := secret.Annotations[contract.AnnotationDenied]; since != "" {
+			seen.Kubeconfig.Broken = "the cluster denies it since " + since
 		}
 	}
 	key, err := r.secret(p, contract.KubeconfigKeyName(p.Name))

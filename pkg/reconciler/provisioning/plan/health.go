@@ -16,11 +16,14 @@ import (
 
 // Reasons of the conditions for the health of the cluster.
 const (
-	reasonHealthy     = "NodesReady"
-	reasonChecking    = "CheckingNodes"
-	reasonValid       = "Valid"
-	reasonExpiresSoon = "CertificatesExpireSoon"
-	reasonExpired     = "CertificatesExpired"
+	reasonHealthy  = "NodesReady"
+	reasonChecking = "CheckingNodes"
+	// reasonLooksStopped means that the cluster was not healthy when it was last seen, and that nothing
+	// looks at it any more.
+	reasonLooksStopped = "ChecksStopped"
+	reasonValid        = "Valid"
+	reasonExpiresSoon  = "CertificatesExpireSoon"
+	reasonExpired      = "CertificatesExpired"
 )
 
 // expiresSoon is how long before its end a certificate needs attention. kubespray's timer runs every
@@ -32,8 +35,10 @@ const longestHealth = 256
 
 // Health is what the looks at the installed cluster have shown. No decision depends on it.
 type Health struct {
-	// Unchecked explains why nothing can be seen; empty: Report says what was seen.
+	// Unchecked explains why nothing can be seen; empty: Report says what was seen. Denied means that the
+	// cluster rejects the credentials.
 	Unchecked string
+	Denied    bool
 	health.Report
 }
 
@@ -81,7 +86,11 @@ func (s Seen) reportHealth(n contract.Node, prev, next *v1alpha1.NodeStatus) {
 	}
 	busy := s.worksOn(n)
 	switch {
-	case s.Health != nil && s.Health.Unchecked != "":
+	case s.Health != nil && s.Health.Unchecked != "" && was != v1alpha1.NodeReady && next.State == v1alpha1.NodeReady:
+		set(v1alpha1.NodeUnknown, prev.Since, lastSeen(*prev)) // to look no more proves nothing
+	case s.Health != nil && s.Health.Denied && was == v1alpha1.NodeReady && !busy:
+		set(v1alpha1.NodeUnknown, nil, "the cluster denies the looks at it")
+	case s.Health != nil && s.Health.Unchecked != "" && was == v1alpha1.NodeReady:
 	case s.Health != nil && s.Health.API == health.APISilent && !busy:
 		set(v1alpha1.NodeUnknown, instant(s.Health.Since), "the API server of the cluster does not answer")
 	case was == v1alpha1.NodeUnknown && s.Health != nil && s.Health.API == health.APIAnswers && undecided(seen):
@@ -93,6 +102,14 @@ func (s Seen) reportHealth(n contract.Node, prev, next *v1alpha1.NodeStatus) {
 	case seen.State != health.NodeReady:
 		set(v1alpha1.NodeNotReady, instant(seen.Since), seen.Text)
 	}
+}
+
+// lastSeen is the message of a node that was not Ready when the looks stopped.
+func lastSeen(prev v1alpha1.NodeStatus) string {
+	if prev.State == v1alpha1.NodeUnknown {
+		return prev.Message
+	}
+	return string(prev.State) + " when it was last seen: " + prev.Message
 }
 
 // undecided reports whether the looks have not decided about the node yet.
@@ -149,6 +166,12 @@ func (c conditions) clusterHealthy() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionUnknown, v1alpha1.ReasonNotChecked, firstLooks
 	case s.Health == nil:
 		return before.Status, before.Reason, before.Message
+	case s.Health.Denied:
+		return corev1.ConditionUnknown, v1alpha1.ReasonAccessDenied, c.deniedText()
+	case s.Health.Unchecked != "" && before != nil && before.Reason == reasonLooksStopped:
+		return before.Status, before.Reason, before.Message
+	case s.Health.Unchecked != "" && before != nil && !before.IsTrue() && before.Reason != v1alpha1.ReasonNotChecked && before.Reason != v1alpha1.ReasonWaiting:
+		return corev1.ConditionUnknown, reasonLooksStopped, cut("nothing looks at the cluster any more: "+s.Health.Unchecked+". The last look has shown: "+before.Message, longestMessage)
 	case s.Health.Unchecked != "":
 		return corev1.ConditionUnknown, v1alpha1.ReasonNotChecked, cut("nothing looks at the cluster, so Ready says what its last run said: "+s.Health.Unchecked, longestMessage)
 	case s.Health.API == health.APISilent && before != nil && before.Reason == v1alpha1.ReasonAPIUnavailable:
@@ -160,6 +183,13 @@ func (c conditions) clusterHealthy() (corev1.ConditionStatus, string, string) {
 		return corev1.ConditionUnknown, v1alpha1.ReasonNotChecked, firstLooks
 	}
 	return c.nodesReady()
+}
+
+// deniedText describes a cluster that denies the looks at it, and what to do.
+func (c conditions) deniedText() string {
+	return cut(fmt.Sprintf("the state of the nodes is unknown: %s. BPA gives its looks their rights again if the cluster accepts the kubeconfig. "+
+		"What to do if this stays: see the condition KubeconfigReady and the events; if the cluster denies the kubeconfig too, `kubectl bpa retry %s -n %s` collects another one",
+		c.seen.Health.Unchecked, c.seen.Name, c.seen.Namespace), longestMessage)
 }
 
 const firstLooks = "the first looks at the cluster are not complete yet"

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestHealthDecidesNothing(t *testing.T) {
 		if s.Health != nil && s.Health.API == health.APISilent && c.IsFalse() {
 			t.Fatalf("seed %d: a silent API server is reported as %s: %s", seed, c.Reason, c.Message)
 		}
-		if ready := p.Status.GetCondition(v1alpha1.ConditionReady); ready.IsTrue() && (c.IsFalse() || c.Reason == v1alpha1.ReasonAPIUnavailable) {
+		if ready := p.Status.GetCondition(v1alpha1.ConditionReady); ready.IsTrue() && (c.IsFalse() || c.Reason == v1alpha1.ReasonAPIUnavailable || c.Reason == v1alpha1.ReasonAccessDenied || c.Reason == reasonLooksStopped) {
 			t.Fatalf("seed %d: Ready with %s", seed, c.Message)
 		}
 		again := p.DeepCopy()
@@ -48,7 +49,7 @@ func TestHealthDecidesNothing(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"True NodesReady", "False NodesNotReady", "Unknown APIUnavailable", "Unknown NotChecked", "Unknown Waiting", "Unknown Deleting"} {
+	for _, want := range []string{"True NodesReady", "False NodesNotReady", "Unknown APIUnavailable", "Unknown NotChecked", "Unknown AccessDenied", "Unknown Waiting", "Unknown Deleting"} {
 		if shown[want] < 100 {
 			t.Errorf("%s was shown only %d times: %v", want, shown[want], shown)
 		}
@@ -68,6 +69,7 @@ func randomHealth(r *rand.Rand, s Seen, now time.Time) *Health {
 		return nil
 	case 1:
 		h.API, h.Unchecked = health.APIUnknown, "there are no credentials"
+		h.Denied = r.IntN(3) == 0
 	}
 	for _, n := range s.members() {
 		state := pick(r, health.NodeReady, health.NodeReady, health.NodeReady, health.NodeNotReady, health.NodeMissing, health.NodeUnknown)
@@ -79,4 +81,40 @@ func randomHealth(r *rand.Rand, s Seen, now time.Time) *Health {
 	}
 	h.CertificateExpires = now.Add(time.Duration(r.IntN(100)-10) * 24 * time.Hour)
 	return h
+}
+
+// TestLooksThatStop: no look at a cluster is no proof that it is healthy again. From each state that the
+// looks have shown, their end keeps Ready from becoming True, and keeps what was seen.
+func TestLooksThatStop(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		s := randomWorld(r, now)
+		for s.Health = nil; s.Health == nil || s.Health.Unchecked != ""; {
+			s.Health = randomHealth(r, s, now)
+		}
+		p := &v1alpha1.Provisioning{}
+		Report(p, s, Next(s, now), nil, nil, now)
+		before := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy)
+		if !before.IsFalse() && before.Reason != v1alpha1.ReasonAPIUnavailable {
+			continue
+		}
+		nodes := p.DeepCopy().Status.Nodes
+		for _, next := range []*Health{{Unchecked: "there are no credentials"}, {Unchecked: "it denies /readyz", Denied: true}, {Unchecked: "there are no credentials"}, nil} {
+			s.Health = next
+			Report(p, s, Next(s, now), nil, nil, now)
+			c, want := p.Status.GetCondition(v1alpha1.ConditionClusterHealthy), reasonLooksStopped
+			if next != nil && next.Denied {
+				want = v1alpha1.ReasonAccessDenied
+			}
+			if !c.IsUnknown() || c.Reason != want || p.Status.GetCondition(v1alpha1.ConditionReady).IsTrue() {
+				t.Fatalf("seed %d: after %s: %s %s: %s", seed, before.Reason, c.Status, c.Reason, c.Message)
+			}
+			for i, n := range p.Status.Nodes {
+				if healthOf(nodes[i]) != v1alpha1.NodeReady && nodes[i].State != v1alpha1.NodeLost && (n.State != v1alpha1.NodeUnknown || !strings.Contains(n.Message, nodes[i].Message)) {
+					t.Fatalf("seed %d: node %+v became %+v", seed, nodes[i], n)
+				}
+			}
+		}
+	}
 }
