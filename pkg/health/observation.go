@@ -16,6 +16,8 @@ type Observation struct {
 	// Leases are the renewTimes of the nodes' leases, as the API server wrote them, by the names of
 	// the nodes. nil: the leases could not be read, so that only the conditions of the nodes count.
 	Leases map[string]string
+	// LeaseTimes are the durations of those leases; a missing one is not known.
+	LeaseTimes map[string]time.Duration
 	// NotAfter is when the API server's certificate expires; zero: it was not seen.
 	NotAfter time.Time
 }

@@ -110,3 +110,22 @@ func TestAStoppedKubeletShowsInTime(t *testing.T) {
 		t.Errorf("in the worst case it takes %s", worst)
 	}
 }
+
+// TestLongLeases: a kubelet whose leases last longer renews them less often.
+func TestLongLeases(t *testing.T) {
+	for _, test := range []struct{ lasts, stale time.Duration }{{0, 30 * time.Second}, {40 * time.Second, 30 * time.Second}, {20 * time.Second, 30 * time.Second}, {200 * time.Second, 150 * time.Second}} {
+		var s State
+		for now := start; ; now = now.Add(5 * time.Second) {
+			s.Add(Observation{Nodes: map[string]Node{"w-1": {Ready: true}}, Leases: map[string]string{"w-1": "a"}, LeaseTimes: map[string]time.Duration{"w-1": test.lasts}}, []string{"w-1"}, now)
+			if s.Report().Nodes["w-1"].State == NodeNotReady {
+				if got := now.Sub(start); got != test.stale {
+					t.Errorf("a lease of %s is stale after %s, want %s", test.lasts, got, test.stale)
+				}
+				break
+			}
+			if now.Sub(start) > time.Hour {
+				t.Fatalf("a lease of %s is never stale", test.lasts)
+			}
+		}
+	}
+}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// stale is how long a lease may stay unchanged. Kubelets renew it every 10 s.
+// stale is how long a lease may stay unchanged, at least. Kubelets renew it after a quarter of its
+// duration, which is 40 s unless somebody configures it: see lease.limit.
 const stale = 30 * time.Second
 
 // State collects the looks at one cluster. The zero value has seen none. It is not safe for concurrent
@@ -47,6 +48,8 @@ type lease struct {
 	since   time.Time // the first look that saw this renewTime
 	same    int       // looks after that one, in a row, that saw it too
 	moved   bool      // a look has seen it change
+	// limit is how long it may stay unchanged: stale, or three quarters of a longer duration.
+	limit time.Duration
 }
 
 // Add adds a look. expected are the names of the nodes that the cluster should have. Other nodes are
@@ -75,6 +78,7 @@ func (s *State) Add(o Observation, expected []string, now time.Time) {
 		n.version, n.unschedulable = seen.Version, seen.Unschedulable
 		if o.Leases != nil {
 			n.lease.add(o.Leases[name], s.gap, now)
+			n.lease.limit = max(stale, o.LeaseTimes[name]*3/4)
 		}
 		switch stale := n.lease.stale(now); {
 		case stale:
@@ -140,7 +144,7 @@ func (l *lease) add(renewed string, gap bool, now time.Time) {
 // stale reports whether the lease was unchanged too long. One look that sees it unchanged is not
 // enough, however long ago the look before was: it may be this program that did not run.
 func (l *lease) stale(now time.Time) bool {
-	return l.renewed != "" && l.same >= agree && now.Sub(l.since) >= stale
+	return l.renewed != "" && l.same >= agree && now.Sub(l.since) >= l.limit
 }
 
 // proven reports whether a look has seen that the kubelet works. Without a lease, the condition of the
@@ -157,7 +161,7 @@ func (s *State) Next(now time.Time, interval time.Duration, random float64) time
 		if s.gap || l.renewed == "" || l.same == 0 || n.known && n.bad {
 			continue
 		}
-		if due := l.since.Add(stale); due.After(now.Add(interval/2)) && due.Before(now.Add(interval*3/2)) {
+		if due := l.since.Add(l.limit); due.After(now.Add(interval/2)) && due.Before(now.Add(interval*3/2)) {
 			return due
 		}
 	}

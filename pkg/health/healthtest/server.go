@@ -111,10 +111,11 @@ func (s *Server) SetNodes(nodes []corev1.Node, renewed time.Time) {
 // Lists returns the lists of the nodes and of their leases as JSON.
 func Lists(nodes []corev1.Node, renewed time.Time) (list, leased []byte) {
 	leases := coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "LeaseList"}, Items: []coordinationv1.Lease{}}
+	seconds := int32(40)
 	for _, n := range nodes {
 		leases.Items = append(leases.Items, coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: n.Name},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.Name, RenewTime: &metav1.MicroTime{Time: renewed}},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.Name, RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: &seconds},
 		})
 	}
 	return encode(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}), encode(leases)

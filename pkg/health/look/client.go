@@ -130,18 +130,19 @@ func (c *Client) lookAt(ctx context.Context, server *url.URL, expected map[strin
 	if err != nil {
 		return failed(o, err)
 	}
-	leases := make(map[string]string, len(nodes))
+	leases, times := make(map[string]string, len(nodes)), make(map[string]time.Duration, len(nodes))
 	err = c.get(ctx, server, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?resourceVersion=0", &o, func(r io.Reader) error {
 		return eachItem(r, most, func(l lease) {
 			if expected[l.Metadata.Name] {
 				leases[l.Metadata.Name] = l.reduce()
+				times[l.Metadata.Name] = time.Duration(l.Spec.Seconds) * time.Second
 			}
 		})
 	})
 	var status *statusError
 	switch {
 	case err == nil:
-		o.Leases = leases
+		o.Leases, o.LeaseTimes = leases, times
 	case !errors.As(err, &status) || !status.denied(): // without the right to list leases, the conditions must do
 		return failed(o, err)
 	}

@@ -51,8 +51,9 @@ func seen() health.Observation {
 			"w-1": {Ready: true, Version: "1.35.4"},
 			"w-2": {Reason: "KubeletNotReady: container runtime network not ready", Version: "1.35.4", Unschedulable: true},
 		},
-		Leases:   map[string]string{"w-1": "2026-11-22T09:00:00.000123Z", "w-2": "2026-11-22T09:00:00.000123Z"},
-		NotAfter: expires,
+		Leases:     map[string]string{"w-1": "2026-11-22T09:00:00.000123Z", "w-2": "2026-11-22T09:00:00.000123Z"},
+		LeaseTimes: map[string]time.Duration{"w-1": 40 * time.Second, "w-2": 40 * time.Second},
+		NotAfter:   expires,
 	}
 }
 
@@ -166,7 +167,7 @@ func TestForbiddenLeases(t *testing.T) {
 	f := newFixture(t)
 	f.server.Answer(healthtest.Leases, 403, []byte("{}"))
 	want := seen()
-	want.Leases = nil
+	want.Leases, want.LeaseTimes = nil, nil
 	if diff := cmp.Diff(want, f.client(t).Look(t.Context(), expected)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -64,9 +64,10 @@ func TestOnlyExpectedNodesAreKept(t *testing.T) {
 	f.server.Answer(healthtest.Nodes, 0, []byte(`{"items":[`+nodes.String()+`{"metadata":{"name":"w-1"},"status":{"nodeInfo":{"kubeletVersion":"`+long+`"}}}]}`))
 	f.server.Answer(healthtest.Leases, 0, []byte(`{"items":[`+leases.String()+`{"metadata":{"name":"w-1"},"spec":{"renewTime":"`+long+`"}}]}`))
 	want := health.Observation{
-		Nodes:    map[string]health.Node{"w-1": {Version: long[:37] + "..."}},
-		Leases:   map[string]string{"w-1": long[:mostTime]},
-		NotAfter: expires,
+		Nodes:      map[string]health.Node{"w-1": {Version: long[:37] + "..."}},
+		Leases:     map[string]string{"w-1": long[:mostTime]},
+		LeaseTimes: map[string]time.Duration{"w-1": 0},
+		NotAfter:   expires,
 	}
 	if diff := cmp.Diff(want, f.client(t).Look(t.Context(), expected)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

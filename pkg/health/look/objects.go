@@ -41,6 +41,7 @@ type lease struct {
 	} `json:"metadata"`
 	Spec struct {
 		RenewTime string `json:"renewTime"`
+		Seconds   int32  `json:"leaseDurationSeconds"`
 	} `json:"spec"`
 }
 
