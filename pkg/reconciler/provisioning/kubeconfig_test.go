@@ -2,11 +2,13 @@ package provisioning
 
 import (
 	"crypto/rand"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	tektonv1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +17,7 @@ import (
 	"github.com/akraino-icn/bpa/pkg/access"
 	"github.com/akraino-icn/bpa/pkg/apis/bpa/v1alpha1"
 	"github.com/akraino-icn/bpa/pkg/contract"
+	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/plan"
 	"github.com/akraino-icn/bpa/pkg/reconciler/provisioning/resources"
 )
 
@@ -66,6 +69,62 @@ func TestUsableKubeconfigStays(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{contract.AnnotationRotated: "one", contract.AnnotationRevoked: "users", "of-a-user": "kept"}, have.Annotations); diff != "" {
 			t.Errorf("%s: annotations (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+// TestDeniedKubeconfigIsCollectedAgain: a kubeconfig that the cluster denies is not ready. The results of
+// the last run, for the key before, do not replace it. A retry starts a run that collects another one.
+func TestDeniedKubeconfigIsCollectedAgain(t *testing.T) {
+	w := installedCluster(t)
+	secrets := w.kube.CoreV1().Secrets(site)
+	edit := func(name string, change func(*corev1.Secret)) {
+		t.Helper()
+		s, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(s)
+		if _, err := secrets.Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settle(t)
+	if c := w.stored(t).Status.GetCondition(v1alpha1.ConditionKubeconfigReady); !c.IsTrue() {
+		t.Fatalf("KubeconfigReady is %s: %s", c.Status, c.Message)
+	}
+	next, err := resources.MakeKubeconfigKey(w.stored(t), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(contract.KubeconfigKeyName(name), func(s *corev1.Secret) { s.Data = next.Data })
+	edit(contract.KubeconfigName(name), func(s *corev1.Secret) {
+		if s.Annotations == nil {
+			s.Annotations = map[string]string{}
+		}
+		s.Annotations[contract.AnnotationDenied] = "2026-11-21T09:00:00Z"
+	})
+	w.sync(t)
+	w.settle(t)
+	p := w.stored(t)
+	if c := p.Status.GetCondition(v1alpha1.ConditionKubeconfigReady); !c.IsFalse() || c.Reason != plan.ReasonKubeconfigLost || !strings.Contains(c.Message, contract.AnnotationRetry) {
+		t.Errorf("KubeconfigReady is %s %s: %s", c.Status, c.Reason, c.Message)
+	}
+	p.Annotations = map[string]string{contract.AnnotationRetry: "now"}
+	if err := w.bpa.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("provisionings"), p, site); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(t)
+	w.settle(t)
+	runs, err := w.tekton.TektonV1().PipelineRuns(site).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(runs.Items) != 2 {
+		t.Fatalf("%d runs, %v", len(runs.Items), err)
+	}
+	started := runs.Items[slices.IndexFunc(runs.Items, func(r tektonv1.PipelineRun) bool { return r.Name != "edge-1-install-1" })]
+	if started.Labels[contract.LabelOperation] != contract.OperationCollect {
+		t.Errorf("run %s is to %s", started.Name, started.Labels[contract.LabelOperation])
+	}
+	if request := started.Spec.Params[slices.IndexFunc(started.Spec.Params, func(p tektonv1.Param) bool { return p.Name == contract.ParamCertificateRequest })].Value.StringVal; request != string(next.Data[resources.KeyCSR]) {
+		t.Errorf("run %s does not request a certificate for the new user", started.Name)
 	}
 }
 
