@@ -28,7 +28,7 @@ var defaultName = regexp.MustCompile(`^etcd([1-9][0-9]{0,8})$`)
 // control planes become members, with new names, as long as the result is an odd number of members.
 // Nothing becomes a member if the playbook of the run does not do this.
 //
-// The nodes of request.Members keep their Version and Settings, because a run that is no upgrade does
+// The nodes of request.Members keep their Version, Settings and Target, because a run that is no upgrade does
 // not change them. New nodes have none: they get what the request says.
 func Members(request contract.Request, nodes []contract.Node) (ordered []contract.Node, etcdNext int) {
 	former := formerMasters(request.Members)
@@ -45,6 +45,7 @@ func Members(request contract.Request, nodes []contract.Node) (ordered []contrac
 		n.Version, n.Settings = levelOf(request, n)
 		ordered = append(ordered, n)
 	}
+	contract.CopyTargets(ordered, request.Members, request.Gone())
 	slices.SortStableFunc(ordered, func(a, b contract.Node) int {
 		return cmp.Compare(position(request, former, a), position(request, former, b))
 	})

@@ -13,10 +13,14 @@ import (
 // an upgrade would give its version to all control planes at once.
 func ownVersion(request contract.Request, n contract.Node) string {
 	upgraded := request.Upgrade != nil && slices.Contains(request.Upgrade.Nodes, n.Name)
-	if upgraded || n.Version == request.KubernetesVersion {
+	v := n.Version
+	if n.Target != nil { // it may have parts of this version already, and etcd cannot go back
+		v = n.Target.Version
+	}
+	if upgraded || v == request.KubernetesVersion {
 		return ""
 	}
-	return n.Version
+	return v
 }
 
 // checkVersions checks the versions that nodes keep.

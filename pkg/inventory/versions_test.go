@@ -46,6 +46,7 @@ func TestNodesKeepTheirVersion(t *testing.T) {
 		"a control plane node joins":   {halfUpgraded(contract.OperationAddControlPlane), "m-1 m-2 m-3@new w-1", []string{"m-2=1.34.3", "w-1=1.34.3"}},
 		"a worker joins":               {halfUpgraded(contract.OperationAddNodes), "m-1 m-2 m-3 w-1 w-2", []string{"m-2=1.34.3", "m-3=1.34.3", "w-1=1.34.3"}},
 		"the node of an upgrade":       {halfUpgraded(contract.OperationUpgradeControlPlane, func(r *contract.Request) { r.Upgrade = &contract.Upgrade{Nodes: []string{"m-2"}} }), "m-1 m-2 m-3 w-1", []string{"m-3=1.34.3", "w-1=1.34.3"}},
+		"a node is half upgraded":      {halfUpgraded(contract.OperationAddNodes, func(r *contract.Request) { r.Members[1].Target = &contract.Target{Version: "1.35.4"} }), "m-1 m-2 m-3 w-1 w-2", []string{"m-3=1.34.3", "w-1=1.34.3"}},
 		"all have one version":         {request(func(r *contract.Request) { r.Members = cluster("m-1=etcd1 w-1") }), "m-1 w-1", nil},
 		"the first nodes of a cluster": {request(), "m-1 w-1", nil},
 	} {
