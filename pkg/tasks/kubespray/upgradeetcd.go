@@ -132,6 +132,7 @@ func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 	result := filepath.Join(in.ScratchDir, "etcd-version")
 	in.limit, in.extra = nil, map[string]any{
 		"ansible_connection": "local", "ansible_become": false, "ansible_python_interpreter": "{{ ansible_playbook_python }}", "bpa_result": result,
+		"ansible_remote_tmp": filepath.Join(in.ScratchDir, "local"), // the task's home folder is read-only
 	}
 	files, err := prepare(in, u.c.pins)
 	if err != nil {
@@ -147,8 +148,11 @@ func (u *upgrader) etcdOf(ctx context.Context) (*version.Version, error) {
 	}
 	var stderr bytes.Buffer
 	status, err := u.ports.Playbook(ctx, command(in, files), io.Discard, &stderr)
-	if err != nil || status != 0 {
-		return nil, fmt.Errorf("ansible-playbook ended with status %d: %s: %w", status, printable(task.Cut(stderr.String(), 300)), errors.Join(err, ctx.Err()))
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	if status != 0 {
+		return nil, fmt.Errorf("ansible-playbook ended with status %d: %s", status, printable(task.Cut(stderr.String(), 300)))
 	}
 	text, err := os.ReadFile(result)
 	if err != nil {
