@@ -34,7 +34,7 @@ const backupLimit = 3 * time.Minute
 func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	t.Helper()
 	depot := siteDepot(t, s)
-	runs := len(s.Runs())
+	runs := runsOf(s, p)
 
 	out, err := exec.Command(filepath.Join(site.State(), "bin", "kubectl-bpa"), "backup", p.Name, "--as=now", "--wait", "--timeout="+backupLimit.String(),
 		"--namespace", s.Namespace, "--kubeconfig", filepath.Join(site.State(), "kubeconfig")).CombinedOutput()
@@ -57,7 +57,7 @@ func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	s.Change(p, func(p *v1alpha1.Provisioning) { p.Spec.Backup = nil })
 
 	checkNoSecretShown(t, s, p.Name)
-	if got := len(s.Runs()); got != runs {
+	if got := runsOf(s, p); got != runs {
 		t.Errorf("the Provisioning has %d runs, and had %d before its backups", got, runs)
 	}
 	if err := s.Delete(context.Background(), now); err != nil {
@@ -69,6 +69,16 @@ func checkBackups(t *testing.T, s *site.Site, p *v1alpha1.Provisioning) {
 	if err := s.Get(context.Background(), client.ObjectKeyFromObject(p), after); err != nil || !site.Ready(after) {
 		t.Errorf("the Provisioning is not Ready after its backups (%v): %+v", err, after.Status.Conditions)
 	}
+}
+
+// runsOf returns the number of the Provisioning's own runs.
+func runsOf(s *site.Site, p *v1alpha1.Provisioning) (number int) {
+	for _, r := range s.Runs() {
+		if r.Labels[contract.LabelCluster] == p.Name {
+			number++
+		}
+	}
+	return number
 }
 
 func refOf(t *testing.T, b *v1alpha1.Backup) protocol.Ref {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// secretPattern matches kubeadm bootstrap tokens and bearer tokens.
-var secretPattern = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|Bearer [A-Za-z0-9._-]{20,}`)
+// secretPattern matches kubeadm bootstrap tokens, with the character before them, and bearer tokens. A
+// name such as now-backup.18ea6e030683b72d, of an event, is no token.
+var secretPattern = regexp.MustCompile(`(^|[^-.a-z0-9])[a-z0-9]{6}\.[a-z0-9]{16}\b|Bearer [A-Za-z0-9._-]{20,}`)
 
 // privateKey finds the first "PRIVATE KEY-----" in text, and returns up to 20 characters before it.
 // These characters contain no key material. privateKey returns nil if text has no private key.
