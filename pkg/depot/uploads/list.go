@@ -36,8 +36,8 @@ func (s *Service) List(ctx context.Context, owner, cluster string, kind protocol
 			return nil
 		}
 		open, err := s.Open(ctx, ref)
-		if errors.Is(err, ErrNotFound) {
-			return nil // finished meanwhile
+		if errors.Is(err, ErrNotFound) || store.IsAbsent(err) {
+			return nil // finished meanwhile, or its bytes are just being removed
 		}
 		if err != nil {
 			return err
