@@ -65,11 +65,11 @@ var layers = []layer{
 	{folder: "pkg/access/cluster/", ours: []string{"pkg/access/", "pkg/contract/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/"}},
 
 	// Tasks and the reconciler do not import each other. They share only packages of lower layers.
-	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/"}},
+	{folder: "pkg/tasks/", ours: []string{"pkg/access/", "pkg/hosts/", "pkg/inventory/", "pkg/shrink/", "pkg/ansible/", "pkg/ssh/", "pkg/machine/", "pkg/depot/", "pkg/contract/", "pkg/artifacts/", "pkg/transfer/", "pkg/backup/", "pkg/upgrade/"}},
 	{folder: "pkg/ssh/", foreign: []string{"golang.org/x/crypto/", "golang.org/x/sync/"}},
 	{folder: "pkg/reconciler/", ours: []string{"pkg/access/", "pkg/apis/", "pkg/change/", "pkg/client/", "pkg/health/", "pkg/hosts/", "pkg/ssh/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}},
-	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
-	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
+	{folder: "pkg/reconciler/backup/", ours: []string{"pkg/apis/", "pkg/artifacts/", "pkg/backup/", "pkg/client/", "pkg/contract/", "pkg/depot/client/", "pkg/depot/protocol/", "pkg/reconciler/", "pkg/runs/", "pkg/settings/"}},
+	{folder: "pkg/reconciler/backup/plan/", ours: []string{"pkg/apis/", "pkg/backup/", "pkg/contract/", "pkg/runs/", "pkg/settings/"}, foreign: []string{"k8s.io/api/", "k8s.io/apimachinery/"}},
 	{folder: "pkg/reconciler/provisioning/plan/", ours: []string{"pkg/apis/", "pkg/change/", "pkg/contract/", "pkg/health/", "pkg/hosts/", "pkg/inventory/", "pkg/runs/"}},
 	{folder: "pkg/change/", ours: []string{"pkg/contract/", "pkg/upgrade/"}},
 	{folder: "pkg/prerequisites/", ours: []string{"pkg/apis/", "pkg/client/"}},
