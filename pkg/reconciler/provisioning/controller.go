@@ -90,17 +90,12 @@ func NewController(ctx context.Context, cmw configmap.Watcher) *controller.Impl 
 	// The label contract.LabelCluster has the name of the Provisioning. Runs and their TaskRuns
 	// have this label, and so do the objects that the controller or the tasks write.
 	byLabel := impl.EnqueueLabelOfNamespaceScopedResource("", contract.LabelCluster)
-	handle(ctx, runs.Informer(), byLabel)
-	handle(ctx, taskRuns.Informer(), byLabel)
-	handle(ctx, configMaps.Informer(), byLabel)
-	handle(ctx, secrets.Informer(), byLabel)
-	handle(ctx, bindings.Informer(), byLabel)
+	for _, i := range []cache.SharedIndexInformer{runs.Informer(), taskRuns.Informer(), configMaps.Informer(), secrets.Informer(), bindings.Informer()} {
+		handle(ctx, i, byLabel)
+	}
 
 	wake := waker{lister: provisionings.Lister(), enqueue: impl.EnqueueKey}
-	if err := siteHosts.Watch(ctx, wake.hostChanged); err != nil {
-		logger.Fatalw("Cannot watch hosts", "error", err)
-	}
-	if err := siteHosts.Start(ctx); err != nil {
+	if err := errors.Join(siteHosts.Watch(ctx, wake.hostChanged), siteHosts.Start(ctx)); err != nil {
 		logger.Fatalw("Cannot watch hosts", "error", err)
 	}
 	go logOrphans(ctx, provisionings, siteHosts)

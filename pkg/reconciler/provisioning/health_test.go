@@ -113,7 +113,7 @@ func TestHealth(t *testing.T) {
 	}
 	want := &monitor.Cluster{Kubeconfig: []byte("kubeconfig"), Version: "uid-health/7", Addresses: []string{"10.0.0.1"}, Nodes: []string{"master-1"}, Interval: 15 * time.Second}
 	if diff := cmp.Diff(want, w.health.watched); diff != "" {
-		t.Errorf("what the monitor was told (-want +got):\n%s", diff)
+		t.Errorf("registered clusters (-want +got):\n%s", diff)
 	}
 	w.settings.HealthInterval = 0
 	w.settle(t)
